@@ -3,6 +3,8 @@ package detect
 import (
 	"math"
 	"slices"
+
+	"app.sunloop/engine/loss"
 )
 
 // curtailment finds times in which all units stop at the same share of their
@@ -11,11 +13,11 @@ import (
 type curtailment struct {
 	since   int64
 	samples int
-	level   float64 // share of the rating
-	more    float64 // kWh that the light would have given on top
-	lit     int     // samples with light
-	capped  int     // samples in which most units said they were throttled
-	tight   int     // samples in which four in five units agreed as only a command makes them
+	level   float64     // share of the rating
+	more    loss.Ledger // what the light would have given on top
+	lit     int         // samples with light
+	capped  int         // samples in which most units said they were throttled
+	tight   int         // samples in which four in five units agreed as only a command makes them
 	record  *record
 	quiet   int   // samples since the plateau was last seen
 	last    int64 // when it was, before it is announced
@@ -50,7 +52,7 @@ func (c *curtailment) look(v *view, s *session) {
 		switch {
 		case c.record != nil:
 			if ok && math.Abs(level-c.level) <= 2*plateauMoves {
-				c.record.lost += more
+				v.lose(&c.record.losses, i, more)
 				c.record.lastSeen = t + v.step
 				c.quiet = 0
 				c.claim(v, i)
@@ -63,7 +65,7 @@ func (c *curtailment) look(v *view, s *session) {
 				c.since, c.level = t, level
 			}
 			c.samples++
-			c.more += more
+			v.lose(&c.more, i, more)
 			if lit {
 				c.lit++
 			}
@@ -75,7 +77,8 @@ func (c *curtailment) look(v *view, s *session) {
 			}
 			c.announce(v, s, i)
 		case ok: // another plateau than a moment ago
-			*c = curtailment{since: t, samples: 1, level: level, more: more}
+			*c = curtailment{since: t, samples: 1, level: level}
+			v.lose(&c.more, i, more)
 			if lit {
 				c.lit = 1
 			}
@@ -116,7 +119,7 @@ func (c *curtailment) claim(v *view, i int) {
 		u.claimed[i] = claimOr(u.claimed[i], Curtailment)
 		r.seen.expectedKWh += max(zeroIfMissing(u.power[i]), 0) * v.hours()
 	}
-	r.fraction = r.lost / max(r.lost+r.seen.expectedKWh, 1e-9)
+	r.fraction = r.losses.Total() / max(r.losses.Total()+r.seen.expectedKWh, 1e-9)
 }
 
 // plateau returns the common share of the rating at cell i. tight reports that
@@ -168,7 +171,7 @@ func pinned(shares []float64) (level float64, ok bool) {
 	return level, on >= 3 && 4*on >= n && level > 0.05 && level < 0.97
 }
 
-// headroom returns the energy that the irradiance would have given above the
+// headroom returns the power in kW that the irradiance would have given above the
 // plateau in the cell, whether irradiance was measured, and whether most units
 // report that they are throttled. Less than 4 % above the plateau counts as no
 // headroom.
@@ -182,10 +185,10 @@ func (c *curtailment) headroom(v *view, s *session, i int, level float64) (more 
 		if l := u.lit[i]; !math.IsNaN(l) {
 			lit = true
 			if r := s.rating(k); l > (level+0.04)*r {
-				more += (l - level*r) * v.hours()
+				more += l - level*r
 			}
 		} else if usual := s.memory.stats[v.slot(i)].mean; usual > level {
-			more += (usual - level) * s.rating(k) * v.hours()
+			more += (usual - level) * s.rating(k)
 		}
 	}
 	return more, lit, 2*said > len(v.units)
@@ -195,15 +198,15 @@ func (c *curtailment) announce(v *view, s *session, i int) {
 	if c.samples < 3 || !established(c.samples, float64(c.samples)*v.hours()) || 2*c.lit < c.samples && 2*c.capped < c.samples && 4*c.tight < 3*c.samples {
 		return
 	}
-	if 2*c.lit >= c.samples && c.more < plateauWorth*c.level*s.siteRating()*float64(c.samples)*v.hours() {
+	if 2*c.lit >= c.samples && c.more.Total() < plateauWorth*c.level*s.siteRating()*float64(c.samples)*v.hours() {
 		return // the light gives no more
 	}
 	f := newFacts()
 	f.level, f.samples, f.heard = c.level, c.samples, len(v.units)
-	f.counterKWh = c.more
+	f.counterKWh = c.more.Total()
 	f.together, f.running = c.capped, float64(c.lit)
 	f.days = c.tight
-	r := &record{family: Curtailment, start: c.since, detected: v.first + int64(i+1)*v.step, lastSeen: v.first + int64(i+1)*v.step, lost: c.more, seen: f}
+	r := &record{family: Curtailment, start: c.since, detected: v.first + int64(i+1)*v.step, lastSeen: v.first + int64(i+1)*v.step, losses: c.more, seen: f}
 	for k := range v.units {
 		r.units = append(r.units, k)
 	}

@@ -3,6 +3,8 @@ package detect
 import (
 	"math"
 	"slices"
+
+	"app.sunloop/engine/loss"
 )
 
 // degradation finds a site whose yield per irradiation falls from year to year:
@@ -49,20 +51,16 @@ func (d *degradation) look(v *view, s *session) {
 	}
 	years := (s.points[len(s.points)-1].day - s.points[0].day) / yearSpan
 	d.record.fraction = 1 - math.Pow(1+change, years)
-	d.record.lost = d.made(v, s) * yearSpan * years * d.record.fraction / 2
+	d.record.losses = loss.Ledger{}
+	for _, day := range s.made {
+		if share := 1 - math.Pow(1+change, (float64(day.start)/86400-s.points[0].day)/yearSpan); share > 0 {
+			d.record.losses.AddScaled(day.energy, share/(1-share))
+		}
+	}
 	d.record.observed = []Evidence{
 		shows("yearly_change", 2, 100*change, 100*yearlyWarning, "%", "Over %d pairs of days a year apart the yield on the light changed by %.1f %% a year in the middle.", pairs, 100*change),
 		shows("certainly", 1.5, 100*upper, 100*yearlyCertain, "%", "With 95 %% certainty it is at least %.1f %%.", -100*upper),
 	}
-}
-
-// made returns the site's mean energy of a day in kWh, from its typical power.
-func (d *degradation) made(v *view, s *session) float64 {
-	var sum float64
-	for slot := range s.memory.stats {
-		sum += max(zeroIfMissing(s.memory.stats[slot].mean), 0)
-	}
-	return sum / slots * 24 * s.siteRating()
 }
 
 // yearly is the median relative change between points a year apart and the

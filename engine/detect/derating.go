@@ -3,6 +3,8 @@ package detect
 import (
 	"math"
 	"slices"
+
+	"app.sunloop/engine/loss"
 )
 
 // derating finds units that give way in heat: a plateau below their rating,
@@ -27,7 +29,8 @@ type heat struct {
 type hotDay struct {
 	from, to    int64
 	level, temp float64
-	ratio, lost float64
+	ratio       float64
+	lost        loss.Ledger
 	throttled   bool
 }
 
@@ -119,7 +122,7 @@ func plateauDay(v *view, s *session, k int) (day *hotDay, judged bool) {
 		if !math.IsNaN(v.tempC[i]) {
 			temps = append(temps, v.tempC[i])
 		}
-		day.lost += (u.expected[i] - u.power[i]) * v.hours()
+		v.lose(&day.lost, i, u.expected[i]-u.power[i])
 		day.throttled = day.throttled || hot(i)
 	}
 	day.temp, day.level = median(temps), median(powers)/rating
@@ -169,13 +172,13 @@ func (h *heat) take(v *view, s *session, k int, day *hotDay) {
 		}
 		r := &record{family: ThermalDerating, units: []int{k}, start: h.days[0].from, detected: v.end(), seen: newFacts()}
 		for _, d := range h.days {
-			r.lost += d.lost
+			r.losses.AddScaled(d.lost, 1)
 			r.spans = append(r.spans, stretch{d.from, d.to}.span())
 		}
 		r.lastSeen = day.to
 		h.record, h.days = s.open(r), nil
 	} else {
-		h.record.lost += day.lost
+		h.record.losses.AddScaled(day.lost, 1)
 		h.record.lastSeen = day.to
 		h.record.spans = append(h.record.spans, stretch{day.from, day.to}.span())
 	}

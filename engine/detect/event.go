@@ -1,6 +1,10 @@
 package detect
 
-import "time"
+import (
+	"time"
+
+	"app.sunloop/engine/loss"
+)
 
 // Family is the kind of a fault.
 type Family string
@@ -58,7 +62,10 @@ type Event struct {
 
 	LossFraction float64 // share of the units' production that is lost while it shows, 0 to 1
 	LostKWh      float64 // so far: the sum of what was expected and not made
-	Evidence     []Evidence
+	// Losses is LostKWh by hour: none before the event, after its end or at
+	// night, and never more than was expected.
+	Losses   loss.Ledger
+	Evidence []Evidence
 	// Occasions are the times at which an intermittent fault was visible,
 	// in order. It is empty for a fault that lasts from Start to LastSeen.
 	Occasions []Span

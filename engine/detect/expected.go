@@ -20,6 +20,7 @@ func expect(v *view, m *memory, units []Unit, forecast series.Series) {
 	for i := range v.cells {
 		usual := m.stats[v.slot(i)]
 		v.day[i] = v.clear[i] >= armedShare || math.IsNaN(v.clear[i]) && usual.high >= armedShare
+		v.dark[i] = v.clear[i] == 0 || math.IsNaN(v.clear[i]) && usual.high < darkShare
 	}
 	for k := range units {
 		light(v, m, units, k)
@@ -27,6 +28,10 @@ func expect(v *view, m *memory, units []Unit, forecast series.Series) {
 	}
 	peers(v, m, units)
 }
+
+// darkShare of the rating is what a site without coordinates exceeds at a time of
+// the day on its best days, if the sun is up then.
+const darkShare = 0.002
 
 // peers lays tierPeers over the others wherever some peer produces.
 func peers(v *view, m *memory, units []Unit) {

@@ -3,6 +3,8 @@ package detect
 import (
 	"math"
 	"time"
+
+	"app.sunloop/engine/loss"
 )
 
 // gaps finds times by day in which no new data arrive from a unit, and uses the
@@ -17,13 +19,13 @@ type missingRun struct {
 	known   bool  // it has been heard before
 	since   int64 // start of the first cell without a word; 0 while heard
 	counted int   // cells of those that count: by day, or when the unit should be awake
-	lost    float64
 	record  *record
 
-	counter    float64 // at the end of the last cell with a reading
-	expected   float64 // kWh that should have been added since
-	byPeers    float64 // of it, known from peers or light
-	dayCounter float64 // first counter of the day and what was expected since
+	counter    float64     // at the end of the last cell with a reading
+	expected   float64     // kWh that should have been added since
+	due        loss.Ledger // the same by hour, while the sun is up
+	byPeers    float64     // of it, known from peers or light
+	dayCounter float64     // first counter of the day and what was expected since
 	dayFrom    float64
 	dayKWh     float64
 }
@@ -50,7 +52,7 @@ func (g *gaps) look(v *view, s *session) {
 				if sl.record != nil {
 					ended = append(ended, k)
 				} else {
-					sl.since, sl.counted, sl.lost = 0, 0, 0
+					sl.since, sl.counted = 0, 0
 				}
 				sl.known = true
 				continue
@@ -82,7 +84,7 @@ func (g *gaps) look(v *view, s *session) {
 			g.announce(v, s, due, t+v.step)
 		}
 		for k := range g.units {
-			g.units[k].count(&v.units[k], i, v.hours())
+			g.units[k].count(v, k, i)
 		}
 	}
 	for k := range g.units {
@@ -201,6 +203,7 @@ func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
 	var gained, expected, sure float64
 	bad := 0
 	var still []int
+	missing := map[int]loss.Ledger{} // by unit
 	for _, k := range back {
 		sl := &g.units[k]
 		d := v.units[k].counter[i] - sl.counter
@@ -209,6 +212,9 @@ func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
 			continue
 		}
 		gained, expected, sure = gained+d, expected+sl.expected, sure+sl.byPeers
+		if d < sl.expected {
+			missing[k] = sl.due.Scaled(1 - d/sl.expected)
+		}
 		if d < 0.5*sl.expected {
 			still = append(still, k)
 		}
@@ -227,17 +233,27 @@ func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
 		r.class = Comms
 		return
 	}
+	former := r.losses
+	add := func() {
+		r.losses = former.Clone()
+		for _, k := range back {
+			r.losses.AddScaled(missing[k], 1)
+		}
+	}
 	r.class = Real
-	r.lost = expected - gained
+	add()
 	if gained >= 0.5*expected || sure < 0.5*expected && gained > 0.1*expected {
 		return // some energy is missing, yet the units ran
 	}
 	if gap := v.first + int64(i)*v.step - r.start; 5*len(back) >= 4*len(s.in.Units) && gap <= int64(clockJump.Seconds()) {
-		r.class, r.lost = Unknown, 0 // a clock that was set forward leaves the same
+		r.class, r.losses = Unknown, former // a clock that was set forward leaves the same
 		return
 	}
-	s.hiddenOutage(r, still, expected-gained, v.first+int64(i)*v.step)
-	r.lost = 0 // the outage carries it
+	s.hiddenOutage(r, still, missing, v.first+int64(i)*v.step)
+	for _, k := range still { // the outage carries it
+		delete(missing, k)
+	}
+	add()
 }
 
 // clockJump is the longest silence of a whole site, its counters standing
@@ -261,8 +277,8 @@ func (g *gaps) band(s *session, units []int, sure, hours float64) float64 {
 }
 
 // hiddenOutage records that units produced nothing while their data were
-// missing.
-func (s *session) hiddenOutage(gap *record, units []int, lost float64, end int64) {
+// missing, with what each of them lost.
+func (s *session) hiddenOutage(gap *record, units []int, lost map[int]loss.Ledger, end int64) {
 	family := InverterOutage
 	groups := [][]int{}
 	if len(units) >= 2 && 5*len(units) >= 4*len(s.in.Units) {
@@ -278,9 +294,12 @@ func (s *session) hiddenOutage(gap *record, units []int, lost float64, end int64
 		}
 		r := &record{
 			family: family, units: members, start: gap.start, detected: end, lastSeen: end, end: end,
-			lost: lost * float64(len(members)) / float64(len(units)), fraction: 1, seen: gap.seen,
+			fraction: 1, seen: gap.seen,
 		}
-		r.seen.expectedKWh = r.lost
+		for _, k := range members {
+			r.losses.AddScaled(lost[k], 1)
+		}
+		r.seen.expectedKWh = r.losses.Total()
 		s.records = append(s.records, r)
 	}
 }
@@ -305,11 +324,12 @@ func (s *session) covered(units []int, start, end int64) bool {
 
 // count keeps the unit's counter at the end of the last cell that had one, and
 // what was expected since.
-func (sl *missingRun) count(u *unitView, i int, hours float64) {
+func (sl *missingRun) count(v *view, k, i int) {
+	u, hours := &v.units[k], v.hours()
 	if c := u.counter[i]; !math.IsNaN(c) && u.heard[i] {
 		// What the cell itself produces is known from its power; only
 		// the energy after it is unknown.
-		sl.counter, sl.expected, sl.byPeers = c+max(zeroIfMissing(u.power[i]), 0)*hours, 0, 0
+		sl.counter, sl.expected, sl.byPeers, sl.due = c+max(zeroIfMissing(u.power[i]), 0)*hours, 0, 0, loss.Ledger{}
 		if math.IsNaN(sl.dayFrom) {
 			sl.dayFrom, sl.dayKWh = c, 0
 		}
@@ -318,6 +338,9 @@ func (sl *missingRun) count(u *unitView, i int, hours float64) {
 	if e := u.expected[i] * hours; e > 0 {
 		if !u.heard[i] || math.IsNaN(u.counter[i]) {
 			sl.expected += e
+			if !math.IsNaN(sl.counter) {
+				v.lose(&sl.due, i, u.expected[i])
+			}
 			if u.tier[i] == tierPeers || u.tier[i] == tierLight {
 				sl.byPeers += e
 			}

@@ -10,8 +10,9 @@ import (
 // moments is the day's sun in steps of a quarter of an hour, or of the grid
 // where that is coarser: the resolution at which a unit's power is modelled.
 type moments struct {
-	n          int // moments of the day
-	per        int // cells of a moment
+	n          int   // moments of the day
+	first      int64 // Unix time of the first
+	per        int   // cells of a moment
 	hours      float64
 	elevation  []float64 // degrees, of the middle of the moment
 	turn       []float64 // degrees of azimuth from solar noon, negative before it
@@ -34,7 +35,7 @@ func (m *moments) lay(v *view, loc *solar.Location) {
 	}
 	m.per = max(int(momentLength/v.step), 1)
 	m.n = (v.cells + m.per - 1) / m.per
-	m.hours = float64(m.per) * v.hours()
+	m.hours, m.first = float64(m.per)*v.hours(), v.first
 	for _, c := range []*[]float64{&m.elevation, &m.turn, &m.x, &m.y, &m.z, &m.clear, &m.extra} {
 		fit(c, m.n)
 	}
@@ -60,6 +61,12 @@ func (m *moments) lay(v *view, loc *solar.Location) {
 		m.clear[j], m.extra[j] = clearHorizontal(sinEl), outside*max(sinEl, 0.05)
 		m.brightness = max(m.brightness, m.clear[j])
 	}
+}
+
+// span returns the start and the end of moment j in Unix seconds.
+func (m *moments) span(j int) (from, to int64) {
+	length := int64(math.Round(m.hours * 3600))
+	return m.first + int64(j)*length, m.first + int64(j+1)*length
 }
 
 // clearHorizontal returns the horizontal irradiance of a clear sky in W/m² by

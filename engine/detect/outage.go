@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"app.sunloop/engine/loss"
 )
 
 // verdict classifies a cell. off means that the unit produces nothing although
@@ -27,7 +29,7 @@ type outageRun struct {
 	since   int64 // start of the first sample; 0 without a run
 	samples int
 	covered float64 // hours of them
-	lost    float64
+	lost    loss.Ledger
 	seen    facts
 	record  *record
 
@@ -47,17 +49,10 @@ func established(samples int, hours float64) bool {
 	return samples >= 2 && hours >= persistence.Hours()-1e-9
 }
 
-// miss adds what the units did not make at cell i.
-func miss(v *view, k, i int) float64 {
+// miss adds what unit k did not make at cell i.
+func miss(l *loss.Ledger, v *view, k, i int) {
 	u := &v.units[k]
-	p := u.power[i]
-	if math.IsNaN(p) {
-		p = 0
-	}
-	if d := u.expected[i] - max(p, 0); d > 0 {
-		return d * v.hours()
-	}
-	return 0
+	v.lose(l, i, u.expected[i]-max(zeroIfMissing(u.power[i]), 0))
 }
 
 // siteOutages finds times in which every unit that has sun produces nothing and
@@ -129,7 +124,7 @@ func (o *siteOutages) look(v *view, s *session) {
 		o.samples++
 		o.covered += v.hours()
 		for _, k := range o.members {
-			o.lost += miss(v, k, i)
+			miss(&o.lost, v, k, i)
 		}
 		o.seen.observe(v, o.members[0], i)
 		if established(o.samples, o.covered) && (v.units[o.members[0]].tier[i] <= tierLight || o.covered >= blind.Hours()/2) {
@@ -175,7 +170,7 @@ func (o *siteOutages) announce(v *view, s *session, i, together, heard int) {
 	end := v.first + int64(i+1)*v.step
 	o.record = s.open(&record{
 		family: SiteOutage, units: append([]int(nil), o.members...), start: o.since, detected: end, lastSeen: end,
-		lost: o.lost, fraction: 1, seen: o.seen,
+		losses: o.lost, fraction: 1, seen: o.seen,
 	})
 	o.claim(v, o.since, i)
 }
@@ -213,7 +208,7 @@ func (o *siteOutages) goOn(v *view, s *session, i, on int) {
 			}
 			armed = true
 		}
-		o.record.lost += miss(v, k, i)
+		miss(&o.record.losses, v, k, i)
 		v.units[k].claimed[i] = SiteOutage
 	}
 	if armed {
@@ -266,7 +261,7 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 		}
 		sp.samples++
 		sp.covered += v.hours()
-		sp.lost += miss(v, k, i)
+		miss(&sp.lost, v, k, i)
 		sp.seen.observe(v, k, i)
 		sp.count(u, i, v)
 		if established(sp.samples, sp.covered) && (u.tier[i] <= tierLight || sp.covered >= blind.Hours()) {
@@ -274,7 +269,7 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 		}
 	default:
 		if sp.since != 0 {
-			sp.lost += miss(v, k, i)
+			miss(&sp.lost, v, k, i)
 		}
 		sp.count(u, i, v)
 	}
@@ -305,7 +300,7 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 		// the unit.
 		return
 	}
-	if usual := s.memory.units[k].usualDay(); sp.lost < matters*usual || u.tier[i] != tierPeers && sp.seen.dark && !missedSunrise(u.tier[i], sp, usual) {
+	if usual := s.memory.units[k].usualDay(); sp.lost.Total() < matters*usual || u.tier[i] != tierPeers && sp.seen.dark && !missedSunrise(u.tier[i], sp, usual) {
 		return // it costs too little to matter, or nothing yet tells a late start from a dark morning
 	}
 	if u.tier[i] == tierPeers && sp.seen.dark && sp.seen.brightest < duskShare*s.rating(k) && sp.covered < time.Hour.Hours() {
@@ -327,7 +322,7 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 	}
 	r := &record{
 		family: InverterOutage, units: []int{k}, start: sp.since, detected: end, lastSeen: end,
-		lost: sp.lost, fraction: 1, seen: sp.seen,
+		losses: sp.lost, fraction: 1, seen: sp.seen,
 	}
 	if hasBit(sp.seen.code, bitGroundFault) {
 		r.family = GroundFault
@@ -350,7 +345,7 @@ func missedSunrise(t tier, sp *outageRun, usualDay float64) bool {
 	if t == tierLight {
 		hours = lit
 	}
-	return sp.lost >= missed*usualDay && sp.covered >= hours
+	return sp.lost.Total() >= missed*usualDay && sp.covered >= hours
 }
 
 // duskShare of the rating must have been expected once of a unit that has not
@@ -421,7 +416,7 @@ func (o *unitOutages) goOn(v *view, s *session, k, i int, off, on bool) {
 		}
 		return
 	}
-	r.lost += miss(v, k, i)
+	miss(&r.losses, v, k, i)
 	u.claimed[i] = r.family
 	if off {
 		r.lastSeen = t + v.step

@@ -3,6 +3,8 @@ package detect
 import (
 	"math"
 	"slices"
+
+	"app.sunloop/engine/loss"
 )
 
 // ownHeat finds a unit that derates in heat, relative to the model of its own
@@ -20,7 +22,7 @@ type ownHeat struct {
 type heatDay struct {
 	day     int64
 	flagged bool
-	kWh     float64
+	lost    loss.Ledger
 	ratio   float64
 	level   float64
 }
@@ -79,17 +81,18 @@ func (o *ownHeat) look(v *view, s *session, k int, b *baseline, m *moments, fact
 	if len(recent) < ownHeatDays || float64(flagged) > ownHeatRare*float64(max(before, 1)) {
 		return
 	}
-	lost, level := 0.0, 0.0
+	var lost loss.Ledger
+	level := 0.0
 	for _, d := range recent {
-		lost += d.kWh
+		lost.AddScaled(d.lost, 1)
 		level += d.level / float64(len(recent))
 	}
-	if lost < matters*s.memory.units[k].usualDay()*float64(len(recent)) {
+	if lost.Total() < matters*s.memory.units[k].usualDay()*float64(len(recent)) {
 		return
 	}
 	f := newFacts()
 	f.rating = s.rating(k)
-	r := &record{family: ThermalDerating, units: []int{k}, start: v.first - (day-recent[0].day)*86400, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: 1 - one.ratio, seen: f, basis: referenceNames[b.ref]}
+	r := &record{family: ThermalDerating, units: []int{k}, start: v.first - (day-recent[0].day)*86400, detected: v.end(), lastSeen: v.end(), losses: lost, fraction: 1 - one.ratio, seen: f, basis: referenceNames[b.ref]}
 	r.observed = []Evidence{
 		shows("low_plateau", 2, 100*level, 100, "%", "On %d days within %d it stood at about %.0f %% of its rating while the light let expect %.0f %% more.", len(recent), ownHeatWithin, 100*level, 100*(1/one.ratio-1)),
 		shows("sound_below", 1, 100*ownHeatSound, 100, "%", "In weaker light of these days it made its usual part."),
@@ -99,7 +102,7 @@ func (o *ownHeat) look(v *view, s *session, k int, b *baseline, m *moments, fact
 
 func (o *ownHeat) show(v *view, d heatDay) {
 	o.record.lastSeen = v.end()
-	o.record.lost += d.kWh
+	o.record.losses.AddScaled(d.lost, 1)
 	o.ratios.remember(d.ratio, 7)
 	o.record.fraction = max(1-o.ratios.quantile(0.5, 1, 1), 0)
 }
@@ -125,7 +128,8 @@ func (o *ownHeat) chart(m *moments, b *baseline, rating, factor float64, day int
 		switch {
 		case e > ownHeatStrong*highest && b.rough[j] < clearWithLight:
 			strong, powers = append(strong, p/e), append(powers, p)
-			out.kWh += max(e-p, 0) * m.hours
+			from, to := m.span(j)
+			out.lost.Add(from, to, (e-p)*m.hours)
 		case e > ownHeatWeak*highest && e < ownHeatWeakTo*highest && b.rough[j] < 0.12:
 			weak = append(weak, p/e)
 		}

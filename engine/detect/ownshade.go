@@ -3,6 +3,8 @@ package detect
 import (
 	"math"
 	"slices"
+
+	"app.sunloop/engine/loss"
 )
 
 // ownShade finds a unit that lacks irradiance while the sun is in one part of
@@ -23,7 +25,8 @@ type ownShade struct {
 type shadowDay struct {
 	day  int64
 	bins [ownShadeBins]float64
-	kWh  [ownShadeBins]float64 // missing
+	kWh  [ownShadeBins]float64  // missing
+	span [ownShadeBins][2]int64 // from when to when the sun was there
 }
 
 // Figures of the rule.
@@ -109,6 +112,11 @@ func (o *ownShade) chart(m *moments, b *baseline, rating, factor float64, day in
 		hours += m.hours
 		ratios[d] = append(ratios[d], p/max(e, 0.03*rating))
 		out.kWh[d] += (e - p) * m.hours
+		from, to := m.span(j)
+		if out.span[d][1] == 0 {
+			out.span[d][0] = from
+		}
+		out.span[d][1] = to
 	}
 	var all []float64
 	for d := range ratios {
@@ -126,6 +134,18 @@ func (o *ownShade) chart(m *moments, b *baseline, rating, factor float64, day in
 		out.bins[d] -= level
 	}
 	return out, true
+}
+
+// lose adds what the day lacked in directions [from, to]: their sum, if it is
+// positive, over the directions that lacked.
+func (d *shadowDay) lose(l *loss.Ledger, from, to int) {
+	sum, lacking := 0.0, 0.0
+	for b := max(from, 0); b <= min(to, ownShadeBins-1); b++ {
+		sum, lacking = sum+d.kWh[b], lacking+max(d.kWh[b], 0)
+	}
+	for b := max(from, 0); b <= min(to, ownShadeBins-1) && sum > 0; b++ {
+		l.Add(d.span[b][0], d.span[b][1], max(d.kWh[b], 0)*sum/lacking)
+	}
 }
 
 // recent are the last days that have a direction, in order of days, as indices.
@@ -183,10 +203,10 @@ func (o *ownShade) judge(v *view, s *session, k int, b *baseline) {
 		}
 		var now, far []float64
 		start := o.days[one[0]].day
-		kWh := 0.0
+		var lost loss.Ledger
 		for _, i := range one {
 			now = append(now, o.days[i].bins[d])
-			kWh += max(o.days[i].kWh[d]+o.days[i].kWh[d+1], 0)
+			o.days[i].lose(&lost, d, d+1)
 			for other, x := range o.days[i].bins {
 				if (other < d-ownShadeFar+1 || other > d+ownShadeFar) && !math.IsNaN(x) {
 					far = append(far, x)
@@ -202,7 +222,7 @@ func (o *ownShade) judge(v *view, s *session, k int, b *baseline) {
 				break
 			}
 		}
-		o.open(v, s, k, d, start, kWh, 1-math.Exp(medianOf(now)), referenceNames[b.ref])
+		o.open(v, s, k, d, start, lost, 1-math.Exp(medianOf(now)), referenceNames[b.ref])
 		return
 	}
 }
@@ -217,19 +237,19 @@ func (o *ownShade) lacks(days []int, d int, below float64) (n int) {
 	return n
 }
 
-func (o *ownShade) open(v *view, s *session, k, d int, start int64, kWh, loss float64, basis string) {
+func (o *ownShade) open(v *view, s *session, k, d int, start int64, losses loss.Ledger, share float64, basis string) {
 	day := dayNumber(v)
 	o.bin, o.seen, o.first, o.losses = d, day, start, ring{}
 	f := newFacts()
 	f.rating = s.rating(k)
-	r := &record{family: PartialShading, units: []int{k}, start: v.first - (day-start)*86400, detected: v.end(), lastSeen: v.end(), lost: kWh, fraction: loss, seen: f, basis: basis}
+	r := &record{family: PartialShading, units: []int{k}, start: v.first - (day-start)*86400, detected: v.end(), lastSeen: v.end(), losses: losses, fraction: share, seen: f, basis: basis}
 	from, to := float64(ownShadeFrom+d*ownShadeWidth)+180, float64(ownShadeFrom+(d+2)*ownShadeWidth)+180
 	if s.in.Site.Location.LatitudeDeg < 0 { // there the sun passes north, against the clock
 		from, to = math.Mod(540-to, 360), math.Mod(540-from, 360)
 	}
 	r.observed = []Evidence{
 		shows("sun_window", 2, from, to, "°", "On %d of the last %d days with sun it made %.0f %% less than usual while the sun stood between %.0f° and %.0f° from north.",
-			ownShadeOf, ownShadeDays, 100*loss, from, to),
+			ownShadeOf, ownShadeDays, 100*share, from, to),
 		shows("sound_outside", 1.5, 100*(1-ownShadeSound), 100, "%", "At the other hours of these days it made its usual part."),
 	}
 	o.record = s.open(r)
@@ -237,18 +257,19 @@ func (o *ownShade) open(v *view, s *session, k, d int, start int64, kWh, loss fl
 
 // goOn follows an event.
 func (o *ownShade) goOn(one *shadowDay, v *view) {
-	sum, n, kWh := 0.0, 0, 0.0
+	sum, n := 0.0, 0
 	for d := max(o.bin-1, 0); d <= min(o.bin+2, ownShadeBins-1); d++ {
 		if !math.IsNaN(one.bins[d]) && (d == o.bin || d == o.bin+1) {
 			sum += one.bins[d]
 			n++
 		}
-		kWh += max(one.kWh[d], 0)
 	}
 	if n > 0 && sum/float64(n) < ownShadeShown {
 		o.seen = one.day
 		o.record.lastSeen = v.end()
-		o.record.lost += kWh
+		for d := o.bin - 1; d <= o.bin+2; d++ {
+			one.lose(&o.record.losses, d, d)
+		}
 		o.losses.remember(1-math.Exp(sum/float64(n)), 15)
 		o.record.fraction = min(max(o.losses.quantile(0.5, 1, 0), 0), 1)
 	}

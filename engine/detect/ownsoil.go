@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/engine/loss"
+)
 
 // ownSoil finds a unit whose yield on its reference sinks day by day, by one
 // regression of the model and a decline that begins on some day: a model that is
@@ -44,7 +48,7 @@ func ownSoilLimits(ref reference) (z, drop float64) {
 func (o *ownSoil) look(v *view, s *session, k int, u *unitLosses, b *baseline, day int64) {
 	if o.record != nil && !v.partial {
 		if n := len(u.energy); n > 0 {
-			o.record.lost += u.energy[n-1].kWh * o.record.fraction / (1 - o.record.fraction)
+			o.record.losses.AddScaled(u.energy[n-1].made, o.record.fraction/(1-o.record.fraction))
 		}
 	}
 	if day < o.next {
@@ -78,14 +82,14 @@ func (o *ownSoil) open(v *view, s *session, k int, b *baseline, u *unitLosses, f
 	f := newFacts()
 	f.rating, f.level, f.spread, f.days, f.source = s.rating(k), -slope, -slope*(1-1.96/z), int(day-from), referenceWords[b.ref]
 	drop := min(slope*float64(day-from), soilingMost)
-	lost := 0.0
+	var lost loss.Ledger
 	for _, d := range u.energy {
 		if d.day >= from {
-			share := slope * float64(d.day-from)
-			lost += d.kWh * share / (1 - share)
+			share := min(slope*float64(d.day-from), soilingMost)
+			lost.AddScaled(d.made, share/(1-share))
 		}
 	}
-	o.record = s.open(&record{family: Soiling, units: []int{k}, start: v.first - (day-from)*86400, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: drop, seen: f, basis: referenceNames[b.ref]})
+	o.record = s.open(&record{family: Soiling, units: []int{k}, start: v.first - (day-from)*86400, detected: v.end(), lastSeen: v.end(), losses: lost, fraction: drop, seen: f, basis: referenceNames[b.ref]})
 	o.seen = day
 }
 

@@ -3,6 +3,8 @@ package detect
 import (
 	"math"
 	"slices"
+
+	"app.sunloop/engine/loss"
 )
 
 // plateaus finds constant power by day where no other unit shows the expected
@@ -196,7 +198,7 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 			continue
 		}
 		seen := min(end+beside, v.end())
-		family, why, lost := p.name(from, to, step, rating)
+		family, why, lost := p.name(from, to, v.step, rating)
 		if value > plateauTop*top && (why != "light" || len(s.in.Units) >= 3) {
 			continue // at its own limit
 		}
@@ -274,7 +276,8 @@ func (p *holding) comesBack(value float64) bool {
 }
 
 // name classifies a run of equal readings and computes the loss of a limit.
-func (p *holding) name(from, to int, step, rating float64) (family Family, why string, lost float64) {
+func (p *holding) name(from, to int, seconds int64, rating float64) (family Family, why string, lost loss.Ledger) {
+	step := float64(seconds) / 3600
 	value := p.power[from]
 	modelled := p.modelled(from, to)
 	expected := p.sky
@@ -318,7 +321,7 @@ func (p *holding) name(from, to int, step, rating float64) (family Family, why s
 		if rho > highest {
 			highest = rho
 		}
-		lost += max(zeroIfMissing(scale*expected[i])-value, 0) * step
+		lost.Add(p.t[i], p.t[i]+seconds, (zeroIfMissing(scale*expected[i])-value)*step)
 	}
 	share := float64(below) / float64(to-from)
 	recurs := 0
@@ -414,26 +417,26 @@ func (p *holding) stand(v *view, s *session, k, from, to int, seen int64, why st
 }
 
 // hold books a limit, if it cost enough to matter.
-func (p *holding) hold(v *view, s *session, k, from, to int, seen int64, lost float64, why string) {
+func (p *holding) hold(v *view, s *session, k, from, to int, seen int64, lost loss.Ledger, why string) {
 	p.claim(v, k, from, to, Curtailment)
 	start, end := p.t[from], p.t[to-1]+v.step
 	if r := p.limit; r != nil && start-r.lastSeen < plateauMerge && start >= r.start {
 		r.lastSeen, r.end = max(r.lastSeen, end), max(r.lastSeen, end)
-		r.lost += lost
+		r.losses.AddScaled(lost, 1)
 		r.spans = append(r.spans, stretch{start, end}.span())
 		return
 	}
-	if lost < matters*s.memory.units[k].usualDay() {
+	if lost.Total() < matters*s.memory.units[k].usualDay() {
 		return
 	}
 	hours := float64(end-start) / 3600
-	r := &record{family: Curtailment, units: []int{k}, start: start, detected: seen, lastSeen: end, end: end, lost: lost, seen: newFacts(), basis: p.basis(s, from, to)}
-	r.fraction = lost / (lost + p.power[from]*hours)
+	r := &record{family: Curtailment, units: []int{k}, start: start, detected: seen, lastSeen: end, end: end, losses: lost, seen: newFacts(), basis: p.basis(s, from, to)}
+	r.fraction = lost.Total() / (lost.Total() + p.power[from]*hours)
 	r.seen.level = p.power[from] / s.rating(k)
 	r.observed = []Evidence{
 		shows("own_plateau", 2, 100*p.power[from]/s.rating(k), 100, "%", "The power was held at %.4g kW, %.0f %% of the rating, for %s.", p.power[from], 100*p.power[from]/s.rating(k), MinutesInWords(60*hours)),
 		shows("held_"+why, 1.5, hours, 0, "h", "%s", holdWords[why]),
-		shows("headroom", 1, lost, 0, "kWh", "Without it about %s more would have been made.", KWhInWords(lost)),
+		shows("headroom", 1, lost.Total(), 0, "kWh", "Without it about %s more would have been made.", KWhInWords(lost.Total())),
 	}
 	p.limit = s.open(r)
 	p.limit.spans = append(p.limit.spans, stretch{start, end}.span())
@@ -475,7 +478,8 @@ func (p *holding) flat(v *view, s *session, k, first int, rating float64) {
 	if float64(len(on))*step < max(flatHours, flatNatural*p.natural(highest, flatTop, step)) {
 		return
 	}
-	known, lost := 0, 0.0
+	known := 0
+	var lost loss.Ledger
 	for _, i := range on {
 		if !math.IsNaN(p.model[i]) {
 			known++
@@ -489,7 +493,7 @@ func (p *holding) flat(v *view, s *session, k, first int, rating float64) {
 	for _, i := range on {
 		if !math.IsNaN(expected[i]) {
 			heads = append(heads, expected[i]/highest)
-			lost += max(expected[i]-highest, 0) * step
+			lost.Add(p.t[i], p.t[i]+v.step, (expected[i]-highest)*step)
 		}
 	}
 	if len(heads) == 0 || median(heads) < flatHeadroom {

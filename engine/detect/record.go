@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"app.sunloop/engine/loss"
 )
 
 // record is an event under construction: what was observed, before it is put
@@ -16,7 +18,7 @@ type record struct {
 	detected int64
 	lastSeen int64
 	end      int64 // 0 while open
-	lost     float64
+	losses   loss.Ledger
 	fraction float64
 	seen     facts
 	observed []Evidence // of families whose stage words it
@@ -108,7 +110,7 @@ func (f *facts) count(counter float64) {
 func (s *session) open(r *record) *record {
 	if old := s.lately(r); old != nil {
 		old.end = 0
-		old.lost += r.lost
+		old.losses = loss.Sum(old.losses, r.losses)
 		old.lastSeen = r.lastSeen
 		old.seen.armedHours += r.seen.armedHours
 		old.seen.expectedKWh += r.seen.expectedKWh

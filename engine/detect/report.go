@@ -19,8 +19,12 @@ func (s *session) events() []Event {
 }
 
 func (s *session) event(r *record) Event {
+	losses := r.losses
+	if r.end != 0 {
+		losses = losses.Before(r.end)
+	}
 	e := Event{
-		Family: r.family, Class: r.class, Basis: r.basis, LossFraction: r.fraction, LostKWh: r.lost,
+		Family: r.family, Class: r.class, Basis: r.basis, LossFraction: r.fraction, LostKWh: losses.Total(), Losses: losses,
 		Start: time.Unix(r.start, 0).UTC(), DetectedAt: time.Unix(r.detected, 0).UTC(), LastSeen: time.Unix(r.lastSeen, 0).UTC(),
 		Evidence: s.evidence(r), Occasions: r.spans,
 	}

@@ -33,26 +33,26 @@ func TestPinnedUnits(t *testing.T) {
 // one however dark, nor by noise; and forgets it within a week without.
 func TestShadowOfADirection(t *testing.T) {
 	var d direction
-	d.take(0, 0.5, 0.02, 1)
+	d.take(0, 0.5, 0.02, 1, [2]int64{})
 	if d.sure() {
 		t.Error("one dark day is enough")
 	}
 	d = direction{}
 	for day := range int64(3) {
-		d.take(day, 0.2, 0.02, 1)
+		d.take(day, 0.2, 0.02, 1, [2]int64{})
 	}
 	if !d.sure() {
 		t.Errorf("three days of a fifth are not enough: %+v", d)
 	}
 	for day := range int64(6) {
-		d.take(3+day, 0, 0.02, 0)
+		d.take(3+day, 0, 0.02, 0, [2]int64{})
 	}
 	if d.sum != 0 {
 		t.Errorf("after six sound days the odds are still %g", d.sum)
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for day := range int64(2000) {
-		if d.take(day, 0.03*r.NormFloat64(), 0.03, 0); d.sure() {
+		if d.take(day, 0.03*r.NormFloat64(), 0.03, 0, [2]int64{}); d.sure() {
 			t.Fatalf("noise of 3 %% is taken for a shadow on day %d", day)
 		}
 	}

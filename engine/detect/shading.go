@@ -3,6 +3,7 @@ package detect
 import (
 	"math"
 
+	"app.sunloop/engine/loss"
 	"app.sunloop/engine/solar"
 )
 
@@ -31,12 +32,12 @@ type shadingState struct {
 
 // direction is the state of a unit for one direction of the sun.
 type direction struct {
-	sum    float64 // log odds of a shadow, from zero up
-	since  int64   // start of the day on which it began to rise
-	days   int     // that raised it
-	kWh    float64 // missing since
-	losses ring    // of the last days in question
-	usual  float64 // what it shows without a shadow, against the other directions, less one
+	sum    float64     // log odds of a shadow, from zero up
+	since  int64       // start of the day on which it began to rise
+	days   int         // that raised it
+	lost   loss.Ledger // since
+	losses ring        // of the last days in question
+	usual  float64     // what it shows without a shadow, against the other directions, less one
 }
 
 // Figures of the rule.
@@ -169,18 +170,22 @@ func (m *shadingState) day(v *view, s *session, k int, o *shading) {
 		return
 	}
 	var lacks, strays, missing, count [360 / shadeBin]float64 // sums over the day's cells
+	var span [360 / shadeBin][2]int64                         // from when to when the sun was there
 	for i, b := range o.bin {
 		if c, ok := o.glimpse(v, s, k, i); ok {
 			// At its limit a unit lacks nothing.
 			lack := max(1-c.powerKW/min(level*c.peersKW, s.rating(k)), -shadeDepth)
-			count[b]++
+			if count[b]++; count[b] == 1 {
+				span[b][0] = v.first + int64(i)*v.step
+			}
+			span[b][1] = v.first + int64(i+1)*v.step
 			lacks[b], strays[b], missing[b] = lacks[b]+lack, strays[b]+math.Hypot(c.stray, shadeNoise), missing[b]+lack*c.peersKW*v.hours()
 		}
 	}
 	shown := false
 	for b, n := range count {
 		if n > 0 {
-			m.bins[b].take(v.first, lacks[b]/n, strays[b]/n/math.Sqrt(n), missing[b])
+			m.bins[b].take(v.first, lacks[b]/n, strays[b]/n/math.Sqrt(n), missing[b], span[b])
 			shown = shown || lacks[b]/n > shadeOver && b >= m.window[0] && b <= m.window[1]
 		}
 	}
@@ -193,8 +198,8 @@ func (m *shadingState) day(v *view, s *session, k int, o *shading) {
 }
 
 // take adds a day on which the direction lacked a share of its light, with the
-// standard error of that.
-func (d *direction) take(start int64, lack, stray, kWh float64) {
+// standard error of that and the energy that is missing over the span.
+func (d *direction) take(start int64, lack, stray, kWh float64, span [2]int64) {
 	lack = 1 - (1-lack)/(1+d.usual)
 	stray = math.Hypot(stray, shadeNoise/2)
 	gain := shadeDepth * (lack - shadeDepth/2) / (stray * stray)
@@ -211,7 +216,7 @@ func (d *direction) take(start int64, lack, stray, kWh float64) {
 		d.days++
 		d.losses.remember(lack, 15)
 	}
-	d.kWh += max(kWh, 0)
+	d.lost.Add(span[0], span[1], kWh)
 }
 
 func (d *direction) sure() bool { return d.sum >= shadeSure && d.days >= shadeDays }
@@ -223,10 +228,12 @@ func (m *shadingState) judge(v *view, s *session, k int, o *shading) {
 			continue
 		}
 		to, total := from, 0.0
-		start, kWh := v.first, 0.0
+		start := v.first
+		var lost loss.Ledger
 		for ; to < len(m.bins) && m.bins[to].sure(); to++ {
 			d := &m.bins[to]
-			total, start, kWh = total+d.sum, min(start, d.since), kWh+d.kWh
+			total, start = total+d.sum, min(start, d.since)
+			lost.AddScaled(d.lost, 1)
 			m.days = max(m.days, d.days)
 		}
 		m.window = [2]int{from, to - 1}
@@ -236,7 +243,7 @@ func (m *shadingState) judge(v *view, s *session, k int, o *shading) {
 		}
 		f := newFacts()
 		f.rating = s.rating(k)
-		r := &record{family: PartialShading, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), seen: f, lost: kWh}
+		r := &record{family: PartialShading, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), seen: f, losses: lost}
 		m.record = s.open(r)
 		m.book(v, s, k, o, false)
 		return
@@ -267,7 +274,7 @@ func (m *shadingState) book(v *view, s *session, k int, o *shading, count bool) 
 		}
 		u.claimed[i] = PartialShading
 		if count {
-			r.lost += max(u.even[i]-u.power[i], 0) * v.hours()
+			v.lose(&r.losses, i, u.even[i]-u.power[i])
 		}
 		if first < 0 {
 			first = i

@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/engine/loss"
+)
 
 // snow finds days on which snow covers the modules of the whole site: it is
 // cold, the sensor measures irradiance, no unit has reached its expected power
@@ -11,7 +15,7 @@ type snow struct {
 	record  *record
 	since   int64
 	samples int
-	lost    float64
+	lost    loss.Ledger
 	woken   bool // the site has made its power since the night
 	clear   int  // samples in a row as expected
 	clearAt int64
@@ -35,7 +39,7 @@ func (o *snow) look(v *view, s *session) {
 		if !v.day[i] {
 			o.woken = false
 			if o.record == nil {
-				o.since, o.samples, o.lost = 0, 0, 0
+				o.since, o.samples, o.lost = 0, 0, loss.Ledger{}
 			}
 			continue
 		}
@@ -45,14 +49,14 @@ func (o *snow) look(v *view, s *session) {
 			o.goOn(v, i, t, covered, free, heard, missing)
 		case free > covered || said:
 			o.woken = o.woken || free > 0
-			o.since, o.samples, o.lost = 0, 0, 0
+			o.since, o.samples, o.lost = 0, 0, loss.Ledger{}
 		case o.woken || covered == 0 || !(v.tempC[i] < snowCold) || v.clear[i] < lowLight:
 		default:
 			if o.since == 0 {
 				o.since = t
 			}
 			o.samples++
-			o.lost += missing
+			v.lose(&o.lost, i, missing)
 			if o.matters(v, s) {
 				o.announce(v, s, i)
 			}
@@ -70,13 +74,13 @@ func (o *snow) matters(v *view, s *session) bool {
 		usual += s.memory.units[k].usualDay()
 	}
 	if len(s.in.Units) < 3 {
-		return hours >= snowAlone && o.lost >= snowWorth*usual
+		return hours >= snowAlone && o.lost.Total() >= snowWorth*usual
 	}
-	return established(o.samples, hours) && o.lost >= matters*usual
+	return established(o.samples, hours) && o.lost.Total() >= matters*usual
 }
 
-// count returns the number of covered and of free units at cell i, the energy
-// that the covered ones lack, and whether any unit reports that it is off or in
+// count returns the number of covered and of free units at cell i, the power in
+// kW that the covered ones lack, and whether any unit reports that it is off or in
 // fault.
 func (o *snow) count(v *view, s *session, i int) (covered, free, heard int, missing float64, said bool) {
 	for k := range v.units {
@@ -90,7 +94,7 @@ func (o *snow) count(v *view, s *session, i int) (covered, free, heard int, miss
 		switch {
 		case p < snowCovered*lit:
 			covered++
-			missing += (lit - max(p, 0)) * v.hours()
+			missing += lit - max(p, 0)
 		case p > snowGone*lit:
 			free++
 		}
@@ -103,7 +107,7 @@ func (o *snow) count(v *view, s *session, i int) (covered, free, heard int, miss
 
 func (o *snow) announce(v *view, s *session, i int) {
 	t := v.first + int64(i+1)*v.step
-	r := &record{family: SnowCover, start: o.since, detected: t, lastSeen: t, lost: o.lost, fraction: 1, seen: newFacts()}
+	r := &record{family: SnowCover, start: o.since, detected: t, lastSeen: t, losses: o.lost, fraction: 1, seen: newFacts()}
 	for k := range s.in.Units {
 		r.units = append(r.units, k)
 	}
@@ -139,7 +143,7 @@ func (o *snow) goOn(v *view, i int, t int64, covered, free, heard int, missing f
 		return
 	}
 	o.clear = 0
-	o.record.lost += missing
+	v.lose(&o.record.losses, i, missing)
 	if covered > 0 {
 		o.record.lastSeen = t + v.step
 	}

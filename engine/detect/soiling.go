@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"app.sunloop/engine/loss"
 	"app.sunloop/engine/solar"
 )
 
@@ -81,7 +82,8 @@ func (o *soiling) look(v *view, s *session) {
 		return
 	}
 	if o.record != nil {
-		o.record.lost += o.missing(v)
+		f := o.record.fraction
+		o.record.losses.AddScaled(s.made[len(s.made)-1].energy, f/(1-f))
 	}
 	if !ok {
 		return
@@ -194,8 +196,14 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 		}
 		o.record = s.open(r)
 		o.deepest, o.back = r.fraction, 0
-		// What the decline has taken so far: its mean depth over the days it took.
-		o.record.lost += o.missing(v) * span / 2
+		// What the decline has taken so far: it began with nothing.
+		var lost loss.Ledger
+		for _, d := range s.made {
+			if share := o.record.fraction * float64(d.start-o.points[begun].start) / 86400 / span; share > 0 && d.start <= v.first {
+				lost.AddScaled(d.energy, share/(1-share))
+			}
+		}
+		o.record.losses = loss.Sum(o.record.losses, lost)
 		return
 	}
 }
@@ -370,21 +378,6 @@ func (o *soiling) refer(v *view, s *session, source lightSource) {
 // array does. The light decides, not the power: noise must not choose the
 // samples.
 const nearLimit = 0.92
-
-// missing is what the dirt took from the day's energy.
-func (o *soiling) missing(v *view) float64 {
-	var made float64
-	for k := range v.units {
-		u := &v.units[k]
-		for i, p := range u.power[:v.cells] {
-			if p > 0 && u.claimed[i] == "" {
-				made += p * v.hours()
-			}
-		}
-	}
-	f := o.record.fraction
-	return made * f / (1 - f)
-}
 
 func soilingEvidence(r *record) []Evidence {
 	f := &r.seen

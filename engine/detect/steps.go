@@ -3,6 +3,8 @@ package detect
 import (
 	"math"
 	"slices"
+
+	"app.sunloop/engine/loss"
 )
 
 // losses follows each unit's production relative to the model of its own past,
@@ -37,9 +39,10 @@ type step struct {
 	record   *record
 }
 
+// dayEnergy is what a unit produced on a day, by hour.
 type dayEnergy struct {
-	day int64
-	kWh float64
+	day  int64
+	made loss.Ledger
 }
 
 // Figures of the rule, by reference. Limits of z were chosen on measured plants
@@ -287,13 +290,9 @@ func (u *unitLosses) choose(day int64) {
 
 // made stores the unit's production of the day.
 func (u *unitLosses) made(v *view, k int, day int64) {
-	sum := 0.0
-	for i := range v.cells {
-		if p := v.units[k].power[i]; p > 0 && v.units[k].claimed[i] == "" {
-			sum += p * v.hours()
-		}
-	}
-	u.energy = append(u.energy, dayEnergy{day, sum})
+	one := dayEnergy{day: day}
+	v.madeBy(&one.made, k)
+	u.energy = append(u.energy, one)
 	if len(u.energy) > 100 {
 		u.energy = slices.Delete(u.energy, 0, 1)
 	}
@@ -304,7 +303,7 @@ func (u *unitLosses) count(v *view, s *session) {
 	today := u.energy[len(u.energy)-1]
 	for _, st := range u.steps {
 		if st.to == 0 && st.seen < today.day {
-			st.record.lost += today.kWh * (math.Exp(-st.size) - 1)
+			st.record.losses.AddScaled(today.made, math.Exp(-st.size)-1)
 			st.record.lastSeen = v.end()
 		}
 	}
@@ -443,16 +442,17 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 		}
 	}
 	st.levels[b] = f.level
-	lost, share := 0.0, 1-math.Exp(f.size)
+	var lost loss.Ledger
+	share := 1 - math.Exp(f.size)
 	for _, d := range u.energy {
 		if d.day >= st.from {
-			lost += d.kWh * share / (1 - share)
+			lost.AddScaled(d.made, share/(1-share))
 		}
 	}
 	facts := newFacts()
 	facts.days, facts.spread, facts.rating = len(b.index)-f.at, math.Hypot(b.noise.day, b.noise.wander), s.rating(k)
 	start := v.first - (day-st.from)*86400
-	st.record = &record{family: StringOutage, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: share, seen: facts, basis: referenceNames[b.ref]}
+	st.record = &record{family: StringOutage, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), losses: lost, fraction: share, seen: facts, basis: referenceNames[b.ref]}
 	low, high := 1-math.Exp(f.size+1.96*f.sigma), 1-math.Exp(f.size-1.96*f.sigma)
 	st.record.observed = []Evidence{
 		shows("relative_yield", min(1+0.3*(-f.z()-stepLimitPeers), 3), 100*(1-share), 100, "%",
@@ -467,7 +467,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 		st.record.observed = nil
 	}
 	if r := s.losses.together(st, k); r != nil {
-		r.units, r.lost, r.lastSeen = append(r.units, k), r.lost+st.record.lost, st.record.lastSeen
+		r.units, r.losses, r.lastSeen = append(r.units, k), loss.Sum(r.losses, st.record.losses), st.record.lastSeen
 		slices.Sort(r.units)
 		r.observed = slices.DeleteFunc(slices.Clone(r.observed), func(e Evidence) bool { return e.Kind == "same_day" })
 		r.observed = append(r.observed, shows("same_day", 0.5, float64(len(r.units)), 1, "units", "%d units lost about the same part within %d days: one cause.", len(r.units), togetherDays))

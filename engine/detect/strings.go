@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/engine/loss"
+)
 
 // stringOutages finds units whose yield against their peers steps down and
 // stays down, all day and at every power: strings that no longer feed. The
@@ -15,7 +19,7 @@ type chart struct {
 	sum    float64 // CUSUM, in usual deviations
 	since  int64   // start of the first day of the present excursion
 	low    []float64
-	lost   float64
+	lost   loss.Ledger
 	lowRow int // days in a row that are low by more than half a string
 	record *record
 	back   int // good days in a row during an event
@@ -69,17 +73,12 @@ func (c *chart) miss(v *view, k int) {
 	if c.record == nil && c.since == 0 {
 		return
 	}
-	u, missing := &v.units[k], 0.0
-	for i := range v.cells {
-		if u.claimed[i] == "" && u.tier[i] == tierPeers && !math.IsNaN(u.power[i]) {
-			missing += (u.expected[i] - u.power[i]) * v.hours()
-		}
-	}
+	lost := &c.lost
 	if c.record != nil {
-		c.record.lost += max(missing, 0)
-	} else {
-		c.lost += max(missing, 0)
+		lost = &c.record.losses
 	}
+	u := &v.units[k]
+	v.loseDay(lost, k, func(i int) float64 { return u.expected[i] })
 }
 
 func (c *chart) take(v *view, s *session, k int, day relative) {
@@ -101,7 +100,7 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 	spread := own * max(c.scores.quantile(0.7, 5, 1), 1)
 	c.sum = max(0, c.sum+min(down/spread, 5)-chartSlack)
 	if c.sum == 0 {
-		c.low, c.lost, c.lowRow, c.since = c.low[:0], 0, 0, 0
+		c.low, c.lost, c.lowRow, c.since = c.low[:0], loss.Ledger{}, 0, 0
 		c.learn(day)
 		return
 	}
@@ -140,7 +139,7 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 	}
 	f := newFacts()
 	f.days, f.spread, f.code, f.rating = len(c.low), spread, c.code, s.rating(k)
-	c.record = s.open(&record{family: StringOutage, units: []int{k}, start: c.since, detected: end, lastSeen: end, lost: c.lost, fraction: step, seen: f})
+	c.record = s.open(&record{family: StringOutage, units: []int{k}, start: c.since, detected: end, lastSeen: end, losses: c.lost, fraction: step, seen: f})
 }
 
 // isDrifting reports whether the excursion still grows: its second half is
@@ -165,7 +164,7 @@ func (c *chart) absorb() {
 	}
 	c.normal = ring{values: append([]float64(nil), c.shifted...)}
 	c.shifted = c.shifted[:0]
-	c.sum, c.low, c.lost, c.lowRow, c.since = 0, c.low[:0], 0, 0, 0
+	c.sum, c.low, c.lost, c.lowRow, c.since = 0, c.low[:0], loss.Ledger{}, 0, 0
 }
 
 func medianOf(values []float64) float64 { return median(append([]float64(nil), values...)) }

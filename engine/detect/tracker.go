@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/engine/loss"
+)
 
 // trackers finds modules on trackers that do not follow the sun: part of the
 // day is as it should be and another part lacks a good share of the light, on
@@ -20,7 +24,7 @@ type trackerState struct {
 type stuckDay struct {
 	start, end int64
 	parts      [3]float64
-	lost       float64
+	lost       loss.Ledger
 	ratio      float64
 }
 
@@ -124,9 +128,7 @@ func (m *trackerState) take(v *view, s *session, k int, parts [3]float64) {
 			continue
 		}
 		day.end = v.first + int64(i+1)*v.step
-		if d := u.expected[i] - u.power[i]; d > 0 {
-			day.lost += d * v.hours()
-		}
+		v.lose(&day.lost, i, u.expected[i]-u.power[i])
 		if ratio := u.power[i] / u.expected[i]; ratio < 0.95 && u.expected[i] > 0.1*s.rating(k) {
 			ratios = append(ratios, ratio)
 		}
@@ -139,12 +141,12 @@ func (m *trackerState) take(v *view, s *session, k int, parts [3]float64) {
 		}
 		r := &record{family: TrackerFault, units: []int{k}, start: m.days[0].start, detected: v.end(), seen: newFacts()}
 		for _, d := range m.days {
-			r.lost += d.lost
+			r.losses.AddScaled(d.lost, 1)
 			m.ratios = append(m.ratios, d.ratio)
 		}
 		m.record, m.days = s.open(r), nil
 	} else {
-		m.record.lost += day.lost
+		m.record.losses.AddScaled(day.lost, 1)
 		m.ratios = append(m.ratios, day.ratio)
 	}
 	r := m.record

@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/engine/loss"
+)
 
 // trips finds units that stop again and again for less than half an hour.
 type trips struct{ units []tripping }
@@ -12,7 +16,7 @@ type tripping struct {
 	from    int64   // of the present stop; 0 while it runs
 	cells   int
 	stops   []stretch
-	missing []float64 // kWh of each stop
+	missing []loss.Ledger // of each stop
 	record  *record
 	total   int
 	good    int // days in a row without a stop
@@ -97,9 +101,9 @@ func (m *tripping) at(v *view, s *session, k, i int, rule tripRule) (lit bool) {
 // stop books a stop that has just ended.
 func (m *tripping) stop(v *view, s *session, k, i int) {
 	u, t := &v.units[k], v.first+int64(i)*v.step
-	lost := 0.0
+	var lost loss.Ledger
 	for j := int((m.from - v.first) / v.step); j < i; j++ {
-		lost += max(u.expected[j]-u.power[j], 0) * v.hours()
+		v.lose(&lost, j, u.expected[j]-u.power[j])
 		u.claimed[j] = IntermittentTrip
 	}
 	m.stops, m.missing = append(m.stops, stretch{m.from, t}), append(m.missing, lost)
@@ -130,10 +134,10 @@ func codeBetween(codes []float64, from, to int) float64 {
 	return 0
 }
 
-func (m *tripping) book(stop stretch, lost float64) {
+func (m *tripping) book(stop stretch, lost loss.Ledger) {
 	r := m.record
 	m.total++
-	r.lost += lost
+	r.losses.AddScaled(lost, 1)
 	r.lastSeen = stop.to
 	r.spans = append(r.spans, stop.span())
 	var hours float64

@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/engine/loss"
+)
 
 // unexplained finds units that make less than they did, day after day, without
 // any of the other families' signs: something crept in.
@@ -10,7 +14,7 @@ type unexplained struct{ units []deficitState }
 type deficitState struct {
 	days   []float64 // in a row below the best, as shares of it
 	since  int64
-	lost   float64
+	lost   loss.Ledger
 	record *record
 	shares []float64
 	back   int
@@ -50,12 +54,8 @@ func (m *deficitState) day(v *view, s *session, k int) {
 	best := mem.long.quantile(0.6, 20, math.NaN())
 	share := u.relative.ratio * mem.size() / best
 	end := v.end()
-	missing, scale, rating := 0.0, best/mem.size(), s.rating(k)
-	for i := range v.cells {
-		if u.claimed[i] == "" && u.tier[i] == tierPeers && !math.IsNaN(u.power[i]) {
-			missing += (min(u.expected[i]*scale, rating) - u.power[i]) * v.hours()
-		}
-	}
+	scale, rating := best/mem.size(), s.rating(k)
+	due := func(i int) float64 { return min(u.expected[i]*scale, rating) }
 	switch {
 	case math.IsNaN(share):
 	case m.record != nil && share > lagBack:
@@ -69,18 +69,18 @@ func (m *deficitState) day(v *view, s *session, k int) {
 	case m.record != nil:
 		m.back = 0
 		m.shares = append(m.shares, share)
-		m.record.lost += max(missing, 0)
+		v.loseDay(&m.record.losses, k, due)
 		m.record.lastSeen = end
 		m.record.fraction = max(1-medianOf(m.shares[max(len(m.shares)-7, 0):]), 0)
 		m.word()
 	case share < lagShare:
 		if len(m.days) == 0 {
-			m.since, m.lost = v.first, 0
+			m.since, m.lost = v.first, loss.Ledger{}
 		}
 		m.days = append(m.days, share)
-		m.lost += max(missing, 0)
+		v.loseDay(&m.lost, k, due)
 		if len(m.days) >= lagDays {
-			r := &record{family: Underperformance, units: []int{k}, start: m.since, detected: end, lastSeen: end, lost: m.lost, fraction: 1 - medianOf(m.days), seen: newFacts()}
+			r := &record{family: Underperformance, units: []int{k}, start: m.since, detected: end, lastSeen: end, losses: m.lost, fraction: 1 - medianOf(m.days), seen: newFacts()}
 			m.shares = append(m.shares[:0], m.days...)
 			m.record = s.open(r)
 			m.word()

@@ -24,6 +24,7 @@ type view struct {
 	share   []float64 // median of the units' power over their ratings; NaN of none
 	sky     daySky
 	day     []bool // the site's clear-sky or usual power is above armedShare
+	dark    []bool // the sun is down, or the site has never produced at this time of the day
 }
 
 // unitView is one unit's part of the view.
@@ -369,6 +370,7 @@ func (v *view) resize(sources []source) {
 	fit(&v.clear, v.cells)
 	fit(&v.share, v.cells)
 	fit(&v.day, v.cells)
+	fit(&v.dark, v.cells)
 	for k := range v.units {
 		u := &v.units[k]
 		for _, c := range []*[]float64{&u.power, &u.counter, &u.state, &u.code, &u.light, &u.temp, &u.expected, &u.even, &u.lit, &u.raw, &u.dcVolts, &u.acVolts, &u.cabinet} {
