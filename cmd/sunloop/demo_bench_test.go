@@ -18,6 +18,13 @@ import (
 	"app.sunloop/tui/layout"
 )
 
+// demoCommand is the demo with the defaults of its flags and a fixed look.
+func demoCommand(b *testing.B) *DemoCmd {
+	b.Helper()
+	c, _ := parsed(b, "", "demo", "--theme", themes.ControlRoom, "--color", "true")
+	return &c.Demo
+}
+
 // BenchmarkDemo starts the demo as a person does and reports how long it takes
 // to the first frame, and until every site has its history, its model, a
 // forecast and no import under way.
@@ -25,7 +32,7 @@ func BenchmarkDemo(b *testing.B) {
 	var first, ready time.Duration
 	for b.Loop() {
 		start := time.Now()
-		c := DemoCmd{ConsoleFlags: ConsoleFlags{LookFlags: LookFlags{Theme: themes.ControlRoom, Graph: "braille", Color: "true"}}, Seed: 1, Speed: 60}
+		c := demoCommand(b)
 		g := &Globals{LogLevel: "error"}
 		dir, err := os.MkdirTemp(b.TempDir(), "demo")
 		if err != nil {

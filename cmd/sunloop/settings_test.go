@@ -13,7 +13,7 @@ import (
 )
 
 // parsed is a command line over a configuration file.
-func parsed(t *testing.T, file string, args ...string) (*cli, *kong.Context) {
+func parsed(t testing.TB, file string, args ...string) (*cli, *kong.Context) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.toml")
 	if err := os.WriteFile(path, []byte(file), 0o644); err != nil {

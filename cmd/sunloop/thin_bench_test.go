@@ -43,7 +43,7 @@ func BenchmarkThinConsole(b *testing.B) {
 	bin := binary(b)
 	for b.Loop() {
 		dir := b.TempDir()
-		c := DemoCmd{ConsoleFlags: ConsoleFlags{LookFlags: LookFlags{Theme: themes.ControlRoom, Graph: "braille", Color: "true"}}, Seed: 1, Speed: 60}
+		c := demoCommand(b)
 		key := ""
 		err := c.open(b.Context(), &Globals{LogLevel: "error"}, streams{os.Stdin, io.Discard, io.Discard}, dir, func(ctx context.Context, d *demo) (err error) {
 			for _, s := range d.fleet.Sites {
