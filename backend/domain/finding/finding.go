@@ -35,14 +35,14 @@ func (f Finding) Units() []string {
 	return []string{f.AssetID}
 }
 
-// Finding is the record of an OODA summary.
+// Finding is an OODA summary with what the service needs to continue it.
 type Finding struct {
 	api.Finding
-	CustomerID string `json:"customer_id" limit:"id"`
+	CustomerID string
 	// Subject is the unit, or empty for a finding that groups several.
-	Subject    string    `json:"subject" limit:"name"`
-	SeverityAt time.Time `json:"severity_at"`            // when the label was last deserved
-	Grade      string    `json:"grade" limit:"word cut"` // the severity on the finer scale of the detector
+	Subject    string
+	SeverityAt time.Time // when the label was last deserved
+	Grade      string    // the severity on the finer scale of the detector
 }
 
 var findings = store.Table[Finding]{
@@ -58,6 +58,7 @@ var findings = store.Table[Finding]{
 			return store.Key(f.SiteID)
 		}},
 	},
+	Form: store.As(newFindingRecord, findingRecord.finding),
 }
 
 // Reopening is how long after its end a finding is opened again by the same
