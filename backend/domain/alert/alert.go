@@ -34,11 +34,11 @@ func New(records store.Records, now func() time.Time, activities *activity.Servi
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked { return []store.Checked{alerts} }
 
-// Alert is the record of an alert.
+// Alert is an alert with its customer and its finding.
 type Alert struct {
 	api.Alert
-	CustomerID string `json:"customer_id" limit:"id"`
-	SummaryID  string `json:"summary_id" limit:"id"` // of the finding that it tells of
+	CustomerID string
+	SummaryID  string // of the finding that it reports
 }
 
 var alerts = store.Table[Alert]{
@@ -57,6 +57,7 @@ var alerts = store.Table[Alert]{
 			return store.Key(a.SiteID)
 		}},
 	},
+	Form: store.As(newAlertRecord, alertRecord.alert),
 }
 
 func alertOwner(a Alert) (customer, site, asset string) { return a.CustomerID, a.SiteID, a.AssetID }
