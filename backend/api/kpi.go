@@ -34,6 +34,97 @@ type KPIs struct {
 	UsefulBy   []string        `json:"useful_by"`
 	Figures    []KPI           `json:"figures"`
 	Categories []CategoryHours `json:"availability_categories"`
+	Ratings    *Ratings        `json:"ratings,omitempty"`    // of the units that have reported
+	Irradiance *Irradiance     `json:"irradiance,omitempty"` // in the plane of the modules
+	AsOf       Time            `json:"as_of,omitzero"`       // when the figures were computed
+	// Revision counts the figures of a window of whole days that is over: 1 are the
+	// first ones. It rises, with a reason, when data, findings or settings that
+	// they rest on have changed; otherwise they stay as they are. 0: the window is
+	// open, or is not of whole days of the site.
+	Revision  int           `json:"revision,omitempty"`
+	Revisions []KPIRevision `json:"revisions,omitempty"` // the newest ones, oldest first
+}
+
+// KPIRevision is a revision of the figures of a window.
+type KPIRevision struct {
+	Revision int      `json:"revision"`
+	AsOf     Time     `json:"as_of"`
+	Reason   string   `json:"reason" limit:"line cut"`
+	Changed  []string `json:"changed,omitempty" limit:"100 word"` // names of the figures
+}
+
+// Sources of ratings.
+const (
+	RatingSet       = "set"         // given by a person
+	RatingSiteShare = "site_share"  // the site's rating, divided by capacity
+	RatingRatio     = "dc_ac_ratio" // AC rating times the DC/AC ratio of other units
+	RatingCapacity  = "capacity"    // the capacity, which does not say whether it is of AC or DC
+	RatingEstimate  = "estimate"    // the highest power that was measured
+)
+
+// Ratings are the DC rating (of the modules, standard test conditions) and the AC
+// rating (of the inverters) of a site, with their sources: those of the units'
+// ratings that are known least. What is not set is inferred.
+type Ratings struct {
+	DCKW       float64  `json:"dc_kw"`
+	DCSource   string   `json:"dc_source"`
+	DCInferred bool     `json:"dc_inferred"`
+	ACKW       float64  `json:"ac_kw"`
+	ACSource   string   `json:"ac_source"`
+	ACInferred bool     `json:"ac_inferred"`
+	DCACRatio  *float64 `json:"dc_ac_ratio"`
+	Inferred   bool     `json:"dc_ac_ratio_inferred"`
+}
+
+// Roles of irradiance sensors.
+const (
+	IrradiancePlane     = "plane_of_array"
+	IrradianceReference = "reference_cell"
+	IrradianceFlat      = "horizontal"
+	IrradianceSatellite = "satellite"
+)
+
+// Irradiance is the source of the irradiance in the plane of the modules.
+type Irradiance struct {
+	Role           string             `json:"role,omitempty"` // of the sensors that are used: plane_of_array, reference_cell, horizontal, satellite; empty: none
+	Inferred       bool               `json:"inferred"`       // the role was not set
+	Transposed     bool               `json:"transposed"`     // from horizontal, by DISC and Perez
+	Class          string             `json:"class,omitempty"`
+	UncertaintyPct *float64           `json:"uncertainty_pct,omitempty"` // of the insolation, 95 %
+	Sensors        []IrradianceSensor `json:"sensors,omitempty"`
+	Note           string             `json:"note,omitempty"` // why it is unknown
+	Description    string             `json:"description"`    // all of it in words
+}
+
+// IrradianceSensor is the irradiance that a unit reports.
+type IrradianceSensor struct {
+	AssetID  string `json:"asset_id"`
+	Role     string `json:"role"`
+	Inferred bool   `json:"inferred"`
+	Health   string `json:"health"` // ok, silent, dead, stuck, low, high, deviating
+	Used     bool   `json:"used"`
+}
+
+// FigureRating is a rating that a figure is made with.
+type FigureRating struct {
+	KW       float64 `json:"kw"`
+	Side     string  `json:"side"` // dc or ac
+	Source   string  `json:"source"`
+	Inferred bool    `json:"inferred"`
+}
+
+// EnergyShares are the shares of the energy of a window by their source, 0 to 1.
+type EnergyShares struct {
+	Power        float64 `json:"power"`        // integrated from measured power
+	Counter      float64 `json:"counter"`      // from counters of energy
+	Interval     float64 `json:"interval"`     // from energies of intervals
+	Extrapolated float64 `json:"extrapolated"` // of silent units, from those that reported
+}
+
+// ExcludedHours are hours of a window that a figure leaves out.
+type ExcludedHours struct {
+	Category string  `json:"category"`
+	Hours    float64 `json:"hours"`
 }
 
 // KPI is one key figure.
@@ -50,6 +141,17 @@ type KPI struct {
 	DataAvailability *float64 `json:"data_availability"`
 	Reportable       bool     `json:"reportable"`
 	Note             string   `json:"note,omitempty"` // why it is not reportable
+	// Suspect is the likely reason of a value that is withheld because it is
+	// implausible: rating, horizontal_irradiance, sensor, outage.
+	Suspect    string          `json:"suspect,omitempty"`
+	Formula    string          `json:"formula,omitempty"`
+	AsOf       Time            `json:"as_of,omitzero"`
+	Revision   int             `json:"revision,omitempty"` // as that of the window
+	Rating     *FigureRating   `json:"rating,omitempty"`
+	Irradiance *Irradiance     `json:"irradiance,omitempty"` // without its sensors, which are the window's
+	Energy     *EnergyShares   `json:"energy_shares,omitempty"`
+	Covered    *float64        `json:"covered,omitempty"` // share of the insolation due that it is made of, 0 to 1
+	Excluded   []ExcludedHours `json:"excluded_hours,omitempty"`
 }
 
 // CategoryHours is the useful time that the units, weighted by their rating,

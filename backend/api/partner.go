@@ -78,6 +78,11 @@ type KPIRollup struct {
 	EAR           RollupEAR         `json:"ear"`
 	Financial     RollupFinancial   `json:"financial"`
 	Battery       *RollupBattery    `json:"battery,omitempty"` // of sites whose units report a state of charge
+	// Figures (extension) are what the numbers are made of, each with its formula
+	// and what it rests on; AsOf and Revision (extensions) are theirs, as in [KPIs].
+	Figures  []KPI `json:"figures,omitempty"`
+	AsOf     Time  `json:"as_of,omitzero"`
+	Revision int   `json:"revision,omitempty"`
 	// NotKnown (extension) are the paths of the numbers whose 0 means that the
 	// site's data do not tell, as in energy_balance.consumption_kwh.
 	NotKnown []string `json:"not_known"`
@@ -109,7 +114,7 @@ type RollupBalance struct {
 
 // RollupPerformance is how well the plant ran.
 type RollupPerformance struct {
-	SystemPR           float64 `json:"system_pr"`           // IEC 61724-1, 0 to 1, a share of the rating, which is the inverters': where a larger array brings it above 1 it stays 1
+	SystemPR           float64 `json:"system_pr"`           // IEC 61724-1, above 0 and at most 1.05, by the DC rating; an implausible one is 0 and in not_known
 	PRTarget           float64 `json:"pr_target"`           // a share, as system_pr
 	PRStatus           string  `json:"pr_status"`           // On Target, Below Target, Unknown
 	TrueUptimePct      float64 `json:"true_uptime_pct"`     // of the useful time, weighted by rating: units that made power; every reason counts

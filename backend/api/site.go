@@ -9,22 +9,47 @@ import (
 // Site is a plant: a place with assets, a zone and money. Extension of the
 // specification, which knows sites only by id.
 type Site struct {
-	SiteID           string   `json:"site_id" limit:"id"`
-	CustomerID       string   `json:"customer_id" limit:"id"`
-	Name             string   `json:"name" limit:"name"`
-	Location         string   `json:"location,omitempty" limit:"name"`
-	Latitude         *float64 `json:"latitude,omitempty"`
-	Longitude        *float64 `json:"longitude,omitempty"`
-	Timezone         string   `json:"timezone" limit:"word"` // IANA name
-	CapacityKW       float64  `json:"capacity_kw,omitempty"`
-	TiltDeg          *float64 `json:"tilt_deg,omitempty"`
-	AzimuthDeg       *float64 `json:"azimuth_deg,omitempty"`           // from north, clockwise
-	Currency         string   `json:"currency,omitempty" limit:"word"` // ISO 4217
-	TariffPerKWh     float64  `json:"tariff_per_kwh,omitempty"`
-	TerminalDeviceID string   `json:"terminal_device_id,omitempty" limit:"id"`
-	AssetCount       int      `json:"asset_count"`
-	CreatedAt        Time     `json:"created_at,omitzero"`
+	SiteID     string   `json:"site_id" limit:"id"`
+	CustomerID string   `json:"customer_id" limit:"id"`
+	Name       string   `json:"name" limit:"name"`
+	Location   string   `json:"location,omitempty" limit:"name"`
+	Latitude   *float64 `json:"latitude,omitempty"`
+	Longitude  *float64 `json:"longitude,omitempty"`
+	Timezone   string   `json:"timezone" limit:"word"` // IANA name
+	CapacityKW float64  `json:"capacity_kw,omitempty"`
+	TiltDeg    *float64 `json:"tilt_deg,omitempty"`
+	AzimuthDeg *float64 `json:"azimuth_deg,omitempty"`  // from north, clockwise
+	DCRatingKW float64  `json:"dc_rating_kw,omitempty"` // of all modules, standard test conditions
+	ACRatingKW float64  `json:"ac_rating_kw,omitempty"` // of all inverters
+	// ModuleTempCoefficientPctPerK is the change of the modules' power in percent
+	// per kelvin, as -0.35.
+	ModuleTempCoefficientPctPerK *float64 `json:"module_temp_coefficient_pct_per_k,omitempty"`
+	Mounting                     string   `json:"mounting,omitempty" limit:"word"`         // one of [Mountings]
+	IrradianceRole               string   `json:"irradiance_role,omitempty" limit:"word"`  // of the irradiance that is reported: one of [IrradianceRoles]
+	IrradianceTiltDeg            *float64 `json:"irradiance_tilt_deg,omitempty"`           // of the sensor; absent: that of its role
+	IrradianceAzimuthDeg         *float64 `json:"irradiance_azimuth_deg,omitempty"`        // of the sensor
+	IrradianceClass              string   `json:"irradiance_class,omitempty" limit:"word"` // A or B: of the monitoring, by IEC 61724-1
+	Currency                     string   `json:"currency,omitempty" limit:"word"`         // ISO 4217
+	TariffPerKWh                 float64  `json:"tariff_per_kwh,omitempty"`
+	TerminalDeviceID             string   `json:"terminal_device_id,omitempty" limit:"id"`
+	AssetCount                   int      `json:"asset_count"`
+	CreatedAt                    Time     `json:"created_at,omitzero"`
 }
+
+// Mountings are how modules are mounted: on open racks (glass and polymer, or
+// glass-glass modules), close to a roof, in a roof or facade without air behind
+// them, or on trackers that follow the sun.
+func Mountings() []string {
+	return []string{"open_rack", "open_rack_glass", "close_roof", "insulated", "tracker"}
+}
+
+// IrradianceRoles are what a sensor of irradiance may measure.
+func IrradianceRoles() []string {
+	return []string{IrradiancePlane, IrradianceReference, IrradianceFlat, IrradianceSatellite}
+}
+
+// IrradianceClasses are the classes of monitoring of IEC 61724-1.
+func IrradianceClasses() []string { return []string{"A", "B"} }
 
 // SitesRequest is the body of POST /terminal/sites (extension): action list,
 // get or set. set creates a site or changes the fields that are given.
@@ -65,26 +90,36 @@ type Component struct {
 
 // Asset is a unit of a site, for example an inverter.
 type Asset struct {
-	AssetID            string      `json:"asset_id" limit:"id"`
-	Name               string      `json:"name" limit:"name cut"`
-	Type               string      `json:"type" limit:"name"`
-	CapacityKW         float64     `json:"capacity_kw"`
-	Location           string      `json:"location" limit:"name cut"`
-	Components         []Component `json:"components,omitempty" limit:"200"`
-	CreatedAt          Time        `json:"created_at,omitzero"`
-	SiteID             string      `json:"site_id,omitempty" limit:"id"`
-	CustomerID         string      `json:"customer_id,omitempty" limit:"id"`
-	Timezone           string      `json:"timezone,omitempty" limit:"word"`
-	Latitude           *float64    `json:"latitude,omitempty"`
-	Longitude          *float64    `json:"longitude,omitempty"`
-	RatedPowerKW       float64     `json:"rated_power_kw,omitempty"`
-	TiltDeg            *float64    `json:"tilt_deg,omitempty"`
-	AzimuthDeg         *float64    `json:"azimuth_deg,omitempty"`
-	WarrantyExpiryDate string      `json:"warranty_expiry_date,omitempty" limit:"word"`
-	TerminalDeviceID   string      `json:"terminal_device_id,omitempty" limit:"id"` // that watches it; when empty the site's
-	StringCount        int         `json:"string_count,omitempty"`                  // strings of modules at it
-	FormerComponents   []Component `json:"former_components,omitempty" limit:"200"` // that were taken out, newest first
-	Version            int         `json:"version,omitempty"`                       // rises with each change
+	AssetID      string      `json:"asset_id" limit:"id"`
+	Name         string      `json:"name" limit:"name cut"`
+	Type         string      `json:"type" limit:"name"`
+	CapacityKW   float64     `json:"capacity_kw"`
+	Location     string      `json:"location" limit:"name cut"`
+	Components   []Component `json:"components,omitempty" limit:"200"`
+	CreatedAt    Time        `json:"created_at,omitzero"`
+	SiteID       string      `json:"site_id,omitempty" limit:"id"`
+	CustomerID   string      `json:"customer_id,omitempty" limit:"id"`
+	Timezone     string      `json:"timezone,omitempty" limit:"word"`
+	Latitude     *float64    `json:"latitude,omitempty"`
+	Longitude    *float64    `json:"longitude,omitempty"`
+	RatedPowerKW float64     `json:"rated_power_kw,omitempty"`
+	TiltDeg      *float64    `json:"tilt_deg,omitempty"`
+	AzimuthDeg   *float64    `json:"azimuth_deg,omitempty"`
+	DCRatingKW   float64     `json:"dc_rating_kw,omitempty"` // of its modules, standard test conditions
+	ACRatingKW   float64     `json:"ac_rating_kw,omitempty"` // of the inverter
+	// ModuleTempCoefficientPctPerK is the change of the modules' power in percent
+	// per kelvin, as -0.35.
+	ModuleTempCoefficientPctPerK *float64    `json:"module_temp_coefficient_pct_per_k,omitempty"`
+	Mounting                     string      `json:"mounting,omitempty" limit:"word"`         // one of [Mountings]; empty: the site's
+	IrradianceRole               string      `json:"irradiance_role,omitempty" limit:"word"`  // of the irradiance that it reports: one of [IrradianceRoles]; empty: the site's
+	IrradianceTiltDeg            *float64    `json:"irradiance_tilt_deg,omitempty"`           // of the sensor; absent: that of its role
+	IrradianceAzimuthDeg         *float64    `json:"irradiance_azimuth_deg,omitempty"`        // of the sensor
+	IrradianceClass              string      `json:"irradiance_class,omitempty" limit:"word"` // A or B: of the monitoring, by IEC 61724-1
+	WarrantyExpiryDate           string      `json:"warranty_expiry_date,omitempty" limit:"word"`
+	TerminalDeviceID             string      `json:"terminal_device_id,omitempty" limit:"id"` // that watches it; when empty the site's
+	StringCount                  int         `json:"string_count,omitempty"`                  // strings of modules at it
+	FormerComponents             []Component `json:"former_components,omitempty" limit:"200"` // that were taken out, newest first
+	Version                      int         `json:"version,omitempty"`                       // rises with each change
 }
 
 // AssetsRequest is the body of POST /terminal/assets: action add, list or get,

@@ -84,6 +84,7 @@ type SiteSummary struct {
 	ExpectedKWhToday     *float64 `json:"expected_kWh_today,omitempty"`     // extension: P50 of the whole site day
 	ExpectedKWhSoFar     *float64 `json:"expected_kWh_so_far,omitempty"`    // extension: P50 until now
 	SpecificYieldKWhKWp  *float64 `json:"specific_yield_kWh_kWp,omitempty"` // extension: today
+	Figures              []KPI    `json:"figures,omitempty"`                // extension: what the energy, yield, ratio and availability of today rest on
 }
 
 // SiteSummaryResponse answers with the fields twice: under summary and at the

@@ -206,6 +206,9 @@ func checkAsset(a api.Asset) error {
 	case a.StringCount < 0 || a.StringCount > 1e5:
 		return api.InvalidField("string_count", "a whole number from 1 to 100000")
 	}
+	if err := assetSettings(&a).check(); err != nil {
+		return err
+	}
 	for _, c := range a.Components {
 		for _, f := range []struct{ name, value string }{{"oem", c.OEM}, {"model", c.Model}, {"serial", c.Serial}} {
 			if f.value == "" {

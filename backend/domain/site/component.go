@@ -32,6 +32,7 @@ func (s *Service) SetAsset(ctx context.Context, scope api.Scope, ref api.AssetRe
 		record.SetIfGiven(&a.TiltDeg, change.TiltDeg)
 		record.SetIfGiven(&a.AzimuthDeg, change.AzimuthDeg)
 		record.SetIfGiven(&a.StringCount, change.StringCount)
+		assetSettings(a).merge(assetSettings(&change))
 		return a.Name, checkAsset(*a)
 	})
 }

@@ -335,6 +335,9 @@ func (s *Service) SetSite(ctx context.Context, scope api.Scope, change api.Site)
 			return api.Conflict("Site %s has telemetry, which is kept by the days of %s: its time zone cannot change", site.SiteID, site.Timezone)
 		}
 		site = merged(site, change)
+		if err := siteSettings(&site).check(); err != nil {
+			return err // of the ratio of a rating that is given to one that was there
+		}
 		if err := sites.Put(tx, site); err != nil {
 			return fmt.Errorf("store site %s: %w", site.SiteID, err)
 		}
@@ -412,6 +415,7 @@ func merged(site, change api.Site) api.Site {
 	record.SetIfGiven(&site.Longitude, change.Longitude)
 	record.SetIfGiven(&site.TiltDeg, change.TiltDeg)
 	record.SetIfGiven(&site.AzimuthDeg, change.AzimuthDeg)
+	siteSettings(&site).merge(siteSettings(&change))
 	if lat, lon, ok := Coordinates(change.Location); ok && change.Latitude == nil && change.Longitude == nil {
 		site.Latitude, site.Longitude = &lat, &lon
 	}
@@ -476,6 +480,9 @@ func checkSite(s api.Site) error {
 		if !record.Within(f.value, f.low, f.high) {
 			return api.InvalidField(f.name, fmt.Sprintf("%g is not within %g to %g", f.value, f.low, f.high))
 		}
+	}
+	if err := siteSettings(&s).check(); err != nil {
+		return err
 	}
 	if s.Currency != "" && (len(s.Currency) != 3 || strings.ToUpper(s.Currency) != s.Currency) {
 		return api.InvalidField("currency", fmt.Sprintf("%q is not an ISO 4217 code such as EUR", s.Currency))

@@ -2,6 +2,7 @@ package site_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -123,5 +124,54 @@ func TestActivitiesAreOfTheDay(t *testing.T) {
 	d.Clock = d.Clock.Add(2 * time.Hour)
 	if list, _, err = d.Sites.Activities(t.Context(), domaintest.Acme, api.ListQuery{SiteID: "South"}); err != nil || len(list) != 1 {
 		t.Errorf("a day later %v, %v", list, err)
+	}
+}
+
+// TestPlantSettings: ratings, mounting and sensors of sites and assets are kept field
+// by field, and a value that cannot be is refused by its name.
+func TestPlantSettings(t *testing.T) {
+	d := domaintest.New(t)
+	d.AddSite("South", "acme")
+	d.AddUnit("INV-1", "South")
+	ref := api.AssetRef{AssetID: "INV-1", SiteID: "South"}
+	tilt, azimuth, coefficient := 30.0, 180.0, -0.35
+	for _, change := range []api.Site{{DCRatingKW: 120, ModuleTempCoefficientPctPerK: &coefficient}, {ACRatingKW: 100, Mounting: "close_roof"},
+		{IrradianceRole: api.IrradianceFlat, IrradianceClass: "A", IrradianceTiltDeg: &tilt, IrradianceAzimuthDeg: &azimuth}} {
+		change.SiteID = "South"
+		if _, err := d.Sites.SetSite(t.Context(), domaintest.Acme, change); err != nil {
+			t.Fatal(err)
+		}
+		one := api.Asset{DCRatingKW: change.DCRatingKW, ACRatingKW: change.ACRatingKW, ModuleTempCoefficientPctPerK: change.ModuleTempCoefficientPctPerK, Mounting: change.Mounting,
+			IrradianceRole: change.IrradianceRole, IrradianceClass: change.IrradianceClass, IrradianceTiltDeg: change.IrradianceTiltDeg, IrradianceAzimuthDeg: change.IrradianceAzimuthDeg}
+		if _, _, err := d.Sites.SetAsset(t.Context(), domaintest.Acme, ref, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site, err := d.Sites.Site(t.Context(), domaintest.Acme, "South")
+	if err != nil || site.DCRatingKW != 120 || site.ACRatingKW != 100 || *site.ModuleTempCoefficientPctPerK != -0.35 || site.Mounting != "close_roof" ||
+		site.IrradianceRole != api.IrradianceFlat || site.IrradianceClass != "A" || *site.IrradianceTiltDeg != 30 || *site.IrradianceAzimuthDeg != 180 {
+		t.Errorf("%+v, %v", site, err)
+	}
+	unit, err := d.Sites.Asset(t.Context(), domaintest.Acme, ref)
+	if err != nil || unit.DCRatingKW != 120 || unit.ACRatingKW != 100 || *unit.ModuleTempCoefficientPctPerK != -0.35 || unit.Mounting != "close_roof" ||
+		unit.IrradianceRole != api.IrradianceFlat || unit.IrradianceClass != "A" || *unit.IrradianceTiltDeg != 30 || *unit.IrradianceAzimuthDeg != 180 {
+		t.Errorf("%+v, %v", unit, err)
+	}
+	for field, wrong := range map[string]api.Site{
+		"dc_rating_kw": {DCRatingKW: 1200}, "ac_rating_kw": {ACRatingKW: -1}, "module_temp_coefficient_pct_per_k": {ModuleTempCoefficientPctPerK: new(0.35)},
+		"mounting": {Mounting: "floating"}, "irradiance_role": {IrradianceRole: "ghi"}, "irradiance_class": {IrradianceClass: "C"}, "irradiance_tilt_deg": {IrradianceTiltDeg: &tilt},
+		"irradiance_azimuth_deg": {IrradianceTiltDeg: &tilt, IrradianceAzimuthDeg: new(400.0)},
+	} {
+		wrong.SiteID = "South"
+		_, err := d.Sites.SetSite(t.Context(), domaintest.Acme, wrong)
+		var refusal *api.Error
+		if !errors.As(err, &refusal) || refusal.Status != 400 || refusal.Details["field"] != field {
+			t.Errorf("%s of a site: %v", field, err)
+		}
+		_, _, err = d.Sites.SetAsset(t.Context(), domaintest.Acme, ref, api.Asset{DCRatingKW: wrong.DCRatingKW, ACRatingKW: wrong.ACRatingKW, ModuleTempCoefficientPctPerK: wrong.ModuleTempCoefficientPctPerK,
+			Mounting: wrong.Mounting, IrradianceRole: wrong.IrradianceRole, IrradianceClass: wrong.IrradianceClass, IrradianceAzimuthDeg: wrong.IrradianceAzimuthDeg})
+		if field != "irradiance_tilt_deg" && (!errors.As(err, &refusal) || refusal.Status != 400 || refusal.Details["field"] != field) {
+			t.Errorf("%s of an asset: %v", field, err)
+		}
 	}
 }

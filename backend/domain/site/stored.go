@@ -8,21 +8,29 @@ import (
 // siteRecord is a stored site. Its fields have the meaning of those of [api.Site]; so
 // have the fields of the other records here.
 type siteRecord struct {
-	SiteID           string   `json:"site_id" limit:"id"`
-	CustomerID       string   `json:"customer_id" limit:"id"`
-	Name             string   `json:"name" limit:"name"`
-	Location         string   `json:"location,omitempty" limit:"name"`
-	Latitude         *float64 `json:"latitude,omitempty"`
-	Longitude        *float64 `json:"longitude,omitempty"`
-	Timezone         string   `json:"timezone" limit:"word"`
-	CapacityKW       float64  `json:"capacity_kw,omitempty"`
-	TiltDeg          *float64 `json:"tilt_deg,omitempty"`
-	AzimuthDeg       *float64 `json:"azimuth_deg,omitempty"`
-	Currency         string   `json:"currency,omitempty" limit:"word"`
-	TariffPerKWh     float64  `json:"tariff_per_kwh,omitempty"`
-	TerminalDeviceID string   `json:"terminal_device_id,omitempty" limit:"id"`
-	AssetCount       int      `json:"asset_count"`
-	CreatedAt        api.Time `json:"created_at,omitzero"`
+	SiteID                       string   `json:"site_id" limit:"id"`
+	CustomerID                   string   `json:"customer_id" limit:"id"`
+	Name                         string   `json:"name" limit:"name"`
+	Location                     string   `json:"location,omitempty" limit:"name"`
+	Latitude                     *float64 `json:"latitude,omitempty"`
+	Longitude                    *float64 `json:"longitude,omitempty"`
+	Timezone                     string   `json:"timezone" limit:"word"`
+	CapacityKW                   float64  `json:"capacity_kw,omitempty"`
+	TiltDeg                      *float64 `json:"tilt_deg,omitempty"`
+	AzimuthDeg                   *float64 `json:"azimuth_deg,omitempty"`
+	DCRatingKW                   float64  `json:"dc_rating_kw,omitempty"`
+	ACRatingKW                   float64  `json:"ac_rating_kw,omitempty"`
+	ModuleTempCoefficientPctPerK *float64 `json:"module_temp_coefficient_pct_per_k,omitempty"`
+	Mounting                     string   `json:"mounting,omitempty" limit:"word"`
+	IrradianceRole               string   `json:"irradiance_role,omitempty" limit:"word"`
+	IrradianceTiltDeg            *float64 `json:"irradiance_tilt_deg,omitempty"`
+	IrradianceAzimuthDeg         *float64 `json:"irradiance_azimuth_deg,omitempty"`
+	IrradianceClass              string   `json:"irradiance_class,omitempty" limit:"word"`
+	Currency                     string   `json:"currency,omitempty" limit:"word"`
+	TariffPerKWh                 float64  `json:"tariff_per_kwh,omitempty"`
+	TerminalDeviceID             string   `json:"terminal_device_id,omitempty" limit:"id"`
+	AssetCount                   int      `json:"asset_count"`
+	CreatedAt                    api.Time `json:"created_at,omitzero"`
 }
 
 func newSiteRecord(v api.Site) siteRecord { return siteRecord(v) }
@@ -31,26 +39,34 @@ func (r siteRecord) toAPI() api.Site { return api.Site(r) }
 
 // assetRecord is a stored asset.
 type assetRecord struct {
-	AssetID            string            `json:"asset_id" limit:"id"`
-	Name               string            `json:"name" limit:"name cut"`
-	Type               string            `json:"type" limit:"name"`
-	CapacityKW         float64           `json:"capacity_kw"`
-	Location           string            `json:"location" limit:"name cut"`
-	Components         []componentRecord `json:"components,omitempty" limit:"200"`
-	CreatedAt          api.Time          `json:"created_at,omitzero"`
-	SiteID             string            `json:"site_id,omitempty" limit:"id"`
-	CustomerID         string            `json:"customer_id,omitempty" limit:"id"`
-	Timezone           string            `json:"timezone,omitempty" limit:"word"`
-	Latitude           *float64          `json:"latitude,omitempty"`
-	Longitude          *float64          `json:"longitude,omitempty"`
-	RatedPowerKW       float64           `json:"rated_power_kw,omitempty"`
-	TiltDeg            *float64          `json:"tilt_deg,omitempty"`
-	AzimuthDeg         *float64          `json:"azimuth_deg,omitempty"`
-	WarrantyExpiryDate string            `json:"warranty_expiry_date,omitempty" limit:"word"`
-	TerminalDeviceID   string            `json:"terminal_device_id,omitempty" limit:"id"`
-	StringCount        int               `json:"string_count,omitempty"`
-	FormerComponents   []componentRecord `json:"former_components,omitempty" limit:"200"`
-	Version            int               `json:"version,omitempty"`
+	AssetID                      string            `json:"asset_id" limit:"id"`
+	Name                         string            `json:"name" limit:"name cut"`
+	Type                         string            `json:"type" limit:"name"`
+	CapacityKW                   float64           `json:"capacity_kw"`
+	Location                     string            `json:"location" limit:"name cut"`
+	Components                   []componentRecord `json:"components,omitempty" limit:"200"`
+	CreatedAt                    api.Time          `json:"created_at,omitzero"`
+	SiteID                       string            `json:"site_id,omitempty" limit:"id"`
+	CustomerID                   string            `json:"customer_id,omitempty" limit:"id"`
+	Timezone                     string            `json:"timezone,omitempty" limit:"word"`
+	Latitude                     *float64          `json:"latitude,omitempty"`
+	Longitude                    *float64          `json:"longitude,omitempty"`
+	RatedPowerKW                 float64           `json:"rated_power_kw,omitempty"`
+	TiltDeg                      *float64          `json:"tilt_deg,omitempty"`
+	AzimuthDeg                   *float64          `json:"azimuth_deg,omitempty"`
+	DCRatingKW                   float64           `json:"dc_rating_kw,omitempty"`
+	ACRatingKW                   float64           `json:"ac_rating_kw,omitempty"`
+	ModuleTempCoefficientPctPerK *float64          `json:"module_temp_coefficient_pct_per_k,omitempty"`
+	Mounting                     string            `json:"mounting,omitempty" limit:"word"`
+	IrradianceRole               string            `json:"irradiance_role,omitempty" limit:"word"`
+	IrradianceTiltDeg            *float64          `json:"irradiance_tilt_deg,omitempty"`
+	IrradianceAzimuthDeg         *float64          `json:"irradiance_azimuth_deg,omitempty"`
+	IrradianceClass              string            `json:"irradiance_class,omitempty" limit:"word"`
+	WarrantyExpiryDate           string            `json:"warranty_expiry_date,omitempty" limit:"word"`
+	TerminalDeviceID             string            `json:"terminal_device_id,omitempty" limit:"id"`
+	StringCount                  int               `json:"string_count,omitempty"`
+	FormerComponents             []componentRecord `json:"former_components,omitempty" limit:"200"`
+	Version                      int               `json:"version,omitempty"`
 }
 
 // componentRecord is a component of a stored asset.
@@ -70,7 +86,10 @@ func newAssetRecord(v api.Asset) assetRecord {
 		SiteID: v.SiteID, CustomerID: v.CustomerID, Timezone: v.Timezone, Latitude: v.Latitude, Longitude: v.Longitude, RatedPowerKW: v.RatedPowerKW,
 		TiltDeg: v.TiltDeg, AzimuthDeg: v.AzimuthDeg, WarrantyExpiryDate: v.WarrantyExpiryDate, TerminalDeviceID: v.TerminalDeviceID,
 		StringCount: v.StringCount, FormerComponents: record.Convert(v.FormerComponents, func(v api.Component) componentRecord { return componentRecord(v) }),
-		Version: v.Version,
+		Version:    v.Version,
+		DCRatingKW: v.DCRatingKW, ACRatingKW: v.ACRatingKW, ModuleTempCoefficientPctPerK: v.ModuleTempCoefficientPctPerK,
+		Mounting: v.Mounting, IrradianceRole: v.IrradianceRole, IrradianceTiltDeg: v.IrradianceTiltDeg,
+		IrradianceAzimuthDeg: v.IrradianceAzimuthDeg, IrradianceClass: v.IrradianceClass,
 	}
 }
 
@@ -81,5 +100,8 @@ func (r assetRecord) toAPI() api.Asset {
 		CustomerID: r.CustomerID, Timezone: r.Timezone, Latitude: r.Latitude, Longitude: r.Longitude, RatedPowerKW: r.RatedPowerKW, TiltDeg: r.TiltDeg,
 		AzimuthDeg: r.AzimuthDeg, WarrantyExpiryDate: r.WarrantyExpiryDate, TerminalDeviceID: r.TerminalDeviceID, StringCount: r.StringCount,
 		FormerComponents: record.Convert(r.FormerComponents, func(v componentRecord) api.Component { return api.Component(v) }), Version: r.Version,
+		DCRatingKW: r.DCRatingKW, ACRatingKW: r.ACRatingKW, ModuleTempCoefficientPctPerK: r.ModuleTempCoefficientPctPerK,
+		Mounting: r.Mounting, IrradianceRole: r.IrradianceRole, IrradianceTiltDeg: r.IrradianceTiltDeg,
+		IrradianceAzimuthDeg: r.IrradianceAzimuthDeg, IrradianceClass: r.IrradianceClass,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
@@ -40,20 +41,25 @@ func above(v float64) string {
 	return typed(&v)
 }
 
-// figures of a unit that are numbers, by the names of their fields.
-var assetNumbers = []string{"capacity_kw", "rated_power_kw", "tilt_deg", "azimuth_deg", "string_count"}
+// assetNumbers are the fields of a unit that are numbers.
+var assetNumbers = []string{"capacity_kw", "rated_power_kw", "tilt_deg", "azimuth_deg", "string_count", "dc_rating_kw", "ac_rating_kw", "module_temp_coefficient_pct_per_k", "irradiance_tilt_deg", "irradiance_azimuth_deg"}
 
 // assetFields are the form of a unit, and the names of its fields.
 func assetFields(a api.Asset) ([]string, []widget.Field) {
-	return []string{"name", "type", "capacity_kw", "rated_power_kw", "location", "tilt_deg", "azimuth_deg", "string_count", "warranty_expiry_date"}, []widget.Field{
-		widget.NewField("Name", "", a.Name), widget.NewField("Type", "as Solar Inverter", a.Type), widget.NewField("Capacity kW", "AC", above(a.CapacityKW)), widget.NewField("Plate kW", "rated power; empty: the capacity", above(a.RatedPowerKW)),
-		widget.NewField("Place", "", a.Location), widget.NewField("Tilt", "degrees from level", typed(a.TiltDeg)), widget.NewField("Azimuth", "degrees from north, clockwise", typed(a.AzimuthDeg)), widget.NewField("Strings", "", above(float64(a.StringCount))), widget.NewField("Warranty", "until, as 2031-06-30", a.WarrantyExpiryDate),
-	}
+	return []string{"name", "type", "capacity_kw", "rated_power_kw", "location", "tilt_deg", "azimuth_deg", "string_count", "warranty_expiry_date",
+			"dc_rating_kw", "ac_rating_kw", "module_temp_coefficient_pct_per_k", "mounting", "irradiance_role", "irradiance_tilt_deg", "irradiance_azimuth_deg", "irradiance_class"}, []widget.Field{
+			widget.NewField("Name", "", a.Name), widget.NewField("Type", "as Solar Inverter", a.Type), widget.NewField("Capacity kW", "AC", above(a.CapacityKW)), widget.NewField("Plate kW", "rated power; empty: the capacity", above(a.RatedPowerKW)),
+			widget.NewField("Place", "", a.Location), widget.NewField("Tilt", "degrees from level", typed(a.TiltDeg)), widget.NewField("Azimuth", "degrees from north, clockwise", typed(a.AzimuthDeg)), widget.NewField("Strings", "", above(float64(a.StringCount))), widget.NewField("Warranty", "until, as 2031-06-30", a.WarrantyExpiryDate),
+			widget.NewField("DC kW", "modules, standard test conditions", above(a.DCRatingKW)), widget.NewField("AC kW", "inverter; empty: the capacity", above(a.ACRatingKW)),
+			widget.NewField("Module %/K", "of power, as -0.35", typed(a.ModuleTempCoefficientPctPerK)), widget.NewField("Mounting", strings.Join(api.Mountings(), ", "), a.Mounting),
+			widget.NewField("Irradiance", strings.Join(api.IrradianceRoles(), ", "), a.IrradianceRole), widget.NewField("Sensor tilt", "degrees; empty: that of the modules", typed(a.IrradianceTiltDeg)),
+			widget.NewField("Sensor azim.", "degrees from north, clockwise", typed(a.IrradianceAzimuthDeg)), widget.NewField("Sensor class", "A or B (IEC 61724-1)", a.IrradianceClass),
+		}
 }
 
 // readAsset reads the form; ok is false when a field is no number.
 func readAsset(d *widget.FieldsForm) (a api.Asset, ok bool) {
-	var numbers [5]*float64
+	var numbers [10]*float64
 	for i, name := range assetNumbers {
 		if numbers[i], ok = d.Number(name); !ok {
 			return a, false
@@ -68,6 +74,8 @@ func readAsset(d *widget.FieldsForm) (a api.Asset, ok bool) {
 	a = api.Asset{
 		Name: d.Value("name"), Type: d.Value("type"), Location: d.Value("location"), WarrantyExpiryDate: d.Value("warranty_expiry_date"),
 		CapacityKW: plain(numbers[0]), RatedPowerKW: plain(numbers[1]), TiltDeg: numbers[2], AzimuthDeg: numbers[3], StringCount: int(plain(numbers[4])),
+		DCRatingKW: plain(numbers[5]), ACRatingKW: plain(numbers[6]), ModuleTempCoefficientPctPerK: numbers[7], Mounting: d.Value("mounting"),
+		IrradianceRole: d.Value("irradiance_role"), IrradianceTiltDeg: numbers[8], IrradianceAzimuthDeg: numbers[9], IrradianceClass: d.Value("irradiance_class"),
 	}
 	if plain(numbers[4]) != float64(a.StringCount) {
 		d.Refuse(slices.Index(d.Names, "string_count"), "Strings are counted in whole numbers.")
