@@ -328,7 +328,7 @@ func limitsOf(limits map[string]string, t reflect.Type, path string, within []re
 }
 
 // wireRecords are the tables whose records still hold types of the wire contract.
-var wireRecords = []string{"uploads", "models", "interpolations", "detections", "diagnostics", "audit", "orders"}
+var wireRecords = []string{"uploads", "models", "interpolations", "audit", "orders"}
 
 // TestRecordsAreNotWireTypes finds types of the wire contract in records: a change of
 // the contract must not change what is stored. The format of times is common to both

@@ -40,12 +40,12 @@ func New(records store.Records, now func() time.Time, activities *activity.Servi
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked { return []store.Checked{detections, diagnostics} }
 
-// Detection is the record of a run over one asset.
+// Detection is a run of the detector over one asset.
 type Detection struct {
 	api.Detection
-	CustomerID string `json:"customer_id" limit:"id"`
-	SiteID     string `json:"site_id" limit:"id"`
-	Signature  string `json:"signature" limit:"4000 cut"` // of what was found, to tell news from repetition
+	CustomerID string
+	SiteID     string
+	Signature  string // of what was found; a run with the signature of the previous one repeats it
 }
 
 var detections = store.Table[Detection]{
@@ -55,6 +55,7 @@ var detections = store.Table[Detection]{
 		{Name: "customer", Key: func(d Detection) []byte { return store.Key(d.CustomerID, d.DetectionID) }},
 		{Name: "time", Key: func(d Detection) []byte { return store.Key(d.DetectionID) }},
 	},
+	Form: store.As(newDetectionRecord, detectionRecord.detection),
 }
 
 func detectionOwner(d Detection) (customer, site, asset string) {

@@ -14,11 +14,11 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Diagnostic is the record of a diagnosis.
+// Diagnostic is a diagnosis with its customer and site.
 type Diagnostic struct {
 	api.Diagnostic
-	CustomerID string `json:"customer_id" limit:"id"`
-	SiteID     string `json:"site_id" limit:"id"`
+	CustomerID string
+	SiteID     string
 }
 
 var diagnostics = store.Table[Diagnostic]{
@@ -28,6 +28,7 @@ var diagnostics = store.Table[Diagnostic]{
 		{Name: "customer", Key: func(d Diagnostic) []byte { return store.Key(d.CustomerID, d.DiagnosticID) }},
 		{Name: "time", Key: func(d Diagnostic) []byte { return store.Key(d.DiagnosticID) }},
 	},
+	Form: store.As(newDiagnosticRecord, diagnosticRecord.diagnostic),
 }
 
 // Diagnose explains what is wrong with an asset by the findings of the

@@ -241,3 +241,12 @@ func Convert[T, U any](list []T, convert func(T) U) []U {
 	}
 	return out
 }
+
+// ConvertOptional returns the converted value of v, nil for nil.
+func ConvertOptional[T, U any](v *T, convert func(T) U) *U {
+	if v == nil {
+		return nil
+	}
+	converted := convert(*v)
+	return &converted
+}
