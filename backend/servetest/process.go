@@ -52,7 +52,7 @@ func withProgram(f func() int) (status int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	program = filepath.Join(dir, "sunloop.exe")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "app.sunloop/cmd/sunloop")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "app.sunloop/cmd/sunloop")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build the program: %w\n%s", err, out)

@@ -19,8 +19,24 @@ import (
 	"app.sunloop/backend/client"
 )
 
+// leftovers are folders that are removed after the last test.
+var leftovers []string
+
+// tidy runs the tests and removes leftovers.
+type tidy struct{ *testing.M }
+
+func (m tidy) Run() int {
+	code := m.M.Run()
+	for _, dir := range leftovers {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	return code
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tidy{m}, map[string]func(){
 		"sunloop": func() { os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})) },
 	})
 }

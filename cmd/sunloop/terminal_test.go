@@ -5,11 +5,13 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,15 +19,32 @@ import (
 	"github.com/creack/pty"
 )
 
-// binary builds sunloop once for the tests that need the real thing.
+// binary is the sunloop program for the tests that need a process: the one that
+// SUNLOOP_TEST_PROGRAM names, or one that is built for all tests.
 func binary(t testing.TB) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "sunloop")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	path, err := buildProgram()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
+
+var buildProgram = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("SUNLOOP_TEST_PROGRAM"); path != "" {
+		return path, nil
+	}
+	dir, err := os.MkdirTemp("", "sunloop-program-")
+	if err != nil {
+		return "", err
+	}
+	leftovers = append(leftovers, dir)
+	path := filepath.Join(dir, "sunloop")
+	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return path, nil
+})
 
 // TestMuteTerminal runs commands in a terminal that never answers: none of
 // them may ask it anything, or they would wait for the answer.

@@ -76,7 +76,7 @@ func Truncate(s string, width int, ascii bool) string {
 	if width <= 0 {
 		return ""
 	}
-	if Width(s) <= width {
+	if len(s) <= width && plain(s) || len(prefix(s, width)) == len(s) {
 		return s
 	}
 	mark := "…"

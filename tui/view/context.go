@@ -122,9 +122,9 @@ func Wrap(text string, width int) []string {
 		if line != "" {
 			lines = append(lines, line)
 		}
-		for line = word; terminal.Width(line) > width; {
+		for line = word; ; {
 			head, rest := terminal.Break(line, width)
-			if rest == "" { // one wide cluster in a narrow place
+			if rest == "" { // it fits, or is one wide cluster in a narrow place
 				break
 			}
 			lines, line = append(lines, head), rest

@@ -383,12 +383,18 @@ func workStop(t *testing.T, q *queueTest) {
 // workCancel: a job is cancelled from another replica, and no other is.
 func workCancel(t *testing.T, q *queueTest) {
 	other := q.replica()
-	causes := make(chan error, 1)
+	causes := make(chan error, 8) // a job that runs too often must not block the end
 	begun := make(chan struct{})
 	q.work(q.home, 2, func(ctx context.Context, _ store.Claimed) store.Verdict {
-		begun <- struct{}{}
+		select {
+		case begun <- struct{}{}:
+		case <-ctx.Done():
+		}
 		<-ctx.Done()
-		causes <- context.Cause(ctx)
+		select {
+		case causes <- context.Cause(ctx):
+		default:
+		}
 		if errors.Is(context.Cause(ctx), store.ErrCancelled) {
 			return store.Verdict{}
 		}
