@@ -71,18 +71,16 @@ func (s *Service) Delete(tx store.Tx, list []Upload) error {
 	return nil
 }
 
-// Upload is the record of a file: the contract's fields, and what the service
-// needs to work on it.
+// Upload is a file: the fields of the contract, and those that the service needs to
+// process it.
 type Upload struct {
 	api.Upload
-	Hash      string            `json:"hash" limit:"name"`      // SHA-256 of the bytes, hex
-	ObjectKey string            `json:"object_key" limit:"url"` // in the object store
-	Actor     string            `json:"actor" limit:"id"`
-	Request   api.UploadRequest `json:"request"` // what came with the file
-	Version   uint64            `json:"version"` // of the site's data once these are in
-	// Accepted is when the file came, by the real clock; zero in records of
-	// older versions.
-	Accepted time.Time `json:"accepted,omitzero"`
+	Hash      string            // SHA-256 of the bytes, hex
+	ObjectKey string            // in the object store
+	Actor     string            // who sent it
+	Request   api.UploadRequest // that came with the file; without kind, filename and bytes once it is stored
+	Version   uint64            // of the site's data once the file is imported
+	Accepted  time.Time         // by the real clock; zero in records of older versions
 }
 
 // uploads are keyed by site; ids sort by time. A file that ended badly leaves
@@ -114,6 +112,7 @@ var uploads = store.Table[Upload]{
 			return store.Key(u.SiteID)
 		}},
 	},
+	Form: store.As(newUploadRecord, uploadRecord.upload),
 }
 
 func uploadOwner(u Upload) (customer, site, asset string) { return u.CustomerID, u.SiteID, "" }
