@@ -11,10 +11,10 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Interpolation is a stored result with whose it is.
+// Interpolation is a result of gap filling with its customer.
 type Interpolation struct {
 	api.InterpolationResult
-	CustomerID string `json:"customer_id" limit:"id"`
+	CustomerID string
 }
 
 var interpolations = store.Table[Interpolation]{
@@ -23,6 +23,7 @@ var interpolations = store.Table[Interpolation]{
 	Indexes: []store.Index[Interpolation]{
 		{Name: "customer", Key: func(i Interpolation) []byte { return store.Key(i.CustomerID, i.ResultID) }},
 	},
+	Form: store.As(newInterpolationRecord, interpolationRecord.interpolation),
 }
 
 // keptInterpolations is how many results of a site stay: each covers the

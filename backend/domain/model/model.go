@@ -28,27 +28,25 @@ func New(records store.Records, now func() time.Time, sites *site.Service) *Serv
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked { return []store.Checked{models, interpolations} }
 
-// Model is a registered model: the contract's fields, and what promotion and
+// Model is a registered model: the fields of the contract, and those that promotion and
 // loading need.
 type Model struct {
 	api.Model
-	Sequence  int          `json:"sequence"`          // 1 is a site's first of its type
-	Hash      string       `json:"hash" limit:"name"` // of the artefact, hex
-	Artefacts ArtefactKeys `json:"artefacts"`
-	Origins   []Origin     `json:"origins,omitempty" limit:"10000 cut"` // rolling-origin backtest, ascending
+	Sequence  int    // 1 for the first of its site and type
+	Hash      string // of the artefact, hex
+	Artefacts ArtefactKeys
+	Origins   []Origin // of the backtest, ascending
 	Metrics   api.ForecastMetrics
-	Points    int       `json:"points"`                         // training rows
-	DataAsOf  uint64    `json:"data_as_of"`                     // the site's data version that it learned from
-	Step      string    `json:"step" limit:"word"`              // Go duration of its intervals
-	Young     bool      `json:"young,omitempty"`                // its fleet taught it: its own history was too short
-	History   []Move    `json:"history" limit:"1000 last"`      // every change of status
-	Refused   string    `json:"refused" limit:"line cut"`       // why its artefact could not be read, if so
-	Trained   time.Time `json:"trained_at"`                     // as LastTrainedAt, exact
-	Decisions []string  `json:"decisions" limit:"500 line cut"` // what training decided, in words
-	Place     *Place    `json:"place,omitempty"`
-	// Score is of the backtest, or of a gap filler on the samples that were
-	// hidden from it.
-	Score *api.ModelScore `json:"score,omitempty"`
+	Points    int             // training rows
+	DataAsOf  uint64          // version of the site's data that it was trained on
+	Step      string          // Go duration of its intervals
+	Young     bool            // trained on other sites, as its own history was too short
+	History   []Move          // every change of status
+	Refused   string          // why its artefact could not be read; empty: it could
+	Trained   time.Time       // as LastTrainedAt, exact
+	Decisions []string        // of training, as sentences
+	Place     *Place          // nil: the site's own
+	Score     *api.ModelScore // of the backtest; of a gap filler on hidden samples
 }
 
 // Place is where a model takes its site to be when the site does not say.
@@ -98,6 +96,7 @@ var models = store.Table[Model]{
 			return store.Key(m.SiteID, m.ModelType)
 		}},
 	},
+	Form: store.As(newModelRecord, modelRecord.model),
 }
 
 // InProduction is the model in use for a site; [store.ErrNotFound] when
