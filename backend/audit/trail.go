@@ -36,7 +36,33 @@ var records = store.Table[api.AuditRecord]{
 			return []byte{}
 		}},
 	},
+	Form: store.As(newAuditRecord, auditRecord.toAPI),
 }
+
+// auditRecord is a stored record. Its fields have the meaning of those of [api.AuditRecord].
+type auditRecord struct {
+	AuditID     string            `json:"audit_id" limit:"id"`
+	Timestamp   api.Time          `json:"timestamp"`
+	Actor       string            `json:"actor,omitempty" limit:"name cut"`
+	ActorID     string            `json:"actor_id,omitempty" limit:"id cut"`
+	Address     string            `json:"address,omitempty" limit:"name cut"`
+	Route       string            `json:"route" limit:"name cut"`
+	Action      string            `json:"action,omitempty" limit:"word cut"`
+	CustomerIDs []string          `json:"customer_ids,omitempty" limit:"1000 id cut"`
+	SiteID      string            `json:"site_id,omitempty" limit:"id cut"`
+	TargetIDs   map[string]string `json:"target_ids,omitempty" limit:"50 word id cut"`
+	Status      int               `json:"status"`
+	Error       string            `json:"error,omitempty" limit:"line cut"`
+	RequestID   string            `json:"request_id,omitempty" limit:"id"`
+	Replayed    bool              `json:"replayed,omitempty"`
+	Before      any               `json:"before,omitempty" limit:"128KiB cut"`
+	After       any               `json:"after,omitempty" limit:"128KiB cut"`
+	Omitted     int               `json:"omitted,omitempty"`
+}
+
+func newAuditRecord(v api.AuditRecord) auditRecord { return auditRecord(v) }
+
+func (r auditRecord) toAPI() api.AuditRecord { return api.AuditRecord(r) }
 
 func unlessEmpty(id string) []byte {
 	if id == "" {
