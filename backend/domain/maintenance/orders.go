@@ -13,17 +13,17 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// order is the record of a work order. The clocks and the shortages of the
-// answer are derived from it.
+// order is a work order: the fields of the contract, of which the clocks and the
+// shortages are derived when it is answered, and those that its state machine needs.
 type order struct {
 	api.Order
-	CustomerID     string   `json:"customer_id" limit:"id"`
-	AcknowledgedAt api.Time `json:"acknowledged_at,omitzero"`
-	StartedAt      api.Time `json:"started_at,omitzero"`
-	ExpiredAt      api.Time `json:"expired_at,omitzero"`              // its reservation; until parts are reserved again
-	HeldFrom       string   `json:"held_from,omitempty" limit:"word"` // the status before a hold
-	Holds          []span   `json:"holds,omitempty" limit:"1000"`
-	Pauses         []span   `json:"pauses,omitempty" limit:"1000"` // the holds for which the clocks stand still
+	CustomerID     string
+	AcknowledgedAt api.Time
+	StartedAt      api.Time
+	ExpiredAt      api.Time // when its reservation ended; zero once parts are reserved again
+	HeldFrom       string   // the status before a hold
+	Holds          []span
+	Pauses         []span // the holds during which the clocks do not run
 }
 
 func (o order) owner() (customer, site string) { return o.CustomerID, o.SiteID }
@@ -54,6 +54,7 @@ var orders = store.Table[order]{
 			}
 			return store.Key(o.SiteID)
 		}}),
+	Form: store.As(newOrderRecord, orderRecord.order),
 }
 
 // moved writes a change into the record; from and to are the same for a change
