@@ -32,6 +32,8 @@ const (
 	StateOfHealth      Quantity = 17 // battery, percent
 	PredictedGHIWM2    Quantity = 18 // a forecast of global horizontal irradiance in the customer's file, W/m²
 	PredictedTempC     Quantity = 19 // a forecast of air temperature in the customer's file, °C
+	CoveredS           Quantity = 20 // seconds that the sample covers by its source, where its neighbours do not show it
+	DayCounterKWh      Quantity = 21 // energy counter that starts at zero each day, kWh
 
 	dcVoltageBase Quantity = 64 // DC voltage of input n is dcVoltageBase+n, n from 1 to 31
 	dcCurrentBase Quantity = 96 // DC current of input n is dcCurrentBase+n, n from 1 to 31
@@ -61,6 +63,7 @@ var quantityNames = map[Quantity]string{
 	InverterState: "inverter_state", RunState: "run_state", ErrorCode: "error_code",
 	StateOfCharge: "soc_percent", StateOfHealth: "soh_percent",
 	PredictedGHIWM2: "predicted_ghi_wm2", PredictedTempC: "predicted_temperature_c",
+	CoveredS: "covered_s", DayCounterKWh: "day_counter_kwh",
 }
 
 // String is the quantity's name with its unit, such as "power_kw" or

@@ -96,57 +96,117 @@ func (s Series) Resample(step time.Duration) Series {
 // Resample converts the power (or any other mean quantity) of an irregular
 // series with ascending times to means over even intervals of step (whole
 // seconds), labelled at their start and aligned to whole multiples of step
-// since 1970 in UTC. Each sample is valid from its time stamp until the next
-// one, at most for hold. If more than half of an interval has no value the
-// result is NaN. hold <= 0 means 1.5 times the series' own [Interval]. The last
-// sample is valid for one Interval, and the result ends with it.
+// since 1970 in UTC. Each sample is valid for the time that it covers by
+// [Intervals], or, if hold is above 0, until the next time stamp, at most for
+// hold. If more than half of an interval has no value the result is NaN. The
+// result ends with the last sample's time.
 func Resample(times []int64, values []float64, step, hold time.Duration) Series {
+	return resample(times, values, nil, step, hold)
+}
+
+// Resample is the function of that name over one quantity of f. Samples of power
+// are valid for the time that the frame states, if it does.
+func (f Frame) Resample(q Quantity, step time.Duration) Series {
+	values := f.Values(q)
+	if values == nil {
+		return Series{}
+	}
+	var stated []float64
+	if q == PowerKW {
+		stated = f.Values(CoveredS)
+	}
+	return resample(f.Times, values, stated, step, 0)
+}
+
+func resample(times []int64, values, stated []float64, step, hold time.Duration) Series {
 	stepS := int64(step / time.Second)
 	if len(times) == 0 || stepS <= 0 {
 		return Series{}
 	}
-	own := int64(Interval(times) / time.Second)
-	holdS := int64(hold / time.Second)
-	if holdS <= 0 {
-		holdS = max(own*3/2, 1)
-	}
 	last := times[len(times)-1]
-	lastEnd := last + holdS
-	if own > 0 {
-		lastEnd = last + min(own, holdS)
-	}
 	first := floorTo(times[0], stepS)
-	n := int((floorTo(lastEnd-1, stepS)-first)/stepS) + 1
-	sum, covered := make([]float64, n), make([]int64, n)
+	usual := int64(0)
+	if all := times; hold <= 0 {
+		if times, values, stated = measured(times, values, stated); len(times) < len(all) {
+			usual = int64(Interval(all) / time.Second) // a missing value shows the step, too
+		}
+	}
+	covered := coverage(Span{Times: times, Stated: stated, Usual: usual}, int64(hold/time.Second))
+	end := last + 1
+	if n := len(times); n > 0 {
+		end = max(end, times[n-1]+covered[n-1])
+	}
+	n := int((floorTo(end-1, stepS)-first)/stepS) + 1
+	sum, seconds := make([]float64, n), make([]int64, n)
 	for i, t := range times {
 		v := values[i]
 		if math.IsNaN(v) {
 			continue
 		}
-		end := lastEnd
-		if i+1 < len(times) {
-			end = min(t+holdS, times[i+1])
-		}
-		for a := t; a < end; {
+		for a, end := t, t+covered[i]; a < end; {
 			k := (a - first) / stepS
 			b := min(end, first+(k+1)*stepS)
 			sum[k] += v * float64(b-a)
-			covered[k] += b - a
+			seconds[k] += b - a
 			a = b
 		}
 	}
 	for k := range sum {
-		if 2*covered[k] < stepS {
+		if 2*seconds[k] < stepS {
 			sum[k] = math.NaN()
 			continue
 		}
-		sum[k] /= float64(covered[k])
+		sum[k] /= float64(seconds[k])
 	}
-	// Past the last stamp's own interval an end that is not known is no end.
+	// An interval after that of the last time stamp is dropped unless it is known.
 	for stamped := int((floorTo(last, stepS)-first)/stepS) + 1; len(sum) > stamped && math.IsNaN(sum[len(sum)-1]); {
 		sum = sum[:len(sum)-1]
 	}
 	return Series{time.Unix(first, 0).UTC(), time.Duration(stepS) * time.Second, sum}
+}
+
+// coverage is the seconds that each sample is valid for.
+func coverage(s Span, hold int64) []int64 {
+	times, out := s.Times, make([]int64, 0, len(s.Times))
+	if hold <= 0 {
+		return Intervals(out, s)
+	}
+	for i := range times {
+		valid := hold
+		if i+1 < len(times) {
+			valid = min(hold, times[i+1]-times[i])
+		}
+		out = append(out, valid)
+	}
+	if own := int64(Interval(times) / time.Second); own > 0 {
+		out[len(out)-1] = min(own, hold)
+	}
+	return out
+}
+
+// measured leaves out the samples without a value.
+func measured(times []int64, values, stated []float64) ([]int64, []float64, []float64) {
+	missing := 0
+	for _, v := range values {
+		if v != v {
+			missing++
+		}
+	}
+	if missing == 0 {
+		return times, values, stated
+	}
+	n := len(values) - missing
+	at, known, seconds := make([]int64, 0, n), make([]float64, 0, n), []float64(nil)
+	for i, v := range values {
+		if v != v {
+			continue
+		}
+		at, known = append(at, times[i]), append(known, v)
+		if stated != nil {
+			seconds = append(seconds, stated[i])
+		}
+	}
+	return at, known, seconds
 }
 
 func floorTo(t, step int64) int64 {

@@ -93,7 +93,7 @@ func TestResample(t *testing.T) {
 		{"a missing quarter", []int64{0, 900, 1800, 2700}, []float64{1, nan, 3, 4}, time.Hour, 0, 0, []float64{8.0 / 3}},
 		{"half missing is enough", []int64{0, 900, 1800, 2700}, []float64{1, nan, nan, 4}, time.Hour, 0, 0, []float64{2.5}},
 		{"more than half is not", []int64{0, 900, 1800, 2700}, []float64{1, nan, nan, nan}, time.Hour, 0, 0, []float64{nan}},
-		{"a gap is not bridged", []int64{0, 900, 9000, 9900}, []float64{1, 1, 3, 3}, 15 * time.Minute, 0, 0, []float64{1, 1, 1, nan, nan, nan, nan, nan, nan, nan, 3, 3}},
+		{"a gap is not bridged", []int64{0, 900, 9000, 9900}, []float64{1, 1, 3, 3}, 15 * time.Minute, 0, 0, []float64{1, 1, nan, nan, nan, nan, nan, nan, nan, nan, 3, 3}},
 		{"a longer hold", []int64{0, 900, 4500}, []float64{1, 1, 3}, 15 * time.Minute, time.Hour, 0, []float64{1, 1, 1, 1, 1, 3}},
 		{"a shorter hold", []int64{0, 900, 1800}, []float64{1, 1, 1}, 15 * time.Minute, 5 * time.Minute, 0, []float64{nan, nan, nan}},
 		{"stamps off the grid", []int64{300, 1200, 2100, 3000}, []float64{1, 2, 3, 4}, 15 * time.Minute, 0, 0, []float64{1, (1*300 + 2*600) / 900.0, (2*300 + 3*600) / 900.0, (3*300 + 4*600) / 900.0}},
