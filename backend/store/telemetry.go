@@ -50,21 +50,26 @@ type Telemetry interface {
 	Latest(ctx context.Context, siteID string) ([]AssetFrame, error)
 }
 
-// DaySum is the sum of an asset's day: stored next to the block, so that a year
-// of days needs no decoding.
+// DaySum is the energy of an asset's day, by package energy: stored next to the
+// block, so that a year of days needs no decoding. A day without production data
+// has no sum, unless a lifetime counter that ran before and after it shows its
+// energy.
 type DaySum struct {
-	AssetID   string
-	Day       time.Time // the site's midnight
-	EnergyKWh float64   // from mean power over each sample's own interval, see below
-	PeakKW    float64
-	Samples   int // stamps with power, or with energy where power is missing
-}
+	AssetID        string
+	Day            time.Time // the site's midnight
+	EnergyKWh      float64   // production, not negative
+	ConsumptionKWh float64   // by negative power, not negative
+	PeakKW         float64
+	Samples        int   // stamps with power, or with energy where power is missing
+	CoveredS       int64 // seconds that they cover
 
-// A sample of mean power covers the time until the day's next time stamp, but
-// at most 1.5 of the day's most common interval, and the last one covers one
-// such interval. A sample that is alone in its day covers the asset's usual
-// interval, if one is known. A time stamp without power counts the EnergyKWh
-// that was reported for it, if any. Days without either have no sum.
+	// Parts of EnergyKWh by source; the rest was measured as power.
+	CounterKWh, IntervalKWh, ExtrapolatedKWh float64
+
+	// ComparedKWh is the energy by power over the time that a better source
+	// covers as well, and DifferenceKWh by how much that source exceeds it.
+	ComparedKWh, DifferenceKWh float64
+}
 
 // Collect joins what Read yields into one frame.
 func Collect(seq iter.Seq2[series.Frame, error]) (series.Frame, error) {

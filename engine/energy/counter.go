@@ -179,7 +179,7 @@ func (g *Integrator) byCounter(s *Sum, in Input, head float64, headKnown bool) {
 		g.share(s, from, k, head)
 	}
 	for ; k < len(g.at) && g.at[k] < first; k++ {
-		g.edge(s, k, &s.Edge.HeadKWh, &s.Edge.HeadIKWh)
+		g.edge(s, k, &s.Edge.HeadKWh, &s.Edge.HeadIntervalKWh)
 	}
 	for i := range n - 1 {
 		from := k
@@ -201,7 +201,7 @@ func (g *Integrator) byCounter(s *Sum, in Input, head float64, headKnown bool) {
 			g.kWh[k] = 0
 			continue
 		}
-		g.edge(s, k, &s.Edge.TailKWh, &s.Edge.TailIKWh)
+		g.edge(s, k, &s.Edge.TailKWh, &s.Edge.TailIntervalKWh)
 	}
 }
 
@@ -258,13 +258,13 @@ func Bridge(a, b Edge, peakKW float64) (kW float64, ok bool) {
 // Close replaces what was counted after the last reading by the gain of the
 // counter until the end of the day.
 func (s *Sum) Close(kW float64, end int64) {
-	s.bridge(kW*float64(end-s.Edge.LastAt)/3600, &s.Edge.TailKWh, &s.Edge.TailIKWh)
+	s.bridge(kW*float64(end-s.Edge.LastAt)/3600, &s.Edge.TailKWh, &s.Edge.TailIntervalKWh)
 }
 
 // Open replaces what was counted before the first reading by the gain of the
 // counter since the start of the day.
 func (s *Sum) Open(kW float64, start int64) {
-	s.bridge(kW*float64(s.Edge.FirstAt-start)/3600, &s.Edge.HeadKWh, &s.Edge.HeadIKWh)
+	s.bridge(kW*float64(s.Edge.FirstAt-start)/3600, &s.Edge.HeadKWh, &s.Edge.HeadIntervalKWh)
 }
 
 func (s *Sum) bridge(kWh float64, was, interval *float64) {

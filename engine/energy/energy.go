@@ -71,10 +71,10 @@ type Sum struct {
 // Edge is what is needed to continue a lifetime counter from one day to the
 // next.
 type Edge struct {
-	FirstAt, LastAt    int64   // stamps of the first and the last reading; 0: the day has no usable counter
-	First, Last        float64 // the readings, kWh
-	HeadKWh, TailKWh   float64 // production that was counted before the first and after the last reading
-	HeadIKWh, TailIKWh float64 // of these by interval energy
+	FirstAt, LastAt                  int64   // stamps of the first and the last reading; 0: the day has no usable counter
+	First, Last                      float64 // the readings, kWh
+	HeadKWh, TailKWh                 float64 // production that was counted before the first and after the last reading
+	HeadIntervalKWh, TailIntervalKWh float64 // of these by interval energy
 }
 
 // PowerKWh is the part of the production that was measured as power.

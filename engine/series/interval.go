@@ -124,6 +124,19 @@ func (s *steps) has(d int64) bool {
 	return false
 }
 
+// repeated is the smallest step that another one equals; 0 if there is none.
+func (s *steps) repeated() int64 {
+	var best int64
+	for i := range s.n {
+		for k := range i {
+			if near(s.d[i], s.d[k]) && (best == 0 || s.d[k] < best) {
+				best = s.d[k]
+			}
+		}
+	}
+	return best
+}
+
 func (s *steps) largest() int64 {
 	var most int64
 	for i := range s.n {
@@ -199,8 +212,11 @@ func atEnd(s Span, i int) int64 {
 		return s.Usual
 	case before.n == 1:
 		return before.d[0]
-	case s.Usual > 0 && before.n < reach:
+	case s.Usual > 0 && (before.n < reach || before.has(s.Usual)):
 		return s.Usual
+	}
+	if step := before.repeated(); step > 0 {
+		return step
 	}
 	return min(before.largest(), maxHold)
 }

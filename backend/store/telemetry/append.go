@@ -61,6 +61,9 @@ func (a *Archive) append(ctx context.Context, key store.SiteKey, frames []store.
 	if !errors.Is(err, errOlder) {
 		return err
 	}
+	if _, err := a.resum(ctx, key.ID); err != nil {
+		return err
+	}
 	return a.home.Change(ctx, key.ID, true, func(c Change) error {
 		p, err := a.plan(c, key.ID, zone, frames)
 		if err != nil {
@@ -124,7 +127,7 @@ type piece struct {
 	stored []byte       // the block that is there, if any
 	step   int64        // the asset's usual interval
 	block  []byte       // to be written
-	sums   []byte
+	sums   []daySum
 }
 
 // plan reads what is stored and determines the open day.
@@ -141,7 +144,10 @@ func (a *Archive) plan(c Change, id string, zone *time.Location, frames []store.
 	if err != nil {
 		return nil, err
 	}
-	p.is = layout{zone.String(), p.openDay()}
+	p.is = layout{zone.String(), p.openDay(), sumsVersion}
+	if p.old {
+		p.is.sums = p.was.sums // a live sample changes none
+	}
 	if p.rezone = p.old && p.was.zone != p.is.zone; p.old && !p.rezone {
 		p.is.open = max(p.is.open, p.was.open)
 	}
@@ -236,6 +242,9 @@ func (a *appending) putBlocks(w Writer, known roster) error {
 			months = append(months, Cell{at[n], stored[n]})
 		}
 		m := &months[len(months)-1]
+		if err := monthSums(m.Value).check(); err != nil {
+			return fmt.Errorf("asset %s: %w", p.asset, err)
+		}
 		m.Value = monthSums(m.Value).replace(p.run.start, p.run.end, p.sums)
 	}
 	for i := range months {

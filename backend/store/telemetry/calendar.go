@@ -65,3 +65,8 @@ func (c *calendar) make(t int64) run {
 func (c *calendar) midnight(t int64) int64 {
 	return series.Midnight(time.Unix(t, 0), c.zone).Unix()
 }
+
+// next is the start of the site's day after the one that holds t.
+func (c *calendar) next(t int64) int64 {
+	return series.NextMidnight(time.Unix(t, 0), c.zone).Unix()
+}

@@ -6,13 +6,14 @@ import (
 	"math"
 
 	"app.sunloop/backend/store/block"
+	"app.sunloop/engine/series"
 )
 
 var errTail = errors.New("the tail begins before the open day")
 
 // Check reads all telemetry of a site and reports what is wrong with it: blocks
-// that cannot be read or that hold samples of other days, sums that do not
-// match their block, a damaged tail. An error that prevents reading is
+// that cannot be read or that hold samples of other days, sums that their
+// samples cannot give, a damaged tail. An error that prevents reading is
 // returned.
 func (a *Archive) Check(siteID string, r Reader, report func(error)) error {
 	fault := func(err error) { report(fmt.Errorf("site %s: %w", siteID, err)) }
@@ -49,7 +50,7 @@ func (a *Archive) Check(siteID string, r Reader, report func(error)) error {
 				return err
 			}
 		}
-		checkBlock(c, known[c.Ref], cal.at(c.Start), site.layout.open, months, fault)
+		checkBlock(c, known[c.Ref], cal.at(c.Start), site.layout, months, fault)
 	}
 	if _, err := site.tailBefore(known, maxStamp); err != nil {
 		fault(err)
@@ -76,19 +77,154 @@ func (s *site) months(ref uint32) (uint32, map[int64]monthSums, error) {
 	return ref, months, nil
 }
 
-// checkBlock holds a block against its run and its days' sums.
-func checkBlock(c Cell, of asset, run run, open int64, months map[int64]monthSums, fault func(error)) {
+// checkBlock compares a block with its run of days and their sums.
+func checkBlock(c Cell, of asset, run run, layout layout, months map[int64]monthSums, fault func(error)) {
 	f, err := block.Decode(c.Value)
 	if err != nil {
 		fault(fmt.Errorf("asset %s: %w", of.id, err))
 		return
 	}
-	if n := f.Len(); n == 0 || c.Start != run.start || f.Times[0] < run.start || f.Times[n-1] >= min(run.end, open) {
+	if n := f.Len(); n == 0 || c.Start != run.start || f.Times[0] < run.start || f.Times[n-1] >= min(run.end, layout.open) {
 		fault(fmt.Errorf("asset %s: the block of %d has samples of other days", of.id, c.Start))
 	}
-	month := months[run.month]
-	want := len(sums(f, run.days, run.end, of.step)) * daySumSize
-	if len(month)%daySumSize != 0 || len(month.between(run.start, run.end)) != want {
-		fault(fmt.Errorf("asset %s: the sums of %d are not of its block", of.id, c.Start))
+	if layout.sums != sumsVersion {
+		return // nothing reads them
 	}
+	month := months[run.month]
+	if err := month.check(); err != nil {
+		fault(fmt.Errorf("asset %s: %w of the month of %d", of.id, err, run.month))
+		return
+	}
+	stored := month.between(nil, run.start, run.end)
+	for i, day := range run.days {
+		end := run.end
+		if i+1 < len(run.days) {
+			end = run.days[i+1]
+		}
+		if err := checkDay(f.Slice(day, end), end, of.step, daysWithin(stored, day, end)); err != nil {
+			fault(fmt.Errorf("asset %s: day of %d: %w", of.id, day, err))
+		}
+	}
+}
+
+// checkDay compares the sum of a day, if there is one, with its samples.
+func checkDay(f series.Frame, end, usual int64, stored []daySum) error {
+	b := boundsOf(f, end, usual)
+	switch {
+	case len(stored) == 0 && b.samples > 0:
+		return errors.New("there is no sum of its samples")
+	case len(stored) == 0:
+		return nil
+	case stored[0].Samples != b.samples:
+		return fmt.Errorf("the sum is of %d samples, and there are %d", stored[0].Samples, b.samples)
+	}
+	const slack = 1e-6
+	margin := slack * max(b.most, 1)
+	if kWh := stored[0].ProductionKWh; !(kWh >= b.least-margin && kWh <= b.most+margin) {
+		return fmt.Errorf("the stored production is %.3f kWh, and its samples give %.3f to %.3f", kWh, b.least, b.most)
+	}
+	return nil
+}
+
+// bounds are between what and what the production of a day must be.
+type bounds struct {
+	samples     int
+	least, most float64 // kWh
+}
+
+// boundsOf integrates a day in the plainest way, independently of package
+// energy, so that an error in that is found: a sample covers at least the
+// shorter of the steps around it, and at most the time to the next one. For a day
+// of even steps both are the same. If there is interval energy or a counter, what
+// these show extends the bounds.
+func boundsOf(f series.Frame, end, usual int64) bounds {
+	var b bounds
+	power, energy, stated := f.Values(series.PowerKW), f.Values(series.EnergyKWh), f.Values(series.CoveredS)
+	at := func(column []float64, i int) float64 {
+		if column == nil {
+			return math.NaN()
+		}
+		return column[i]
+	}
+	var used []int
+	each := make([]float64, f.Len()) // the most that a sample can be
+	for i := range f.Times {
+		if !math.IsNaN(at(power, i)) || !math.IsNaN(at(energy, i)) {
+			used = append(used, i)
+		}
+	}
+	b.samples = len(used)
+	for k, i := range used {
+		t := f.Times[i]
+		short, long := end-t, end-t
+		if k+1 < len(used) {
+			long = f.Times[used[k+1]] - t
+			short = long
+		}
+		if k > 0 {
+			short = min(short, t-f.Times[used[k-1]])
+		}
+		if k == len(used)-1 && k > 1 {
+			if a, b := t-f.Times[used[k-1]], f.Times[used[k-1]]-f.Times[used[k-2]]; a == b {
+				long = min(a, long)
+			}
+		}
+		if usual > 0 {
+			short = min(short, usual)
+		}
+		if s := at(stated, i); !math.IsNaN(s) {
+			short = min(short, int64(s))
+		}
+		if len(used) == 1 {
+			short = 0
+		}
+		kW, kWh := at(power, i), max(at(energy, i), 0)
+		if math.IsNaN(kW) {
+			b.least, b.most, each[i] = b.least+kWh, b.most+kWh, kWh
+			continue
+		}
+		least, most := max(kW, 0)*float64(short)/3600, max(kW, 0)*float64(long)/3600
+		if !math.IsNaN(kWh) {
+			least, most = min(least, kWh), max(most, kWh)
+		}
+		b.least, b.most = b.least+least, b.most+most
+		each[i] = most
+	}
+	b.extend(f.Values(series.EnergyCounterKWh), each)
+	if day := f.Values(series.DayCounterKWh); day != nil {
+		b.extend(day, each)
+		for _, v := range day {
+			if !math.IsNaN(v) {
+				b.most += v // what it gained before its first reading
+				break
+			}
+		}
+	}
+	return b
+}
+
+// extend extends the bounds by what a counter shows, and by what samples before
+// its first reading and from its last one on can be.
+func (b *bounds) extend(values, each []float64) {
+	gained, last, inside, outside := 0.0, math.NaN(), 0.0, 0.0
+	for i, v := range values {
+		if math.IsNaN(v) {
+			inside += each[i]
+			continue
+		}
+		switch {
+		case math.IsNaN(last):
+			outside = inside
+		case v < last:
+			b.least, b.most = 0, math.Inf(1) // it fell: only the engine knows why
+			return
+		default:
+			gained += v - last
+		}
+		last, inside = v, each[i]
+	}
+	if math.IsNaN(last) {
+		return
+	}
+	b.least, b.most = min(b.least, gained), max(b.most, gained+outside+inside)
 }

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"math"
 	"runtime"
 	"slices"
@@ -12,12 +13,13 @@ import (
 
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/block"
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 )
 
-// maxDaysAhead is the number of days for which space is allocated before they
-// are counted.
-const maxDaysAhead = 400
+// bridgeDays is how many days without a reading of its counter a unit may have
+// so that the gain of the counter fills them.
+const bridgeDays = 8
 
 // Daily are the stored day sums, and those of the open day computed, ascending
 // by asset and day.
@@ -27,7 +29,11 @@ func (a *Archive) Daily(ctx context.Context, siteID string, from, to time.Time, 
 		return nil, ctx.Err()
 	}
 	var out []store.DaySum
+	old := false
 	err := a.viewSite(ctx, siteID, func(site *site) error {
+		if old = site.layout.sums != sumsVersion; old {
+			return nil
+		}
 		zone, err := a.siteZone(site)
 		if err != nil {
 			return err
@@ -36,50 +42,87 @@ func (a *Archive) Daily(ctx context.Context, siteID string, from, to time.Time, 
 		if err != nil {
 			return err
 		}
-		open, err := site.openSums(assets, &calendar{zone: zone}, lo, hi)
-		if err != nil {
-			return err
-		}
-		out = make([]store.DaySum, 0, min((hi-lo)/secondsADay+1, maxDaysAhead))
-		done := 0 // assets of which out has all
-		finish := func(n int) {
-			for ; done < n; done++ {
-				for _, d := range open[done] {
-					out = append(out, d.of(assets[done].ID, zone))
-				}
-				if done == 0 {
-					// The other assets are likely to have as many days.
-					out = slices.Grow(out, len(out)*(len(assets)-1))
-				}
-			}
-		}
-		i := 0
-		for c, err := range site.Overlapping(Sums, refsOf(assets), lo, hi, 0) {
-			if err != nil {
-				return err
-			}
-			if len(c.Value)%daySumSize != 0 {
-				return errSums
-			}
-			for assets[i].Ref != c.Ref {
-				i++
-				finish(i)
-			}
-			days := monthSums(c.Value).between(lo, hi)
-			end := len(out)
-			out = slices.Grow(out, len(days)/daySumSize)[:end+len(days)/daySumSize]
-			for k := range out[end:] {
-				// Field by field, because a whole DaySum would be built and then copied: a third of the
-				// time.
-				d, to := readDaySum(days[k*daySumSize:]), &out[end+k]
-				to.AssetID, to.Day = assets[i].ID, time.Unix(d.day, 0).In(zone)
-				to.EnergyKWh, to.PeakKW, to.Samples = d.energyKWh, d.peakKW, int(d.samples)
-			}
-		}
-		finish(len(assets))
-		return nil
+		out, err = site.daily(assets, zone, lo, hi, a.now().Unix())
+		return err
 	})
+	if err == nil && old {
+		return a.Recompute(ctx, siteID, from, to, assetIDs...)
+	}
 	return out, err
+}
+
+// daily is Daily of the assets in one transaction.
+func (s *site) daily(assets []Asset, zone *time.Location, lo, hi, now int64) ([]store.DaySum, error) {
+	cal := &calendar{zone: zone}
+	const beyond = bridgeDays * secondsADay
+	months := make([][]monthSums, len(assets))
+	stored, counts := 0, false
+	i := 0
+	for c, err := range s.Overlapping(Sums, refsOf(assets), lo-beyond, hi+beyond, 0) {
+		if err != nil {
+			return nil, err
+		}
+		m := monthSums(c.Value)
+		if err := m.check(); err != nil {
+			return nil, err
+		}
+		for assets[i].Ref != c.Ref {
+			i++
+		}
+		months[i] = append(months[i], m)
+		stored += max(m.at(hi)-m.at(lo), 0)
+		counts = counts || m.hasSources()
+	}
+	until := hi
+	if counts {
+		until += beyond // the next reading of a counter completes a day
+	}
+	open, err := s.openSums(assets, cal, lo, until, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, days := range open {
+		stored += len(days)
+	}
+	out := make([]store.DaySum, 0, stored)
+	var days []daySum
+	for i, asset := range assets {
+		if len(open[i]) > 0 || slices.ContainsFunc(months[i], monthSums.hasSources) {
+			days = days[:0]
+			for _, m := range months[i] {
+				days = m.between(days, lo-beyond, hi+beyond)
+			}
+			days = bridge(append(days, open[i]...), cal)
+			for _, d := range daysWithin(days, lo, hi) {
+				out = append(out, d.of(asset.ID, zone))
+			}
+			continue
+		}
+		for _, m := range months[i] {
+			out = m.appendPower(out, lo, hi, asset.ID, zone)
+		}
+	}
+	return out, nil
+}
+
+// hasSources reports whether a day has a source other than power.
+func (m monthSums) hasSources() bool { return len(m) > sumHead+daySize*m.len() }
+
+// appendPower appends the days of from..to of a month that has no source but
+// power, without the detour over a daySum.
+func (m monthSums) appendPower(out []store.DaySum, from, to int64, assetID string, zone *time.Location) []store.DaySum {
+	first, end := m.at(from), m.at(to)
+	n := len(out)
+	out = slices.Grow(out, max(end-first, 0))[:n+max(end-first, 0)]
+	for i := first; i < end; i++ {
+		b, d := m[sumHead+daySize*i:][:daySize], &out[n+i-first]
+		d.AssetID, d.Day = assetID, time.Unix(int64(binary.LittleEndian.Uint64(b)), 0).In(zone)
+		d.EnergyKWh = math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+		d.ConsumptionKWh = math.Float64frombits(binary.LittleEndian.Uint64(b[16:]))
+		d.PeakKW = math.Float64frombits(binary.LittleEndian.Uint64(b[24:]))
+		d.Samples, d.CoveredS = int(binary.LittleEndian.Uint32(b[32:])), int64(binary.LittleEndian.Uint32(b[36:]))
+	}
+	return out
 }
 
 func refsOf(assets []Asset) []uint32 {
@@ -90,8 +133,43 @@ func refsOf(assets []Asset) []uint32 {
 	return refs
 }
 
-func (d daySum) of(assetID string, zone *time.Location) store.DaySum {
-	return store.DaySum{AssetID: assetID, Day: time.Unix(d.day, 0).In(zone), EnergyKWh: d.energyKWh, PeakKW: d.peakKW, Samples: int(d.samples)}
+func (d *daySum) of(assetID string, zone *time.Location) store.DaySum {
+	return store.DaySum{
+		AssetID: assetID, Day: time.Unix(d.day, 0).In(zone), EnergyKWh: d.ProductionKWh, ConsumptionKWh: d.ConsumptionKWh, PeakKW: d.PeakKW,
+		Samples: d.Samples, CoveredS: d.CoveredS, CounterKWh: d.CounterKWh, IntervalKWh: d.IntervalKWh, ExtrapolatedKWh: d.ExtrapolatedKWh,
+		ComparedKWh: d.ComparedKWh, DifferenceKWh: d.DifferenceKWh,
+	}
+}
+
+// bridge adds what lifetime counters gained between the last reading of a day
+// and the first one of the next day that has one, in proportion to time. Days
+// between them without any sample are added.
+func bridge(days []daySum, cal *calendar) []daySum {
+	for i := 0; i+1 < len(days); i++ {
+		a, b := &days[i], &days[i+1]
+		if a.Edge.LastAt == 0 || b.Edge.FirstAt == 0 || b.Edge.FirstAt-a.Edge.LastAt > bridgeDays*secondsADay {
+			continue
+		}
+		kW, ok := energy.Bridge(a.Edge, b.Edge, max(a.PeakKW, b.PeakKW))
+		if !ok {
+			continue
+		}
+		end := cal.next(a.day)
+		a.Close(kW, end)
+		b.Open(kW, b.day)
+		var missing []daySum
+		for end < b.day {
+			next := cal.next(end)
+			kWh := kW * float64(next-end) / 3600
+			missing = append(missing, daySum{end, energy.Sum{ProductionKWh: kWh, CounterKWh: kWh}})
+			end = next
+		}
+		if len(missing) > 0 {
+			days = slices.Insert(days, i+1, missing...)
+			i += len(missing)
+		}
+	}
+	return days
 }
 
 // unitsAtOnce is for how many units the tail's rows are read at a time: their
@@ -100,7 +178,7 @@ const unitsAtOnce = 64
 
 // openSums sums what the tail holds of the days that start in from..to; what
 // it answers is in the assets' order.
-func (s *site) openSums(assets []Asset, cal *calendar, from, to int64) ([][]daySum, error) {
+func (s *site) openSums(assets []Asset, cal *calendar, from, to, now int64) ([][]daySum, error) {
 	out := make([][]daySum, len(assets))
 	if to <= s.layout.open {
 		return out, nil
@@ -124,8 +202,9 @@ func (s *site) openSums(assets []Asset, cal *calendar, from, to int64) ([][]dayS
 	slices.SortFunc(places, func(i, j int) int { return cmp.Compare(assets[i].Ref, assets[j].Ref) })
 	produced := make([]production, min(unitsAtOnce, len(assets)))
 	for k := range produced {
-		produced[k] = production{make([]int64, 0, len(rows)), make([]float64, 0, len(rows)), make([]float64, 0, len(rows))}
+		produced[k].init(len(rows))
 	}
+	var sum summer
 	for part := range slices.Chunk(places, unitsAtOnce) {
 		for k := range part {
 			produced[k].reset()
@@ -150,44 +229,67 @@ func (s *site) openSums(assets []Asset, cal *calendar, from, to int64) ([][]dayS
 			}
 			for f := produced[k].frame(); f.Len() > 0; {
 				run := cal.at(f.Times[0])
-				days := sums(f.Slice(f.Times[0], run.end), run.days, run.end, known[ref].step)
-				out[place] = append(out[place], daysWithin(days, from, to)...)
+				out[place] = sum.sums(out[place], f.Slice(f.Times[0], run.end), run.days, run.end, known[ref].step, now)
 				f = f.Slice(run.end, maxStamp)
 			}
+			out[place] = daysWithin(out[place], from, to)
 		}
 	}
 	return out, nil
 }
 
-// production is the input of sums: power and energy of one unit.
+// production is the input of sums of one unit.
 type production struct {
-	times         []int64
-	power, energy []float64
+	times   []int64
+	columns [5][]float64 // in the order of energy.Quantities
+	known   [5]bool
+}
+
+func (p *production) init(n int) {
+	p.times = make([]int64, 0, n)
+	for i := range p.columns {
+		p.columns[i] = make([]float64, 0, n)
+	}
 }
 
 func (p *production) reset() {
-	p.times, p.power, p.energy = p.times[:0], p.power[:0], p.energy[:0]
+	p.times, p.known = p.times[:0], [5]bool{}
+	for i := range p.columns {
+		p.columns[i] = p.columns[i][:0]
+	}
 }
 
 func (p *production) add(at int64, s sample) {
-	power, energy := series.Missing(), series.Missing()
-	for i := range s.count() {
-		switch q, v := s.value(i); q {
-		case series.PowerKW:
-			power = v
-		case series.EnergyKWh:
-			energy = v
+	n := len(p.times)
+	p.times = append(p.times, at)
+	for i := range p.columns {
+		if p.known[i] {
+			p.columns[i] = append(p.columns[i], series.Missing())
 		}
 	}
-	p.times = append(p.times, at)
-	p.power = append(p.power, power)
-	p.energy = append(p.energy, energy)
+	for i := range s.count() {
+		q, v := s.value(i)
+		k := slices.Index(energy.Quantities, q)
+		if k < 0 {
+			continue
+		}
+		if !p.known[k] {
+			p.known[k] = true
+			for range n + 1 {
+				p.columns[k] = append(p.columns[k], series.Missing())
+			}
+		}
+		p.columns[k][n] = v
+	}
 }
 
 func (p *production) frame() series.Frame {
 	f := series.Frame{Times: p.times}
-	f.Set(series.PowerKW, p.power)
-	f.Set(series.EnergyKWh, p.energy)
+	for i, q := range energy.Quantities {
+		if p.known[i] {
+			f.Set(q, p.columns[i])
+		}
+	}
 	return f
 }
 
@@ -221,12 +323,13 @@ func (a *Archive) Recompute(ctx context.Context, siteID string, from, to time.Ti
 				if err != nil {
 					return err
 				}
-				cal, decoder := &calendar{zone: zone}, &block.Decoder{}
+				cal, decoder, sum := &calendar{zone: zone}, &block.Decoder{}, &summer{}
+				now := a.now().Unix()
 				for i := w; i < len(assets); i += workers {
 					if err := ctx.Err(); err != nil {
 						return err
 					}
-					days, err := site.recompute(assets[i], known[assets[i].Ref].step, cal, decoder, lo, hi)
+					days, err := site.recompute(assets[i], known[assets[i].Ref].step, cal, decoder, sum, lo, hi, now)
 					if err != nil {
 						return err
 					}
@@ -247,31 +350,32 @@ func (a *Archive) Recompute(ctx context.Context, siteID string, from, to time.Ti
 
 // recompute sums an asset's days that start in from..to from its blocks and the
 // tail.
-func (s *site) recompute(a Asset, step int64, cal *calendar, d *block.Decoder, from, to int64) ([]daySum, error) {
+func (s *site) recompute(a Asset, step int64, cal *calendar, d *block.Decoder, sum *summer, from, to, now int64) ([]daySum, error) {
+	const beyond = bridgeDays * secondsADay
 	var out []daySum
-	for c, err := range s.Overlapping(Blocks, []uint32{a.Ref}, from, to, 0) {
+	for c, err := range s.Overlapping(Blocks, []uint32{a.Ref}, from-beyond, to+beyond, 0) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := d.DecodeRange(c.Value, math.MinInt64, maxStamp, summed...)
+		f, err := d.DecodeRange(c.Value, math.MinInt64, maxStamp, energy.Quantities...)
 		if err != nil {
 			return nil, err
 		}
 		run := cal.at(c.Start)
-		out = append(out, daysWithin(sums(f, run.days, run.end, step), from, to)...)
+		out = sum.sums(out, f, run.days, run.end, step, 0)
 	}
-	open, err := s.openSums([]Asset{a}, cal, from, to)
+	open, err := s.openSums([]Asset{a}, cal, from-beyond, to+beyond, now)
 	if err != nil {
 		return nil, err
 	}
-	return append(out, open[0]...), nil
+	return daysWithin(bridge(append(out, open[0]...), cal), from, to), nil
 }
 
 // daysWithin are the days of from..to.
 func daysWithin(days []daySum, from, to int64) []daySum {
-	first, _ := slices.BinarySearchFunc(days, from, daySum.compare)
-	end, _ := slices.BinarySearchFunc(days, to, daySum.compare)
+	first, _ := slices.BinarySearchFunc(days, from, compareDay)
+	end, _ := slices.BinarySearchFunc(days, to, compareDay)
 	return days[first:end]
 }
 
-func (d daySum) compare(t int64) int { return cmp.Compare(d.day, t) }
+func compareDay(d daySum, t int64) int { return cmp.Compare(d.day, t) }

@@ -16,7 +16,7 @@ type roster []asset
 type asset struct {
 	id          string
 	first, last int64 // stamps, Unix seconds
-	step        int64 // its usual interval in seconds; 0 unknown
+	step        int64 // its usual interval in seconds; 0 unknown, irregularStep: it has none
 	newest      sample
 }
 
@@ -115,8 +115,8 @@ func (r roster) refs(frames []store.AssetFrame) (roster, []uint32) {
 func (a *asset) note(f store.AssetFrame) {
 	times := f.Frame.Times
 	end := len(times) - 1
-	switch step := commonInterval(times); {
-	case step > 0:
+	switch step := usualStep(times); {
+	case step != 0:
 		a.step = step
 	case a.step == 0 && a.newest != nil && times[end] > a.last:
 		a.step = min(times[end]-a.last, secondsADay)

@@ -42,7 +42,7 @@ func (a *appending) prepare(ctx context.Context, c Change) error {
 		// What is there counts as older, and the open day's part of it has to
 		// be written again like the rest.
 		a.frames = oneEach(append(sealed, a.frames...))
-		a.is.open = a.openDay()
+		a.is.open, a.is.sums = a.openDay(), sumsVersion
 		sealed = nil
 	}
 	a.cut(append(sealed, a.frames...), known)
@@ -84,7 +84,7 @@ func (a *appending) cut(frames []store.AssetFrame, known roster) {
 	for _, f := range frames {
 		rest := f.Frame.Slice(f.Frame.Times[0], a.is.open)
 		step := steps[f.AssetID]
-		if s := commonInterval(f.Frame.Times); s > 0 {
+		if s := usualStep(f.Frame.Times); s != 0 {
 			step = s
 		}
 		for rest.Len() > 0 {
@@ -153,9 +153,8 @@ func (p *piece) encode() error {
 	if p.block, err = block.Encode(nil, whole); err != nil {
 		return err
 	}
-	for _, d := range sums(whole, p.run.days, p.run.end, p.step) {
-		p.sums = d.append(p.sums)
-	}
+	var sum summer
+	p.sums = sum.sums(p.sums[:0], whole, p.run.days, p.run.end, p.step, 0)
 	return nil
 }
 
@@ -249,6 +248,9 @@ func (a *Archive) seal(ctx context.Context, id string) (did bool, err error) {
 	if did, err = p.over(func(fn func(r Reader) error) error { return a.home.View(ctx, id, fn) }); err != nil || !did {
 		return false, err
 	}
+	if _, err := a.resum(ctx, id); err != nil {
+		return false, err
+	}
 	err = a.home.Change(ctx, id, true, func(c Change) error {
 		p := &appending{archive: a, id: id, old: true}
 		if did, err = p.over(c.View); err != nil || !did {
@@ -276,7 +278,7 @@ func (a *appending) over(view func(fn func(r Reader) error) error) (bool, error)
 		}
 		a.calendar = &calendar{zone: a.zone}
 		a.was = site.layout
-		a.is = layout{site.layout.zone, max(site.layout.open, a.calendar.midnight(a.archive.now().Unix()))}
+		a.is = layout{site.layout.zone, max(site.layout.open, a.calendar.midnight(a.archive.now().Unix())), site.layout.sums}
 		for _, err := range site.Rows(math.MinInt64, a.is.open) {
 			found = err == nil
 			return err

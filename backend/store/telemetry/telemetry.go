@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/store"
@@ -131,11 +132,20 @@ var errLayout = errors.New("damaged site record")
 type layout struct {
 	zone string
 	open int64 // midnight of the open day, Unix seconds
+	sums int   // version of the day sums
 }
+
+// sumsMark separates the zone from the version of the sums; version 1 has no
+// mark, and its reader refuses the zone with a mark.
+const sumsMark = "\x00"
 
 func (m layout) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(m.open))
-	return append(b, m.zone...)
+	b = append(b, m.zone...)
+	if m.sums < 2 {
+		return b
+	}
+	return append(append(b, sumsMark...), byte(m.sums))
 }
 
 // site is a stored site in a transaction.
@@ -154,7 +164,17 @@ func siteIn(r Reader, id string) (*site, error) {
 	if len(b) < 8 {
 		return nil, fmt.Errorf("site %s: %w", id, errLayout)
 	}
-	return &site{r, id, layout{string(b[8:]), int64(binary.LittleEndian.Uint64(b))}}, nil
+	m := layout{open: int64(binary.LittleEndian.Uint64(b)), sums: 1}
+	zone, version, marked := strings.Cut(string(b[8:]), sumsMark)
+	if m.zone = zone; marked {
+		if len(version) != 1 {
+			return nil, fmt.Errorf("site %s: %w", id, errLayout)
+		}
+		if m.sums = int(version[0]); m.sums > sumsVersion {
+			return nil, fmt.Errorf("site %s: %w: day sums of version %d, this one knows up to %d", id, store.ErrNewer, m.sums, sumsVersion)
+		}
+	}
+	return &site{r, id, m}, nil
 }
 
 func (s *site) roster() (roster, error) {
