@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/check"
@@ -174,6 +176,48 @@ func unpackFolder(t *testing.T, version int) (data string, was kept) {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "data"), was
+}
+
+// TestResumOldFolder: the day sums of an earlier version are computed from samples
+// while they are stored, and are the same after they were replaced.
+func TestResumOldFolder(t *testing.T) {
+	data, _ := unpackFolder(t, 2)
+	s, err := bolt.Open(data, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := t.Context()
+	ids, err := s.SiteIDs(ctx)
+	if err != nil || len(ids) == 0 {
+		t.Fatalf("sites %v, %v", ids, err)
+	}
+	read := func() map[string][]store.DaySum {
+		out := map[string][]store.DaySum{}
+		for _, id := range ids {
+			if out[id], err = s.Daily(ctx, id, time.Unix(0, 0), time.Unix(1<<33, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return out
+	}
+	before := read()
+	days := 0
+	for _, sums := range before {
+		days += len(sums)
+	}
+	if n, err := s.Resum(ctx); n == 0 || err != nil || days < 10 {
+		t.Errorf("%d sites and %d days, %v", n, days, err)
+	}
+	if n, err := s.Resum(ctx); n != 0 || err != nil {
+		t.Errorf("%d sites again, %v", n, err)
+	}
+	if diff := cmp.Diff(before, read()); diff != "" {
+		t.Error(diff)
+	}
+	if faults := s.Check(ctx); len(faults) > 0 {
+		t.Error(faults)
+	}
 }
 
 // TestUpgrade opens a copy of the data folder of each schema version that there

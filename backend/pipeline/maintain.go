@@ -16,10 +16,11 @@ import (
 // maintainEvery is the interval of maintenance, by the wall clock.
 const maintainEvery = time.Hour
 
-// sealer is implemented by telemetry stores that close days and merge finished
-// months.
+// sealer is implemented by telemetry stores that close days and replace the day
+// sums of earlier versions.
 type sealer interface {
 	Seal(ctx context.Context) (int, error)
+	Resum(ctx context.Context) (int, error)
 }
 
 // maintain is the job that deletes what is past its retention, in small
@@ -54,6 +55,9 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 	if t, ok := p.Telemetry.(sealer); ok {
 		if _, err := t.Seal(ctx); err != nil {
 			return fmt.Errorf("seal telemetry: %w", err)
+		}
+		if _, err := t.Resum(ctx); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -123,6 +123,9 @@ func New(home Home, o Options) *Archive {
 	return &Archive{home: home, now: o.Now, partBlocks: o.PartBlocks}
 }
 
+// SiteIDs are the ids of the sites with telemetry.
+func (a *Archive) SiteIDs(ctx context.Context) ([]string, error) { return a.home.Sites(ctx) }
+
 const secondsADay = 86400
 
 var errLayout = errors.New("damaged site record")
