@@ -111,8 +111,10 @@ type Finding struct {
 	Active        bool       `json:"active"`
 	StartedAt     Time       `json:"started_at"`
 	EndedAt       Time       `json:"ended_at,omitzero"`
+	DetectedAt    Time       `json:"detected_at,omitzero"` // when the detector first reported it
 	LossFraction  float64    `json:"loss_fraction"`
-	LostKWh       float64    `json:"lost_kwh"`
+	LostKWh       float64    `json:"lost_kwh"`                  // so far, until the end; the sum of its hours
+	LastedHours   float64    `json:"lasted_hours,omitempty"`    // that it was there: the sum of its occasions
 	RevenueAtRisk float64    `json:"revenue_at_risk,omitempty"` // a day's, in Currency
 	Currency      string     `json:"currency,omitempty" limit:"word"`
 	Summary       string     `json:"summary" limit:"line cut"`

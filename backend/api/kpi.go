@@ -43,6 +43,10 @@ type KPIs struct {
 	// open, or is not of whole days of the site.
 	Revision  int           `json:"revision,omitempty"`
 	Revisions []KPIRevision `json:"revisions,omitempty"` // the newest ones, oldest first
+	// Losses lead from the expected energy to the measured energy: expected less
+	// the losses by cause less the unexplained is the measured. Absent without
+	// measured power.
+	Losses *Losses `json:"losses,omitempty"`
 }
 
 // KPIRevision is a revision of the figures of a window.
@@ -125,6 +129,28 @@ type EnergyShares struct {
 type ExcludedHours struct {
 	Category string  `json:"category"`
 	Hours    float64 `json:"hours"`
+}
+
+// What the expected energy of [Losses] is by.
+const (
+	ExpectedByForecast = "forecast" // P50 as issued before each interval
+	ExpectedByLosses   = "losses"   // no forecast covers the window: the measured energy and the losses
+)
+
+// Losses are the energy of a window that was expected and not produced, in kWh.
+type Losses struct {
+	ExpectedKWh    float64     `json:"expected_kwh"`
+	ExpectedBy     string      `json:"expected_by"`
+	ByCause        []LossCause `json:"by_cause"`        // most first
+	UnexplainedKWh float64     `json:"unexplained_kwh"` // by no finding: errors of the forecast, losses too small to detect; negative where more was produced
+	ActualKWh      float64     `json:"actual_kwh"`
+}
+
+// LossCause is what findings of a family lost in the window, by the hours in which
+// they lost it.
+type LossCause struct {
+	FaultFamily string  `json:"fault_family"`
+	LostKWh     float64 `json:"lost_kwh"`
 }
 
 // KPI is one key figure.

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"app.sunloop/engine/series"
 )
 
@@ -127,18 +130,50 @@ func TestPerformanceLossRate(t *testing.T) {
 	}
 }
 
-// Repairs of 2, 4 and 30 h: mean 12, median 4; acknowledged after 1 and 3 h.
+// Repairs 2, 4 and 30 h after the onset: mean 12, median 4; detected after half an
+// hour, an hour and 6 hours: mean 2.5, median 1; acknowledged half an hour and two
+// hours after that.
 func TestRepairTimes(t *testing.T) {
 	at := func(h float64) time.Time { return day.Add(time.Duration(h * float64(time.Hour))) }
-	got := RepairTimes([]Failure{{day, at(1), at(2)}, {day, at(3), at(4)}, {day, time.Time{}, at(30)}, {Detected: day}})
+	got := RepairTimes([]Failure{{day, at(0.5), at(1), at(2)}, {day, at(1), at(3), at(4)}, {day, at(6), time.Time{}, at(30)}, {Onset: day}})
 	near(t, "mean", got.MeanToRepairH, 12)
 	near(t, "median", got.MedianToRepairH, 4)
-	near(t, "acknowledged", got.MeanToAcknowledgeH, 2)
+	near(t, "detected", got.MeanToDetectH, 2.5)
+	near(t, "detected, median", got.MedianToDetectH, 1)
+	near(t, "acknowledged", got.MeanToAcknowledgeH, 1.25)
 	near(t, "nobody", RepairTimes(nil).MeanToRepairH, nan)
 	near(t, "MTBF", MeanTimeBetweenFailuresH(4000, 2), 2000)
 	if !math.IsInf(MeanTimeBetweenFailuresH(4000, 0), 1) {
 		t.Error("MTBF without a failure is finite")
 	}
+}
+
+// 1000 kWh were expected and 700 measured; 150 and 80 are explained, 70 are not.
+func TestWaterfallCloses(t *testing.T) {
+	lost := map[string]float64{"inverter_outage": 150, "soiling": 80, "clipping": 0}
+	got := NewWaterfall(1000, 700, lost)
+	want := Waterfall{ExpectedKWh: 1000, ActualKWh: 700, UnexplainedKWh: 70, Causes: []Cause{{"inverter_outage", 150}, {"soiling", 80}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	near(t, "more than expected", NewWaterfall(900, 700, lost).UnexplainedKWh, -30)
+	near(t, "no expectation", NewWaterfall(nan, 700, lost).ExpectedKWh, 930)
+	near(t, "and nothing is unexplained", NewWaterfall(nan, 700, lost).UnexplainedKWh, 0)
+	rapid.Check(t, func(t *rapid.T) {
+		kWh := rapid.Float64Range(0, 1e6)
+		lost := rapid.MapOf(rapid.StringMatching("[a-e]"), kWh).Draw(t, "lost")
+		w := NewWaterfall(kWh.Draw(t, "expected"), kWh.Draw(t, "actual"), lost)
+		left, causes := w.ExpectedKWh, 0.0
+		for i, c := range w.Causes {
+			left, causes = left-c.KWh, causes+c.KWh
+			if c.KWh <= 0 || c.KWh > lost[c.Name]*(1+1e-9) || i > 0 && c.KWh > w.Causes[i-1].KWh {
+				t.Fatalf("causes %v of %v", w.Causes, lost)
+			}
+		}
+		if math.Abs(left-w.UnexplainedKWh-w.ActualKWh) > 1e-6 || causes > w.ExpectedKWh+1e-6 {
+			t.Fatalf("%+v does not close", w)
+		}
+	})
 }
 
 // 10 kW lost for two hours, at 0.10 before noon and 0.30 after it.

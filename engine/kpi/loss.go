@@ -1,6 +1,7 @@
 package kpi
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -102,28 +103,33 @@ func median(values []float64) float64 {
 }
 
 // Failure is a repaired failure of a unit, excluding data loss, grid failures
-// and external limits. Unknown times are zero.
-type Failure struct{ Detected, Acknowledged, Restored time.Time }
+// and external limits: when it began, when it was detected, when a person
+// acknowledged it and when the unit ran again. Unknown times are zero.
+type Failure struct{ Onset, Detected, Acknowledged, Restored time.Time }
 
 // Repair summarises how long failures last. A few long ones dominate the means,
 // so medians are given as well. Values are NaN without failures.
 type Repair struct {
-	MeanToRepairH, MedianToRepairH           float64 // restored − detected
+	MeanToRepairH, MedianToRepairH           float64 // restored − onset
+	MeanToDetectH, MedianToDetectH           float64 // detected − onset
 	MeanToAcknowledgeH, MedianToAcknowledgeH float64 // acknowledged − detected
 }
 
 // RepairTimes of failures, in hours.
 func RepairTimes(failures []Failure) Repair {
-	var repair, acknowledge []float64
+	var repair, detect, acknowledge []float64
 	for _, f := range failures {
 		if !f.Restored.IsZero() {
-			repair = append(repair, f.Restored.Sub(f.Detected).Hours())
+			repair = append(repair, f.Restored.Sub(f.Onset).Hours())
 		}
-		if !f.Acknowledged.IsZero() {
+		if !f.Detected.IsZero() {
+			detect = append(detect, f.Detected.Sub(f.Onset).Hours())
+		}
+		if !f.Acknowledged.IsZero() && !f.Detected.IsZero() {
 			acknowledge = append(acknowledge, f.Acknowledged.Sub(f.Detected).Hours())
 		}
 	}
-	return Repair{mean(repair), median(repair), mean(acknowledge), median(acknowledge)}
+	return Repair{mean(repair), median(repair), mean(detect), median(detect), mean(acknowledge), median(acknowledge)}
 }
 
 func mean(values []float64) float64 {
@@ -141,6 +147,49 @@ func MeanTimeBetweenFailuresH(operatingHours float64, failures int) float64 {
 		return math.Inf(1)
 	}
 	return operatingHours / float64(failures)
+}
+
+// Cause is the energy that was lost for one reason.
+type Cause struct {
+	Name string
+	KWh  float64
+}
+
+// Waterfall leads from the energy that was expected of a window to the energy that
+// was measured: ExpectedKWh − ΣCauses − UnexplainedKWh = ActualKWh.
+type Waterfall struct {
+	ExpectedKWh    float64
+	Causes         []Cause // most first
+	UnexplainedKWh float64 // negative where more was measured than the rest explains
+	ActualKWh      float64
+}
+
+// NewWaterfall returns the waterfall of a window. Causes without a loss are left
+// out; together they lose at most what was expected, each in proportion. Without
+// an expectation, NaN, the measured energy and the losses are it, so that nothing
+// is unexplained.
+func NewWaterfall(expectedKWh, actualKWh float64, lost map[string]float64) Waterfall {
+	w := Waterfall{ExpectedKWh: expectedKWh, ActualKWh: actualKWh, Causes: []Cause{}}
+	sum := 0.0
+	for name, kWh := range lost {
+		if kWh > 0 {
+			w.Causes = append(w.Causes, Cause{name, kWh})
+		}
+	}
+	slices.SortFunc(w.Causes, func(a, b Cause) int { return cmp.Or(cmp.Compare(b.KWh, a.KWh), cmp.Compare(a.Name, b.Name)) })
+	for _, c := range w.Causes {
+		sum += c.KWh
+	}
+	if math.IsNaN(expectedKWh) {
+		w.ExpectedKWh = actualKWh + sum
+	} else if sum > expectedKWh {
+		for i := range w.Causes {
+			w.Causes[i].KWh *= max(expectedKWh, 0) / sum
+		}
+		sum = max(expectedKWh, 0)
+	}
+	w.UnexplainedKWh = w.ExpectedKWh - sum - actualKWh
+	return w
 }
 
 // RevenueLost is the sum over time of lost energy (mean kW of each interval)

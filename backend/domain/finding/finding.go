@@ -43,6 +43,13 @@ type Finding struct {
 	Subject    string
 	SeverityAt time.Time // when the label was last deserved
 	Grade      string    // the severity on the finer scale of the detector
+	// Losses is LostKWh by hour, as the runs until LossesAsOf saw it; see
+	// [Finding.Ledger].
+	Losses     []LossRun
+	LossesAsOf time.Time
+	// Occasions are the times at which the fault was there, if there is more than
+	// one; see [Finding.Periods].
+	Occasions []Period
 }
 
 var findings = store.Table[Finding]{
@@ -78,6 +85,7 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 	seen := map[string]*Finding{} // by id, in this run
 	var order []string
 	wasActive, isNew := map[string]bool{}, map[string]bool{}
+	former, latest := map[string]Finding{}, map[string][]Event{}
 	for _, e := range events {
 		if len(e.Units) == 0 {
 			continue
@@ -88,7 +96,9 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 		}
 		if known && seen[f.SummaryID] == nil {
 			wasActive[f.SummaryID] = f.Active
+			former[f.SummaryID] = f
 		}
+		latest[f.SummaryID] = append(latest[f.SummaryID], e)
 		isNew[f.SummaryID] = isNew[f.SummaryID] || !known
 		again := seen[f.SummaryID] != nil
 		f = updated(f, e, run, again)
@@ -99,6 +109,7 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 	}
 	for _, id := range order {
 		f := seen[id]
+		f.account(former[id], latest[id], run)
 		switch {
 		case f.Active && !wasActive[id]:
 			out.Opened = append(out.Opened, *f)
@@ -121,6 +132,7 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 		}
 		f.Active, f.EndedAt = false, f.LastDetectionAt
 		f.EnergyAtRiskKW, f.RevenueAtRisk = 0, 0
+		f.account(f, nil, run)
 		out.Ended = append(out.Ended, f)
 		if err := findings.Put(tx, f); err != nil {
 			return fmt.Errorf("end finding %s: %w", f.SummaryID, err)
@@ -156,6 +168,10 @@ func (s *Service) continued(tx store.Tx, run Run, e Event, seen map[string]*Find
 	f.SummaryID = record.NewID("fnd", s.now())
 	f.SiteID, f.AssetID, f.FaultFamily = run.Site.SiteID, e.Units[0], e.Family
 	f.CreatedAt, f.StartedAt = api.At(s.now()), api.At(e.Start)
+	f.DetectedAt = f.CreatedAt
+	if !e.End.IsZero() && !e.DetectedAt.IsZero() && e.DetectedAt.Before(f.CreatedAt.Time) {
+		f.DetectedAt = api.At(e.DetectedAt) // it was over when the data arrived
+	}
 	f.Detections = []string{}
 	return f, false, nil
 }
@@ -164,18 +180,11 @@ func (s *Service) continued(tx store.Tx, run Run, e Event, seen map[string]*Find
 // an earlier event of the same fault.
 func updated(f Finding, e Event, run Run, again bool) Finding {
 	if !again {
-		former := f.LostKWh
-		f.LostKWh = 0
-		// A span that began after the fault did not see all of the loss.
-		if f.StartedAt.Before(run.From) {
-			f.LostKWh = max(former-e.LostKWh, 0)
-		}
 		f.Active = false
 	}
 	if e.Start.Before(f.StartedAt.Time) {
 		f.StartedAt = api.At(e.Start)
 	}
-	f.LostKWh += e.LostKWh
 	f.LastDetectionAt = record.Latest(f.LastDetectionAt, api.At(e.LastSeen))
 	if e.End.IsZero() {
 		f.Active, f.EndedAt = true, api.Time{}

@@ -7,6 +7,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/loss"
 )
 
 // Run is what one run of the detector says of a site.
@@ -107,7 +108,10 @@ type Event struct {
 	End             time.Time // zero while it lasts
 	LossFraction    float64
 	LostKWh         float64
-	EnergyAtRiskKW  float64
+	Losses          loss.Ledger // LostKWh by hour; empty where only the sum is known
+	Occasions       []Period    // when it was there; empty: from Start to LastThere
+	DetectedAt      time.Time   // when the rule was met; zero: when the run was made
+	EnergyAtRiskKW  float64     // daylight mean of the next 24 h
 	Confidence      float64
 	Severity        string // api.SeverityCritical, …
 	Grade           string // Critical, High, Medium, Low; empty where only Severity is known

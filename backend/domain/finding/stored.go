@@ -37,6 +37,10 @@ type findingRecord struct {
 	Subject            string           `json:"subject" limit:"name"`
 	SeverityAt         time.Time        `json:"severity_at"`
 	Grade              string           `json:"grade" limit:"word cut"`
+	DetectedAt         api.Time         `json:"detected_at,omitzero"`
+	Losses             []lossRecord     `json:"losses,omitempty" limit:"20000"`
+	LossesAsOf         api.Time         `json:"losses_as_of,omitzero"`
+	Occasions          []periodRecord   `json:"occasions,omitempty" limit:"1000"`
 }
 
 // actionRecord is a recommended action of a stored finding.
@@ -66,21 +70,25 @@ func newFindingRecord(v Finding) findingRecord {
 		LostKWh: v.LostKWh, RevenueAtRisk: v.RevenueAtRisk, Currency: v.Currency, Summary: v.Summary,
 		Causes:   record.Convert(v.Causes, func(v api.Cause) causeRecord { return causeRecord(v) }),
 		Evidence: record.Convert(v.Evidence, func(v api.Evidence) evidenceRecord { return evidenceRecord(v) }), CustomerID: v.CustomerID, Subject: v.Subject,
-		SeverityAt: v.SeverityAt, Grade: v.Grade,
+		SeverityAt: v.SeverityAt, Grade: v.Grade, DetectedAt: v.DetectedAt, Losses: record.Convert(v.Losses, func(r LossRun) lossRecord { return lossRecord{api.At(r.From), api.At(r.To), r.KWh} }), LossesAsOf: api.At(v.LossesAsOf),
+		Occasions: record.Convert(v.Occasions, func(p Period) periodRecord { return periodRecord{api.At(p.From), api.At(p.To)} }),
 	}
 }
 
 func (r findingRecord) finding() Finding {
-	return Finding{
+	f := Finding{
 		Finding: api.Finding{
 			SummaryID: r.SummaryID, AssetID: r.AssetID, CreatedAt: r.CreatedAt, LastDetectionAt: r.LastDetectionAt, ModelVersion: r.ModelVersion,
 			FaultFamily: r.FaultFamily, SeverityLabel: r.SeverityLabel, Confidence: r.Confidence, EnergyAtRiskKW: r.EnergyAtRiskKW, RootCause: r.RootCause,
 			RecommendedActions: record.Convert(r.RecommendedActions, func(v actionRecord) api.Action { return api.Action(v) }), Detections: r.Detections,
 			SiteID: r.SiteID, AssetIDs: r.AssetIDs, Active: r.Active, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LossFraction: r.LossFraction,
-			LostKWh: r.LostKWh, RevenueAtRisk: r.RevenueAtRisk, Currency: r.Currency, Summary: r.Summary,
+			LostKWh: r.LostKWh, RevenueAtRisk: r.RevenueAtRisk, Currency: r.Currency, Summary: r.Summary, DetectedAt: r.DetectedAt,
 			Causes:   record.Convert(r.Causes, func(v causeRecord) api.Cause { return api.Cause(v) }),
 			Evidence: record.Convert(r.Evidence, func(v evidenceRecord) api.Evidence { return api.Evidence(v) }),
 		},
-		CustomerID: r.CustomerID, Subject: r.Subject, SeverityAt: r.SeverityAt, Grade: r.Grade,
+		CustomerID: r.CustomerID, Subject: r.Subject, SeverityAt: r.SeverityAt, Grade: r.Grade, Losses: record.Convert(r.Losses, func(r lossRecord) LossRun { return LossRun{r.From.Time, r.To.Time, r.KWh} }), LossesAsOf: r.LossesAsOf.Time,
+		Occasions: record.Convert(r.Occasions, func(p periodRecord) Period { return Period{p.From.Time, p.To.Time} }),
 	}
+	f.LastedHours = f.lastedHours()
+	return f
 }

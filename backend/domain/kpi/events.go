@@ -10,16 +10,17 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/domain/issue"
-	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/kpi"
+	"app.sunloop/engine/loss"
 	"app.sunloop/engine/series"
 )
 
 // events are what detection and people said of a site.
 type events struct {
 	findings     []finding.Finding
+	losses       []loss.Ledger        // of each finding
 	acknowledged map[string]time.Time // when a person took the finding's issue on
 }
 
@@ -32,11 +33,13 @@ var (
 
 // readEvents reads the site's findings, without the texts and lists that no figure
 // needs, and when their issues were acknowledged.
-func (s *Service) readEvents(ctx context.Context, siteID string) (e events, err error) {
+func (s *Service) readEvents(ctx context.Context, siteID string, zone *time.Location) (e events, err error) {
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		e = events{acknowledged: map[string]time.Time{}}
 		err := finding.EachOfSite(tx, siteID, func(f finding.Finding) error {
 			f.RecommendedActions, f.Detections, f.Causes, f.Evidence, f.Summary, f.RootCause = nil, nil, nil, nil, "", ""
+			e.losses = append(e.losses, f.Ledger(zone))
+			f.Losses = nil
 			e.findings = append(e.findings, f)
 			return ctx.Err()
 		})
@@ -59,28 +62,15 @@ func (s *Service) readEvents(ctx context.Context, siteID string) (e events, err 
 	return e, err
 }
 
-// untilOf is when a finding's loss ended, or was last seen.
-func untilOf(f finding.Finding) time.Time {
-	if f.Active {
-		return f.LastDetectionAt.Time
-	}
-	return f.EndedAt.Time
-}
-
-// lostKWh is what findings of the families (nil: of all) lost in from..to.
+// lostKWh returns the losses in from..to of findings of the families, nil for all,
+// by the hours in which they occurred.
 func (e events) lostKWh(from, to time.Time, families []string) float64 {
 	sum := 0.0
-	for _, f := range e.findings {
+	for i, f := range e.findings {
 		if families != nil && !slices.Contains(families, f.FaultFamily) {
 			continue
 		}
-		a, b := f.StartedAt.Time, untilOf(f)
-		if !b.After(a) {
-			b = a.Add(time.Second)
-		}
-		if within := record.Earlier(b, to).Sub(record.Later(a, from)); within > 0 {
-			sum += f.LostKWh * float64(within) / float64(b.Sub(a))
-		}
+		sum += e.losses[i].Between(from, to)
 	}
 	return sum
 }
@@ -96,17 +86,19 @@ func (e events) begun(from, to time.Time) int {
 	return n
 }
 
-// failures are those of units that ended in from..to. What was found only
-// after its end counts as detected when it began.
+// failures returns those of units that ended in from..to.
 func (e events) failures(from, to time.Time) []kpi.Failure {
 	var list []kpi.Failure
 	for _, f := range e.findings {
 		if f.Active || !slices.Contains(failureFamilies, f.FaultFamily) || f.EndedAt.Before(from) || !f.EndedAt.Before(to) {
 			continue
 		}
-		one := kpi.Failure{Detected: f.StartedAt.Time, Acknowledged: e.acknowledged[f.SummaryID], Restored: f.EndedAt.Time}
-		if f.CreatedAt.Before(f.EndedAt.Time) {
-			one.Detected = record.Later(f.CreatedAt.Time, f.StartedAt.Time)
+		one := kpi.Failure{Onset: f.StartedAt.Time, Detected: f.DetectedAt.Time, Acknowledged: e.acknowledged[f.SummaryID], Restored: f.EndedAt.Time}
+		if one.Detected.IsZero() && f.CreatedAt.Before(f.EndedAt.Time) {
+			one.Detected = f.CreatedAt.Time // a finding of an earlier version
+		}
+		if one.Detected.Before(one.Onset) {
+			one.Detected = time.Time{}
 		}
 		if one.Acknowledged.Before(one.Detected) {
 			one.Acknowledged = time.Time{}
@@ -137,16 +129,21 @@ func (u unit) states(list []finding.Finding, to time.Time) []kpi.State {
 		if !ok || f.Subject != u.id && !slices.Contains(f.AssetIDs, u.id) {
 			continue
 		}
-		end := untilOf(f)
+		periods := slices.Clone(f.Periods())
 		if f.Active {
-			end = to
+			periods[len(periods)-1].To = to
+		}
+		within := func(at time.Time) bool {
+			return slices.ContainsFunc(periods, func(p finding.Period) bool {
+				return at.Add(u.PowerKW.Step).After(p.From) && at.Before(p.To)
+			})
 		}
 		var was kpi.Category
 		for i, p := range u.PowerKW.Values {
 			at := u.PowerKW.Time(i)
 			is := kpi.Category("")
 			switch {
-			case !at.Add(u.PowerKW.Step).After(f.StartedAt.Time) || !at.Before(end):
+			case !within(at):
 			case p >= stillShare*u.CapacityKW:
 				is = why.running
 			case !math.IsNaN(p):

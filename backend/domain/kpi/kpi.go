@@ -55,7 +55,7 @@ func (s *Service) KPIs(ctx context.Context, scope api.Scope, siteID string, from
 	if err != nil {
 		return api.KPIs{}, err
 	}
-	found, err := s.readEvents(ctx, siteID)
+	found, err := s.readEvents(ctx, siteID, r.zone)
 	if err != nil {
 		return api.KPIs{}, err
 	}
@@ -93,7 +93,7 @@ func (s *Service) window(zone *time.Location, from, to time.Time, units int) (ti
 const (
 	basisPower  = "mean power; units that are silent are stood for by the others, by their rating"
 	basisHeat   = "cell temperature by Sandia's model for open racks from the measured air and wind (1 m/s where none is measured), to 25 °C as in IEC 61724-1"
-	basisFound  = "losses that detection found, spread evenly over the time of each"
+	basisFound  = "losses that detection found, in the hours in which they occurred"
 	basisYears  = "days with 1 kWh/m² or more, insolation of one unit's sensor, cell temperature to 25 °C where air is measured"
 	basisRepair = "failures of inverters, strings, trackers and insulation that ended in the window"
 )
@@ -155,10 +155,57 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	}{
 		{"mttr_mean", times.MeanToRepairH, "No failure ended in the window."},
 		{"mttr_median", times.MedianToRepairH, "No failure ended in the window."},
+		{"mttd_mean", times.MeanToDetectH, "No failure ended in the window."},
 		{"mtta_mean", times.MeanToAcknowledgeH, "No failure that ended in the window was acknowledged."},
 	} {
 		because(add(of.name, of.value, basisRepair), math.IsNaN(of.value), of.note)
 	}
+	if r.known > 0 {
+		out.Losses = r.waterfall(found, energy)
+	}
+	return out
+}
+
+// expectedKWh returns the P50 as issued over the intervals with measured power; NaN
+// if a fiftieth of them or more has no forecast.
+func (r *reading) expectedKWh() float64 {
+	sum, missing := 0.0, 0
+	for i, p := range r.power.Values {
+		switch share := r.forecast[i]; {
+		case math.IsNaN(p):
+		case math.IsNaN(share):
+			missing++
+		default:
+			sum += share * r.ratedKW * r.step.Hours()
+		}
+	}
+	if 50*missing >= r.known {
+		return math.NaN()
+	}
+	return sum
+}
+
+// waterfall leads from the expected energy of the window to the measured energy.
+func (r *reading) waterfall(found events, actualKWh float64) *api.Losses {
+	lost := map[string]float64{}
+	for i, f := range found.findings {
+		lost[f.FaultFamily] += found.losses[i].Between(r.from, r.to)
+	}
+	expected := r.expectedKWh()
+	w := kpi.NewWaterfall(expected, actualKWh, lost)
+	out := &api.Losses{ExpectedBy: api.ExpectedByForecast, ByCause: []api.LossCause{}, ActualKWh: record.Known(actualKWh)}
+	if math.IsNaN(expected) {
+		out.ExpectedBy = api.ExpectedByLosses
+	}
+	left := record.Known(w.ExpectedKWh)
+	out.ExpectedKWh = left
+	for _, c := range w.Causes {
+		if kWh := record.Known(c.KWh); kWh > 0 {
+			out.ByCause = append(out.ByCause, api.LossCause{FaultFamily: c.Name, LostKWh: kWh})
+			left -= kWh
+		}
+	}
+	out.UnexplainedKWh = record.Known(left - out.ActualKWh) // of the rounded values, so that they close
 	return out
 }
 

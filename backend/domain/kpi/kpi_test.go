@@ -14,6 +14,7 @@ import (
 	"app.sunloop/backend/store"
 	enginekpi "app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
+	"github.com/google/go-cmp/cmp"
 )
 
 // sunny is a day of quarter hours from 06:00 to 16:00 UTC at 500 W/m² and 20 °C,
@@ -76,7 +77,9 @@ func TestKPIs(t *testing.T) {
 	start := day.Add(10 * time.Hour)
 	down := domaintest.Outage("INV-2", start, start.Add(2*time.Hour))
 	down.End, down.LostKWh = down.LastSeen, 40
+	down.Losses.Add(start.Unix(), down.End.Unix(), 40)
 	dirt := finding.Event{Family: "soiling", Units: []string{"INV-1"}, Start: day, LastSeen: day.Add(24 * time.Hour), End: day.Add(24 * time.Hour), LostKWh: 40, Severity: api.SeverityNormal}
+	dirt.Losses.Add(day.Add(8*time.Hour).Unix(), day.Add(18*time.Hour).Unix(), 40)
 	d.RecordRun(site, down, dirt)
 
 	k, got := d.KPIsOf(day, day.Add(24*time.Hour))
@@ -110,9 +113,14 @@ func TestKPIs(t *testing.T) {
 	if len(k.Categories) != 8 || sum["full_service"] != 9 || sum["forced"] != 1 {
 		t.Errorf("categories %+v", k.Categories)
 	}
-	// Half of the window, half of what was lost in it.
+	want := &api.Losses{ExpectedKWh: 440, ExpectedBy: api.ExpectedByLosses, ActualKWh: 360,
+		ByCause: []api.LossCause{{FaultFamily: "inverter_outage", LostKWh: 40}, {FaultFamily: "soiling", LostKWh: 40}}}
+	if diff := cmp.Diff(want, k.Losses); diff != "" {
+		t.Errorf("the waterfall (-want +got):\n%s", diff)
+	}
+	// Until eleven by the site's clock: one hour of the outage, three of the dirt.
 	_, got = d.KPIsOf(day, start.Add(time.Hour))
-	wantFigures(t, got, map[string]float64{"energy_lost": 20 + 40*11/24.0, "mttr_mean": math.NaN()})
+	wantFigures(t, got, map[string]float64{"energy_lost": 20 + 3*4, "mttr_mean": math.NaN()})
 }
 
 // A grid outage is no fault of the plant, and no failure.

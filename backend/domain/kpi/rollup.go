@@ -40,7 +40,7 @@ func (s *Service) Rollup(ctx context.Context, site api.Site, units []api.Asset, 
 	if err != nil {
 		return out, err
 	}
-	found, err := s.readEvents(ctx, site.SiteID)
+	found, err := s.readEvents(ctx, site.SiteID, r.zone)
 	if err != nil {
 		return out, err
 	}

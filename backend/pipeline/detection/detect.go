@@ -228,10 +228,13 @@ func (de *Detector) runRecord(site api.Site, units []api.Asset, in detect.Input,
 }
 
 func eventOf(e diagnose.Finding) finding.Event {
-	out := finding.Event{Family: string(e.Family), Units: e.Units, Start: e.Start, LastSeen: e.LastSeen, LossFraction: known(e.LossFraction),
-		LostKWh: known(e.LostKWh), EnergyAtRiskKW: known(e.EnergyAtRiskKW), Confidence: known(e.Confidence), Severity: e.Severity.Label, Grade: e.Severity.Partner, Summary: e.Summary}
+	out := finding.Event{Family: string(e.Family), Units: e.Units, Start: e.Start, LastSeen: e.LastSeen, DetectedAt: e.DetectedAt, LossFraction: known(e.LossFraction),
+		LostKWh: known(e.LostKWh), Losses: e.Losses, EnergyAtRiskKW: known(e.EnergyAtRiskKW), Confidence: known(e.Confidence), Severity: e.Severity.Label, Grade: e.Severity.Partner, Summary: e.Summary}
 	if e.End != nil {
 		out.End = *e.End
+	}
+	for _, o := range e.Occasions {
+		out.Occasions = append(out.Occasions, finding.Period{From: o.From, To: o.To})
 	}
 	for _, c := range e.Causes {
 		out.Causes = append(out.Causes, api.Cause{Cause: c.Text, Confidence: known(c.Confidence)})
