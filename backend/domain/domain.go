@@ -62,7 +62,7 @@ func New(records store.Records, telemetry store.Telemetry, now func() time.Time)
 
 // Tables returns the tables of these packages, for a check of the data.
 func Tables() []store.Checked {
-	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables())
+	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables(), kpi.Tables())
 }
 
 // ObjectRefs returns all objects that records refer to. Records that cannot be read

@@ -107,7 +107,7 @@ func rollupOf(r kpi.Rollup, m money, period api.RollupPeriod) *api.KPIRollup {
 	}
 	ratio, lost := r.Figure("performance_ratio"), r.Figure("energy_lost")
 	out.Performance = api.RollupPerformance{
-		SystemPR: n.known("performance.system_pr", min(ratio, 1)), PRTarget: api.PRTarget, PRStatus: prStatus(ratio),
+		SystemPR: n.known("performance.system_pr", ratio), PRTarget: api.PRTarget, PRStatus: prStatus(ratio),
 		TrueUptimePct:      n.known("performance.true_uptime_pct", 100*r.Figure("time_availability")),
 		StateUptimePct:     n.known("performance.state_uptime_pct", 100*r.StateUptime),
 		AvailabilityPct:    n.known("performance.availability_pct", 100*r.Figure("contractual_availability")),
@@ -138,6 +138,7 @@ func rollupOf(r kpi.Rollup, m money, period api.RollupPeriod) *api.KPIRollup {
 	}
 	slices.Sort(n.notKnown)
 	out.NotKnown = n.notKnown
+	out.Figures, out.AsOf, out.Revision = r.Figures, r.AsOf, r.Revision
 	return out
 }
 

@@ -78,7 +78,7 @@ const (
 
 var definitions = map[string]definition{
 	"energy":                      {"kWh", "E = Σ P·dt over the window, production of all units", iec + ", AC energy output"},
-	"specific_yield":              {"kWh/kWp", "Yf = E / P_DC", iec + ", final system yield"},
+	"specific_yield":              {"kWh/kWp", "Yf = E / P_DC", "IEC 61724-1, final yield"},
 	"reference_yield":             {"h", "Yr = H / (1 kW/m²), H plane-of-array insolation", iec + ", reference yield"},
 	"performance_ratio":           {"1", "PR = Yf / Yr = Σ P·dt / Σ (P_DC · G / 1 kW/m² · dt)", iec + ", performance ratio"},
 	"corrected_performance_ratio": {"1", "PR_25 = Σ P·dt / Σ (P_DC · (1 + γ·(T_cell − 25 °C)) · G / 1 kW/m² · dt)", iec + ", 25 °C performance ratio; Dierauf et al. 2013, NREL/TP-5200-57991"},

@@ -28,6 +28,7 @@ func (s *Service) Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) (
 		if f.Summary, f.Hours, err = s.today(ctx, site, units); err != nil {
 			return nil, "", err
 		}
+		f.Summary.Figures = nil // those of a site are in its summary
 		if err := s.wrong(ctx, &f); err != nil {
 			return nil, "", err
 		}

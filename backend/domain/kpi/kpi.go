@@ -19,7 +19,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// Service computes KPIs of what is stored. It stores no records.
+// Service computes KPIs of what is stored. It keeps the figures of windows that are
+// over, so that they change only with a revision.
 type Service struct {
 	records   store.Records
 	telemetry store.Telemetry
@@ -27,6 +28,7 @@ type Service struct {
 	sites     *site.Service
 	models    *model.Service
 	forecasts *forecast.Service
+	roles     roleCache
 }
 
 // New returns a Service over a store. now is the plant's clock.
@@ -63,7 +65,7 @@ func (s *Service) KPIs(ctx context.Context, scope api.Scope, siteID string, from
 	if err != nil {
 		return api.KPIs{}, err
 	}
-	return r.figures(site, found, long), nil
+	return s.keep(ctx, r, site, units, r.figures(site, found, long))
 }
 
 func (s *Service) window(zone *time.Location, from, to time.Time, units int) (time.Time, time.Time, error) {
@@ -92,7 +94,6 @@ func (s *Service) window(zone *time.Location, from, to time.Time, units int) (ti
 // Words for what went into figures.
 const (
 	basisPower  = "mean power; units that are silent are stood for by the others, by their rating"
-	basisHeat   = "cell temperature by Sandia's model for open racks from the measured air and wind (1 m/s where none is measured), to 25 °C as in IEC 61724-1"
 	basisFound  = "losses that detection found, in the hours in which they occurred"
 	basisYears  = "days with 1 kWh/m² or more, insolation of one unit's sensor, cell temperature to 25 °C where air is measured"
 	basisRepair = "failures of inverters, strings, trackers and insulation that ended in the window"
@@ -112,11 +113,8 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 		energy = math.NaN()
 	}
 	add("data_availability", data, "intervals by day with a reading, of all units")
-	add("specific_yield", kpi.SpecificYield(energy, r.ratedKW), basisPower)
-	add("reference_yield", kpi.ReferenceYield(r.irradiance, r.due).Hours, "measured irradiance, the mean of the units' sensors, taken as in the plane of the modules")
-	add("performance_ratio", kpi.PerformanceRatio(r.power, r.irradiance, r.ratedKW), basisPower)
-	add("corrected_performance_ratio", kpi.CorrectedPerformanceRatio(r.power, r.irradiance, r.cell, r.ratedKW, kpi.GammaPerK, standardCellC), basisHeat)
-	add("capacity_factor", kpi.CapacityFactor(energy, r.ratedKW, r.to.Sub(r.from)), basisPower)
+	out.Figures = append(out.Figures, r.performance(energy, data)...)
+	out.Ratings, out.Irradiance = ratingsToAPI(r.basis.rating), irradianceToAPI(r.basis.light, true)
 
 	hours, usefulBy := r.split(found.findings)
 	out.UsefulBy = append(out.UsefulBy, usefulBy...)
@@ -217,9 +215,26 @@ func because(f *api.KPI, holds bool, note string) {
 	}
 }
 
+// shown is a figure as clients read it.
 func shown(f kpi.Figure, basis string) api.KPI {
-	return api.KPI{Name: f.Name, Value: record.Number(f.Value), Unit: f.Unit, From: api.At(f.From), To: api.At(f.To), Source: f.Source, Basis: basis,
-		DataAvailability: record.Number(f.DataAvailability), Reportable: f.Reportable(), Note: f.Note}
+	out := api.KPI{Name: f.Name, Value: record.Number(f.Value), Unit: f.Unit, From: api.At(f.From), To: api.At(f.To), Source: f.Source, Basis: basis,
+		DataAvailability: record.Number(f.DataAvailability), Reportable: f.Reportable(), Note: f.Note, Suspect: string(f.Suspect), Formula: f.Formula, Covered: record.Number(f.Covered)}
+	if r := f.Rating; r != nil {
+		out.Rating = &api.FigureRating{KW: record.Known(r.KW), Side: "ac", Source: string(r.Source), Inferred: r.Source != kpi.RatingSet}
+		if r.DC {
+			out.Rating.Side = "dc"
+		}
+	}
+	if f.Irradiance != nil {
+		out.Irradiance = irradianceToAPI(*f.Irradiance, false)
+	}
+	if e := f.Energy; e != nil {
+		out.Energy = &api.EnergyShares{Power: record.Known(e.Power), Counter: record.Known(e.Counter), Interval: record.Known(e.Interval), Extrapolated: record.Known(e.Extrapolated)}
+	}
+	for _, e := range f.Excluded {
+		out.Excluded = append(out.Excluded, api.ExcludedHours{Category: e.Category, Hours: record.Known(e.Hours)})
+	}
+	return out
 }
 
 // categories in the order in which they are shown.

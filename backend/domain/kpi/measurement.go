@@ -40,6 +40,8 @@ type reading struct {
 	forecast                []float64     // P50 as a share of the rating
 	peers                   []float64     // share of its rating that the best unit made; NaN where fewer than two reported
 	byDay                   []bool        // the sun was up: data was due
+	basis                   basis
+	days                    dayEnergy
 }
 
 // gridMean collects values on a grid.
@@ -78,7 +80,13 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 	grid := func(values []float64) series.Series {
 		return series.Series{Start: start, Step: r.step, Values: values}
 	}
-	light, air, wind := newGridMean(n), newGridMean(n), newGridMean(n)
+	air, wind := newGridMean(n), newGridMean(n)
+	ratings, err := s.ratings(ctx, site, units)
+	if err != nil {
+		return nil, err
+	}
+	var sensors []kpi.Sensor
+	var reporting []api.Asset
 	var ids []string
 	for _, u := range units {
 		if !(u.CapacityKW > 0) {
@@ -93,6 +101,7 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		}
 		r.units, ids = append(r.units, unit{kpi.Unit{CapacityKW: u.CapacityKW}, u.AssetID, first}), append(ids, u.AssetID)
 		r.ratedKW += u.CapacityKW
+		reporting = append(reporting, u)
 	}
 	i := 0
 	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, ids, from, to, series.PowerKW, series.IrradianceWM2, series.TemperatureC, series.WindSpeedMS) {
@@ -104,15 +113,26 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		if r.sensor == "" && slices.ContainsFunc(sun.Values, func(v float64) bool { return v > 0 }) {
 			r.sensor = f.AssetID
 		}
-		light.add(sun)
+		if len(sensors) < maxSensors && slices.ContainsFunc(sun.Values, func(v float64) bool { return !math.IsNaN(v) }) {
+			one := sensorOf(site, reporting[i])
+			one.Values = sun
+			sensors = append(sensors, one)
+		}
 		air.add(on(series.TemperatureC))
 		wind.add(on(series.WindSpeedMS))
 		r.units[i].PowerKW = on(series.PowerKW)
 		i++
 	}
-	r.irradiance, r.power = grid(light.values()), grid(make([]float64, n))
-	r.cell = cells(r.irradiance, air.values(), wind.values())
+	r.power = grid(make([]float64, n))
 	r.sum()
+	if r.basis, err = s.readBasis(ctx, site, reporting, ratings, sensors, r.power, to); err != nil {
+		return nil, err
+	}
+	r.irradiance = r.basis.light.Series
+	if r.days, err = s.dayEnergy(ctx, r, ids); err != nil {
+		return nil, err
+	}
+	r.cell = cells(r.basis.mounts, r.irradiance, air.values(), wind.values())
 	if err := s.readExpected(ctx, r); err != nil {
 		return nil, err
 	}
@@ -132,14 +152,14 @@ func onGrid(f series.Frame, q series.Quantity, grid series.Series, n int) series
 	return grid
 }
 
-// cells are cell temperatures; NaN where light or air is not known.
-func cells(irradiance series.Series, airC, windMS []float64) series.Series {
+// cells are cell temperatures; NaN where irradiance or air is not known.
+func cells(mounting kpi.Mounting, irradiance series.Series, airC, windMS []float64) series.Series {
 	out := irradiance
 	out.Values = make([]float64, len(irradiance.Values))
 	for i, g := range irradiance.Values {
 		out.Values[i] = math.NaN()
 		if !math.IsNaN(airC[i]) {
-			out.Values[i] = kpi.CellTemperatureC(g, airC[i], windMS[i])
+			out.Values[i] = mounting.CellTemperatureC(g, airC[i], windMS[i])
 		}
 	}
 	return out
@@ -193,9 +213,6 @@ func (s *Service) readExpected(ctx context.Context, r *reading) error {
 	return nil
 }
 
-// dayElevationDeg is how high the sun stands when every logger is awake.
-const dayElevationDeg = 5
-
 // daylight says in which intervals data was due: by the sun where the site's
 // place is known, else at the times of day at which the site made power in the
 // same month.
@@ -233,14 +250,6 @@ func (s *Service) daylight(ctx context.Context, site api.Site, r *reading) error
 		r.byDay[i] = light[slotOf(i)]
 	}
 	return nil
-}
-
-// due is how much irradiance counts in an interval: not at night.
-func (r *reading) due(i int) float64 {
-	if r.byDay[i] {
-		return 1
-	}
-	return 0
 }
 
 // dataAvailability is that of all units, by rating.

@@ -44,7 +44,10 @@ func (s *Service) Rollup(ctx context.Context, site api.Site, units []api.Asset, 
 	if err != nil {
 		return out, err
 	}
-	out.KPIs = r.figures(site, found, years{from: from, share: math.NaN()})
+	k := withoutLossRate(r.figures(site, found, years{from: from, share: math.NaN()}))
+	if out.KPIs, err = s.keep(ctx, r, site, units, k); err != nil {
+		return out, err
+	}
 	sums, err := s.telemetry.Daily(ctx, site.SiteID, from, to)
 	if err != nil {
 		return out, fmt.Errorf("read the days of site %s: %w", site.SiteID, err)

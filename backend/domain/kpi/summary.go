@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -39,8 +40,10 @@ func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (
 	if err != nil {
 		return out, nil, fmt.Errorf("read today's energy of site %s: %w", siteID, err)
 	}
+	var stored dayEnergy
 	for _, d := range sums {
 		out.TotalKWhToday += d.EnergyKWh
+		stored.add(d)
 	}
 	// By night the units draw a little: production is not below nothing.
 	out.TotalKWhToday = record.Known(max(out.TotalKWhToday, 0))
@@ -60,8 +63,7 @@ func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (
 	if err := s.latest(ctx, siteID, units, expect, now, &out); err != nil {
 		return out, nil, err
 	}
-	out.SpecificYieldKWhKWp = record.Number(kpi.SpecificYield(out.TotalKWhToday, expect.capacityKW))
-	power, err := s.ratios(ctx, siteID, units, expect, midnight, now, &out)
+	power, err := s.ratios(ctx, site, units, expect, stored, midnight, now, &out)
 	return out, expect.hours(power, series.NextMidnight(now, zone)), err
 }
 
@@ -144,13 +146,14 @@ const ratioStep = 15 * time.Minute
 
 // ratios fills in availability and performance ratio of today so far, and
 // answers the site's power on their grid.
-func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, expect expectation, from, now time.Time, out *api.SiteSummary) (series.Series, error) {
+func (s *Service) ratios(ctx context.Context, site api.Site, units []api.Asset, expect expectation, stored dayEnergy, from, now time.Time, out *api.SiteSummary) (series.Series, error) {
 	var judged []kpi.Unit
-	var sum, sun []float64 // site power and irradiance on the grid
+	var sum []float64 // site power on the grid
+	var sensors []kpi.Sensor
 	n := int(now.Sub(from)/ratioStep) + 1
-	total, reporting, irradiance := make([]float64, n), make([]float64, n), make([][]float64, n)
+	total, reporting := make([]float64, n), make([]float64, n)
 	at := 0
-	for of, err := range s.telemetry.ReadUnits(ctx, siteID, record.AssetIDs(units), from, now.Add(time.Second), series.PowerKW, series.IrradianceWM2) {
+	for of, err := range s.telemetry.ReadUnits(ctx, site.SiteID, record.AssetIDs(units), from, now.Add(time.Second), series.PowerKW, series.IrradianceWM2) {
 		if err != nil {
 			return series.Series{}, err
 		}
@@ -162,13 +165,15 @@ func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, 
 		power := grid(f, series.PowerKW, from, n)
 		judged = append(judged, kpi.Unit{CapacityKW: u.CapacityKW, PowerKW: power})
 		light := grid(f, series.IrradianceWM2, from, n)
+		if len(sensors) < maxSensors && slices.ContainsFunc(light.Values, func(v float64) bool { return !math.IsNaN(v) }) {
+			one := sensorOf(site, u)
+			one.Values = light
+			sensors = append(sensors, one)
+		}
 		for i := range n {
 			if p := power.Values[i]; !math.IsNaN(p) {
 				total[i] += p
 				reporting[i] += u.CapacityKW
-			}
-			if g := light.Values[i]; !math.IsNaN(g) {
-				irradiance[i] = append(irradiance[i], g)
 			}
 		}
 	}
@@ -178,21 +183,32 @@ func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, 
 		a, b := expect.share(from.Add(time.Duration(i)*ratioStep)), expect.share(from.Add(time.Duration(i+1)*ratioStep))
 		return math.Min(a, b)
 	}))
+	capacity := 0.0
+	for _, u := range units {
+		capacity += u.CapacityKW
+	}
 	for i := range n {
-		p, g := math.NaN(), math.NaN()
+		p := math.NaN()
 		if reporting[i] > 0 {
 			p = total[i] * expect.capacityKW / reporting[i]
 		}
-		if k := len(irradiance[i]); k > 0 {
-			g = 0
-			for _, v := range irradiance[i] {
-				g += v / float64(k)
-			}
-		}
-		sum, sun = append(sum, p), append(sun, g)
+		sum = append(sum, p)
 	}
 	power := series.Series{Start: from, Step: ratioStep, Values: sum}
-	out.FleetPRPct = record.Percent(kpi.PerformanceRatio(power, series.Series{Start: from, Step: ratioStep, Values: sun}, expect.capacityKW))
+	ratings, err := s.ratings(ctx, site, units)
+	if err != nil {
+		return power, err
+	}
+	b, err := s.readBasis(ctx, site, units, ratings, sensors, power, now)
+	if err != nil {
+		return power, err
+	}
+	scaled := power // to the units' capacity, which their ratings are of
+	scaled.Values = slices.Clone(power.Values)
+	for i := range scaled.Values {
+		scaled.Values[i] *= capacity / expect.capacityKW
+	}
+	b.today(out, scaled, stored.shares(stored.kWh), from, now)
 	return power, nil
 }
 

@@ -51,14 +51,23 @@ func TestSiteSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	ptr := func(v float64) *float64 { return &v }
+	figures := map[string]api.KPI{}
+	for _, f := range got.Figures {
+		figures[f.Name] = f
+	}
+	wantFigures(t, figures, map[string]float64{"energy": 120, "specific_yield": 1.2, "performance_ratio": 0.625})
+	if f := figures["performance_ratio"]; f.AsOf != api.At(d.Clock) || f.Formula == "" || f.Rating == nil || !f.Rating.Inferred || f.Rating.Side != "dc" || f.Irradiance == nil || !f.Irradiance.Inferred || f.Revision != 0 {
+		t.Errorf("what the ratio of today rests on: %+v", f)
+	}
+	got.Figures = nil
 	want := api.SiteSummary{
-		TotalKWhToday:        17*5 + 9*5, // 17 and 9 quarter hours of 20 kW
+		TotalKWhToday:        16*5 + 8*5, // 16 and 8 quarter hours of 20 kW until now
 		FleetAvailabilityPct: ptr(100 * (34 - 8) / 34.0),
 		// Over the 16 quarter hours with irradiance (7·20 + 9·40) kW of 100 kW
 		// under 500 W/m²: 500/16/100/0.5.
 		FleetPRPct:      ptr(62.5),
 		ActiveInverters: 2, TotalInverters: 2, LastUpdated: api.At(d.Clock), ServiceTime: api.At(d.Clock), TotalPowerKW: 40,
-		ExpectedPowerKW: ptr(50), ExpectedKWhToday: ptr(1200), ExpectedKWhSoFar: ptr(600), SpecificYieldKWhKWp: ptr(1.3),
+		ExpectedPowerKW: ptr(50), ExpectedKWhToday: ptr(1200), ExpectedKWhSoFar: ptr(600), SpecificYieldKWhKWp: ptr(1.2),
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-3 })); diff != "" {
 		t.Error(diff)

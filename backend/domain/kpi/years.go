@@ -81,14 +81,14 @@ func (s *Service) dayLight(ctx context.Context, r *reading, from, to time.Time) 
 	grid := series.Series{Start: start, Step: time.Hour}
 	n := int(to.Sub(start)/time.Hour) + 1
 	sun := onGrid(f, series.IrradianceWM2, grid, n)
-	cell := cells(sun, onGrid(f, series.TemperatureC, grid, n).Values, onGrid(f, series.WindSpeedMS, grid, n).Values)
+	cell := cells(r.basis.mounts, sun, onGrid(f, series.TemperatureC, grid, n).Values, onGrid(f, series.WindSpeedMS, grid, n).Values)
 	out := map[int64]float64{}
 	for i, g := range sun.Values {
 		if math.IsNaN(g) {
 			continue
 		}
 		if c := cell.Values[i]; !math.IsNaN(c) {
-			g *= 1 + kpi.GammaPerK*(c-standardCellC)
+			g *= 1 + r.basis.gamma*(c-standardCellC)
 		}
 		out[series.Midnight(sun.Time(i), r.zone).Unix()] += max(g, 0) / 1000
 	}
