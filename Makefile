@@ -8,7 +8,10 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
+.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
+
+# Targets that run tests marked by internal/longtest.
+test-long faults attack damage moves kills replicas soak load: export SUNLOOP_TEST_LONG = 1
 
 all: build
 
@@ -57,14 +60,19 @@ demo: build ## build, then run the console on a simulated fleet
 	bin/sunloop demo
 
 VET ?= all
-test: ## every test, and go vet (VET=off)
+test: ## every test but the long ones, and go vet (VET=off)
 	.ci/test -timeout 25m -vet=$(VET) ./...
+
+test-long: test ## every test, as CI runs them
 
 short: ## the quick tests
 	$(GO) test -short ./...
 
 bench: ## the figures that the documents name
 	$(GO) test -run '^$$' -bench . -benchmem ./engine/... ./backend/... ./tui/... ./cmd/...
+
+bench-once: ## every benchmark once, small, and the benchmarks that documents name are there
+	.ci/bench
 
 thin-line: ## what the console costs a thin line and a small machine, beside its budgets
 	$(GO) run ./cmd/thinline

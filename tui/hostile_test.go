@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/longtest"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
@@ -96,6 +97,7 @@ func TestNoTextBreaksAFrame(t *testing.T) {
 		})
 	}
 	t.Run("any", func(t *testing.T) {
+		longtest.Mark(t)
 		rapid.Check(t, func(rt *rapid.T) {
 			text, first, size := rapid.StringN(1, 200, -1).Draw(rt, "text"), rapid.IntRange(0, 10).Draw(rt, "first"), rapid.SampledFrom(sizes).Draw(rt, "size")
 			if err := walkFrames(t, text, first, 11, size); err != nil {

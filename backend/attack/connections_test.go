@@ -24,6 +24,7 @@ import (
 	gossh "golang.org/x/crypto/ssh"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/longtest"
 )
 
 // dialFrom opens a connection from an address of 127.0.0.0/8.
@@ -313,6 +314,7 @@ func held(c net.Conn, frames []byte) bool {
 // credential, with as many unfinished requests as a connection may have: their
 // headers are as large as they may be, or their bodies fill the receive buffers.
 func TestHTTP2WithoutCredential(t *testing.T) {
+	longtest.Mark(t)
 	const streams = 32
 	for _, c := range []struct {
 		name        string

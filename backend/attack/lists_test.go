@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/longtest"
 )
 
 // TestListsOfLargeRecords stores units with as many and as long components as may
 // be, and reads lists of them in parallel with several keys.
 func TestListsOfLargeRecords(t *testing.T) {
+	longtest.Mark(t)
 	v := serve(t)
 	v.site(t, "acme", "South")
 	long := strings.Repeat("x", 180)

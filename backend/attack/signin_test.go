@@ -17,6 +17,7 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/servetest"
 	"app.sunloop/backend/store/bolt"
+	"app.sunloop/internal/longtest"
 	"github.com/alexedwards/argon2id"
 )
 
@@ -54,6 +55,7 @@ func (v *target) signIn(ctx context.Context, c *http.Client, name, password stri
 // TestSignInDuringAFlood: while strangers from many networks guess passwords, a
 // user signs in from a network where it did before.
 func TestSignInDuringAFlood(t *testing.T) {
+	longtest.Mark(t)
 	const owner, networks = "127.200.0.9", 150
 	const bound = 2 * time.Second
 	v := serve(t)
@@ -130,6 +132,7 @@ func TestSignInDuringAFlood(t *testing.T) {
 // names from many networks cost little memory, also if the hashes of the users have
 // the parameters of earlier versions.
 func TestMemoryDuringAFloodOfSignIns(t *testing.T) {
+	longtest.Mark(t)
 	const networks, users = 64, 8
 	earlier := argon2id.Params{Memory: 64 << 10, Iterations: 3, Parallelism: 2, SaltLength: 16, KeyLength: 32}
 	for _, c := range []struct {

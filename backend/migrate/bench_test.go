@@ -22,14 +22,20 @@ import (
 // for each site 20,000 records of 500 bytes and 100 objects of 300 kB, into a
 // database and a folder that both wait for the disk, and compares them. It
 // prints what each step copies and compares in a second, and the most memory
-// that was in use while it ran.
+// that was in use while it ran. With -short it is one small site.
 func BenchmarkMove(b *testing.B) {
+	if testing.Short() {
+		b.Run("units=10", func(b *testing.B) { benchmarkMove(b, 1, 10, 30, 100, 2) })
+		return
+	}
 	for _, sites := range []int{1, 10} {
-		b.Run(fmt.Sprintf("units=%d", sites*100), func(b *testing.B) { benchmarkMove(b, sites) })
+		b.Run(fmt.Sprintf("units=%d", sites*100), func(b *testing.B) { benchmarkMove(b, sites, 100, 365, 20_000, 100) })
 	}
 }
 
-func benchmarkMove(b *testing.B, sites int) {
+// benchmarkMove moves sites, each with so many units over so many days, records
+// and objects.
+func benchmarkMove(b *testing.B, sites, units, days, records, files int) {
 	dir := b.TempDir()
 	must(b, os.WriteFile(filepath.Join(dir, keyFile), make([]byte, 32), 0o600))
 	s, err := bolt.Open(dir, bolt.Options{Now: func() time.Time { return storetest.FleetEnd }})
@@ -37,16 +43,16 @@ func benchmarkMove(b *testing.B, sites int) {
 	o, err := objects.OpenFolder(filepath.Join(dir, objectsFolder), nil)
 	must(b, err)
 	for site := range sites {
-		must(b, s.Append(b.Context(), store.SiteKey{ID: fmt.Sprintf("site-%d", site), Zone: time.UTC}, storetest.Fleet(100, 365)))
+		must(b, s.Append(b.Context(), store.SiteKey{ID: fmt.Sprintf("site-%d", site), Zone: time.UTC}, storetest.Fleet(units, days)))
 		must(b, s.Update(b.Context(), func(tx store.Tx) error {
-			for i := range 20_000 {
+			for i := range records {
 				if err := tx.Put("findings", store.Key("acme", fmt.Sprintf("%d-%d", site, i)), bytes.Repeat([]byte{byte(i)}, 500)); err != nil {
 					return err
 				}
 			}
 			return nil
 		}))
-		for i := range 100 {
+		for i := range files {
 			must(b, o.Put(b.Context(), objects.Key("historical", fmt.Sprint(site), fmt.Sprint(i)), bytes.NewReader(make([]byte, 300_000))))
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/longtest"
 )
 
 // crashDir tells a copy of the test program to work on a data folder until it
@@ -141,9 +142,7 @@ func child(t *testing.T, dir, file string, life time.Duration) (id string, idle 
 }
 
 func TestKilledAnywhereNothingIsLost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
+	longtest.Mark(t)
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "pv.csv")
 	s := fleet(70, 3)
 	body := csvOf(t, s, day0.AddDate(0, 0, -70), day0, 15*time.Minute)
@@ -226,9 +225,7 @@ func TestKilledAnywhereNothingIsLost(t *testing.T) {
 // TestKilledBeforeARecordNamesTheObject: an object that was put, and that no
 // record names, is dropped by the next start, and its work is done again.
 func TestKilledBeforeARecordNamesTheObject(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
+	longtest.Mark(t)
 	file := filepath.Join(t.TempDir(), "pv.csv")
 	body := csvOf(t, fleet(70, 3), day0.AddDate(0, 0, -70), day0, time.Hour)
 	if err := os.WriteFile(file, body, 0o600); err != nil {

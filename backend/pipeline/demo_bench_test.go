@@ -9,14 +9,14 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// demoFiles are the uploads of a demo's first start: a year of every unit, a
-// few units to a file.
-func demoFiles(b *testing.B, f *simulate.Fleet, step time.Duration) (requests []api.UploadRequest, files [][]byte) {
+// demoFiles are the uploads of a demo's first start: every unit since a time,
+// half a year to a file.
+func demoFiles(b *testing.B, f *simulate.Fleet, since time.Time, step time.Duration) (requests []api.UploadRequest, files [][]byte) {
 	b.Helper()
 	const part = 180 * day
 	for _, s := range f.Sites {
 		for _, u := range s.Units {
-			for from := day0.AddDate(-1, 0, 0); from.Before(day0); from = from.Add(part) {
+			for from := since; from.Before(day0); from = from.Add(part) {
 				to := from.Add(part)
 				if to.After(day0) {
 					to = day0
@@ -37,10 +37,15 @@ func demoFiles(b *testing.B, f *simulate.Fleet, step time.Duration) (requests []
 }
 
 // BenchmarkDemoLoad is the first start of a demo: 24 inverters of three sites,
-// a year of quarter hours, from CSV to forecasts and findings.
+// a year of quarter hours, from CSV to forecasts and findings; with -short a
+// part of them.
 func BenchmarkDemoLoad(b *testing.B) {
-	fleet := simulate.Demo(1, day0.AddDate(-1, 0, 0), day0)
-	requests, files := demoFiles(b, fleet, 15*time.Minute)
+	fleet, from := simulate.Demo(1, day0.AddDate(-1, 0, 0), day0), day0.AddDate(-1, 0, 0)
+	if testing.Short() {
+		fleet.Sites, from = fleet.Sites[:1], day0.AddDate(0, 0, -200)
+		fleet.Sites[0].Units = fleet.Sites[0].Units[:2]
+	}
+	requests, files := demoFiles(b, fleet, from, 15*time.Minute)
 	size := 0
 	for _, f := range files {
 		size += len(f)

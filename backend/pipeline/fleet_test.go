@@ -10,15 +10,14 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/simulate"
+	"app.sunloop/internal/longtest"
 )
 
 // A new site of a customer with two trained ones has a forecast after a week;
 // with the days that training needs it trains on its own. Sites of another
 // customer teach nobody.
 func TestANewSiteLearnsFromItsFleet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains for seconds")
-	}
+	longtest.Mark(t)
 	p := newPlant(t, day0, quickTraining)
 	feed := func(customer, site, location string, seed, from, days int) {
 		t.Helper()

@@ -15,14 +15,13 @@ import (
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/interpolate"
+	"app.sunloop/internal/longtest"
 )
 
 // TestRealGapsAreFilled imports a year with holes and looks at what filled
 // them.
 func TestRealGapsAreFilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains for seconds")
-	}
+	longtest.Mark(t)
 	file := austria(t)
 	p := newPlant(t, time.Date(2022, 4, 29, 7, 20, 0, 0, time.UTC), nil)
 	p.start()

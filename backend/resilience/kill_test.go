@@ -16,6 +16,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/servetest"
+	"app.sunloop/internal/longtest"
 )
 
 // visitor is a client that can also call as another, from the same place.
@@ -71,6 +72,7 @@ var killFlags = []string{"--training-days", "20", "--webhook-allow", "127.0.0.1"
 // However often the service is killed, whatever it is doing, what it
 // acknowledged is there, and nothing is there by half.
 func TestKilledAnywhereLosesNothing(t *testing.T) {
+	longtest.Mark(t)
 	dir, rounds, seed := filepath.Join(t.TempDir(), "data"), killRounds(t), uint64(time.Now().UnixNano())
 	if text := os.Getenv("SUNLOOP_TEST_SEED"); text != "" {
 		var err error

@@ -17,6 +17,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/servetest"
 	"app.sunloop/backend/store/s3test"
+	"app.sunloop/internal/longtest"
 )
 
 // replicaKills is the variable for how often a replica is killed; where it is
@@ -27,6 +28,7 @@ const replicaKills = "SUNLOOP_TEST_REPLICA_KILLS"
 // who call it, also while some of them are killed, stopped, restarted, and
 // parted from database and bucket.
 func TestReplicas(t *testing.T) {
+	longtest.Mark(t)
 	kills := fromEnv(t, replicaKills, 4)
 	for _, part := range []struct {
 		name   string

@@ -16,6 +16,7 @@ var floors = []struct {
 }{
 	{"app.sunloop/themes", nil},
 	{"app.sunloop/internal/style", nil},
+	{"app.sunloop/internal/longtest", nil}, // for tests
 	{"app.sunloop/engine/series", nil},
 	{"app.sunloop/engine/solar", nil},
 	{"app.sunloop/engine/realdata", nil},

@@ -25,6 +25,7 @@ import (
 	"app.sunloop/backend/store/postgres"
 	"app.sunloop/backend/store/s3test"
 	"app.sunloop/backend/store/storetest"
+	"app.sunloop/internal/longtest"
 )
 
 // servers are those that scripts share, started by the first that has need of
@@ -61,6 +62,8 @@ func installed(condition string) (bool, error) {
 		return pgtest.Installed(), nil
 	case "s3":
 		return s3test.Installed(), nil
+	case "long":
+		return longtest.Enabled(), nil
 	}
 	return false, fmt.Errorf("there is no condition %q", condition)
 }
@@ -140,6 +143,7 @@ func rowsOf(t *testing.T, home store.Raw, folder string) map[string]string {
 // has come to its end: then the target holds what the folder does, and before
 // that no service opens it.
 func TestKilledMigration(t *testing.T) {
+	longtest.Mark(t)
 	kills := 4
 	if n, err := strconv.Atoi(os.Getenv(movesEnv)); err == nil {
 		kills = n

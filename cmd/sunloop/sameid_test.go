@@ -26,6 +26,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/engine/simulate"
+	"app.sunloop/internal/longtest"
 )
 
 // keyMark finds the mark of a site key, as it is stored and as encoders write it.
@@ -70,6 +71,7 @@ func (s *transcript) RoundTrip(q *http.Request) (*http.Response, error) {
 // site leaves the service: not in answers, webhooks, e-mails, log, metrics and the
 // output of commands next to the data folder.
 func TestTwoCustomersShareASiteID(t *testing.T) {
+	longtest.Mark(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	now := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 	var log transcript

@@ -28,6 +28,7 @@ import (
 	"app.sunloop/backend/feed"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/simulate"
+	"app.sunloop/internal/longtest"
 )
 
 // summerTime is when the clocks of the demo's second site go forward.
@@ -40,9 +41,7 @@ const shortDaySite = "Havelland"
 // days. Memory, goroutines, threads and open files do not grow; the short day is
 // whole; and nothing is left when it ends.
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a quarter of a minute")
-	}
+	longtest.Mark(t)
 	days, speed := 0.2, 3600.0
 	if text := os.Getenv("SUNLOOP_TEST_SOAK_DAYS"); text != "" {
 		var err error

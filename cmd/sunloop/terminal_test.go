@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"app.sunloop/internal/longtest"
 )
 
 // binary is the sunloop program for the tests that need a process: the one that
@@ -83,6 +85,7 @@ func TestMuteTerminal(t *testing.T) {
 // TestKilledImport kills the process in the middle of imports and starts it
 // again: what was acknowledged is finished, and nothing is half there.
 func TestKilledImport(t *testing.T) {
+	longtest.Mark(t)
 	bin, dir := binary(t), t.TempDir()
 	var file strings.Builder
 	file.WriteString("time,power_kw\n")

@@ -41,6 +41,10 @@ const (
 // the first frame, and to the first with the site's data.
 func BenchmarkThinConsole(b *testing.B) {
 	bin := binary(b)
+	starts, settle, idle := thinStarts, thinSettle, thinIdle
+	if testing.Short() {
+		starts, settle, idle = 1, time.Second, 2*time.Second
+	}
 	for b.Loop() {
 		dir := b.TempDir()
 		c := demoCommand(b)
@@ -57,14 +61,14 @@ func BenchmarkThinConsole(b *testing.B) {
 			}
 			server := httptest.NewServer(d.service.Handler())
 			defer server.Close()
-			idleConsole(b, consoleOf(bin, b.TempDir(), "--remote", server.URL, "--token", d.login.Token))
+			idleConsole(b, consoleOf(bin, b.TempDir(), "--remote", server.URL, "--token", d.login.Token), settle, idle)
 			return nil
 		})
 		if err != nil {
 			b.Fatal(err)
 		}
 		var first, whole []time.Duration
-		for range thinStarts {
+		for range starts {
 			f, w := startConsole(b, consoleOf(bin, b.TempDir(), "--data", dir, "--token", key))
 			first, whole = append(first, f), append(whole, w)
 		}
@@ -139,7 +143,7 @@ func startConsole(b *testing.B, cmd *exec.Cmd) (first, whole time.Duration) {
 }
 
 // idleConsole reports what a console costs that nobody uses.
-func idleConsole(b *testing.B, cmd *exec.Cmd) {
+func idleConsole(b *testing.B, cmd *exec.Cmd, settle, idle time.Duration) {
 	b.Helper()
 	terminal := inTerminal(b, cmd)
 	sent := make(chan int)
@@ -167,14 +171,14 @@ func idleConsole(b *testing.B, cmd *exec.Cmd) {
 			}
 		}
 	}
-	begin := count(thinSettle)
+	begin := count(settle)
 	before, measured := processCPU(b, cmd.Process.Pid)
-	bytes := count(thinIdle)
+	bytes := count(idle)
 	after, _ := processCPU(b, cmd.Process.Pid)
 	b.ReportMetric(float64(begin), "B/first-frames")
-	b.ReportMetric(float64(bytes)/thinIdle.Seconds(), "B/s")
+	b.ReportMetric(float64(bytes)/idle.Seconds(), "B/s")
 	if measured {
-		b.ReportMetric(100*(after-before).Seconds()/thinIdle.Seconds(), "%cpu")
+		b.ReportMetric(100*(after-before).Seconds()/idle.Seconds(), "%cpu")
 		b.ReportMetric(processMiB(b, cmd.Process.Pid), "MiB")
 	}
 	go func() {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"app.sunloop/internal/longtest"
 )
 
 // window is a window of tmux, a terminal that answers as real ones do.
@@ -75,6 +77,7 @@ func (x *window) becomes(what string, is func(screen string) bool) string {
 // The demo in a real terminal: it draws, answers keys, the mouse and a new
 // size, and gives the terminal back as it was.
 func TestRealTerminal(t *testing.T) {
+	longtest.Mark(t)
 	bin := binary(t)
 	dir := t.TempDir()
 	x := openWindow(t, 120, 36, []string{"HOME=" + dir, "COLORTERM=truecolor", "NO_COLOR="}, "echo before; "+bin+" demo --data "+filepath.Join(dir, "data")+"; echo after $?; exec cat")

@@ -17,6 +17,9 @@ var (
 )
 
 func benchmarkTrain(b *testing.B, days int, step time.Duration, wx bool) {
+	if testing.Short() {
+		days = 120
+	}
 	h := synthetic(benchSite, benchStart, days, step, 1)
 	if !wx {
 		h.Weather = nil
@@ -38,7 +41,11 @@ func BenchmarkTrainInFleet(b *testing.B) {
 	for _, wx := range []bool{false, true} {
 		end := benchStart.AddDate(2, 0, 0)
 		var siblings []Sibling
-		for i := range 6 {
+		peers := 6
+		if testing.Short() {
+			peers = 1
+		}
+		for i := range peers {
 			s := benchSite
 			s.ID, s.Location.LatitudeDeg = fmt.Sprint("sibling-", i), s.Location.LatitudeDeg+float64(i)/10
 			h := synthetic(s, benchStart, 731, time.Hour, uint64(2+i))

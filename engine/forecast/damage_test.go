@@ -13,6 +13,7 @@ import (
 
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
+	"app.sunloop/internal/longtest"
 )
 
 // damages are what histories suffer in the field; each spoils a series of
@@ -89,9 +90,9 @@ func damaged(r *rand.Rand, s series.Series) (series.Series, string) {
 // Whatever befell power and weather, a site is trained, and its forecasts keep
 // their promises up to 720 h, or it is refused with a reason.
 func TestDamagedHistories(t *testing.T) {
-	cases := 32
-	if testing.Short() {
-		cases = 8
+	cases := 8
+	if longtest.Enabled() {
+		cases = 32
 	}
 	trained := 0
 	for seed := range cases {

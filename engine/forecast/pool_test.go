@@ -14,6 +14,7 @@ import (
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
+	"app.sunloop/internal/longtest"
 )
 
 // fleet returns three other sites within 150 km of the test site, of other
@@ -139,6 +140,7 @@ func TestJoinRefuses(t *testing.T) {
 // data of each season twice. The model survives encoding, and does not depend
 // on the number of workers.
 func TestTrainBlendsTheFleetIn(t *testing.T) {
+	longtest.Mark(t)
 	end := testStart.AddDate(0, 0, 75)
 	h := synthetic(testSite, testStart, 75, time.Hour, 5)
 	h.Siblings = fleet(end, 200, true)

@@ -11,6 +11,7 @@ import (
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
+	"app.sunloop/internal/longtest"
 )
 
 // dayAhead scores a model on every step-th day of [from, to) by what came true:
@@ -50,9 +51,7 @@ func refit(t testing.TB, site Site, power series.Series, at time.Time) (*Model, 
 // Day-ahead without weather on real sites: better than smart persistence in
 // RMSE and than the complete-history ensemble in pinball, with bands that hold.
 func TestRealSitesBeatTheReferences(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains on years of data")
-	}
+	longtest.Mark(t)
 	date := func(y int, m time.Month) time.Time { return time.Date(y, m, 1, 0, 0, 0, 0, time.UTC) }
 	madrid, p13 := upm13(t, "2014", "2015", "2016")
 	graz, energy := austria(t)

@@ -12,6 +12,7 @@ import (
 
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/longtest"
 )
 
 // naturalCubic returns the natural cubic spline in a trial's gap, used only as
@@ -217,9 +218,7 @@ func (m *Model) withSiblings(t *testing.T, power, siblings series.Series, split 
 // Long gaps in hourly power on real sites. Bounds are the measured ratios with
 // a small margin.
 func TestRealHourly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains on years of data")
-	}
+	longtest.Mark(t)
 	site, power := madrid(t, time.Hour)
 	m, split := learned(t, site, power, Weather{})
 	r := m.measured(t, "UPM Madrid hourly", power, Weather{}, split, 250)
@@ -254,9 +253,7 @@ func TestRealHourly(t *testing.T) {
 // Short gaps in power by the minute are never worse than the monotone spline's
 // by more than a twentieth.
 func TestRealMinutes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains on years of data")
-	}
+	longtest.Mark(t)
 	for _, step := range []time.Duration{15 * time.Minute, 5 * time.Minute} {
 		site, power := madrid(t, step)
 		m, split := learned(t, site, power, Weather{})

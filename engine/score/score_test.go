@@ -18,6 +18,7 @@ import (
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/diagnose"
 	"app.sunloop/engine/simulate"
+	"app.sunloop/internal/longtest"
 )
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -228,9 +229,7 @@ func TestCalibration(t *testing.T) {
 // Seeds of the tuning set keep what they have reached. The figures that are
 // reported are those of seeds never tuned on (make score).
 func TestSeedsKeepTheirScores(t *testing.T) {
-	if testing.Short() {
-		t.Skip("replays a whole seed")
-	}
+	longtest.Mark(t)
 	r, err := Seeds(context.Background(), 4, 4, 2)
 	if err != nil {
 		t.Fatal(err)

@@ -3,10 +3,13 @@ package simulate
 import (
 	"testing"
 	"time"
+
+	"app.sunloop/internal/longtest"
 )
 
 // A seed contains the described cases, and its truth is consistent.
 func TestScoredSeed(t *testing.T) {
+	longtest.Mark(t)
 	var kinds = map[Kind]int{}
 	visible := map[Kind]int{}
 	lost := map[Kind]float64{}

@@ -26,6 +26,9 @@ type Growth struct {
 func ScaleSizes(b *testing.B) []int {
 	b.Helper()
 	text := os.Getenv("SUNLOOP_SCALE_SIZES")
+	if text == "" && testing.Short() {
+		return []int{10, 20}
+	}
 	if text == "" {
 		return []int{10, 100, 1000}
 	}
