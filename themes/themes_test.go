@@ -39,7 +39,7 @@ func TestWeak(t *testing.T) {
 	all := strings.Join(th.Weak(), "\n")
 	for _, want := range []string{"text on background is 2.", "in full colour", "in 256 colours"} {
 		if !strings.Contains(all, want) {
-			t.Errorf("%q is not told:\n%s", want, all)
+			t.Errorf("%q is not reported:\n%s", want, all)
 		}
 	}
 	th, _ = Find(Builtin(), ControlRoom)

@@ -68,7 +68,7 @@ func (o *office) keys() []auth.APIKey {
 	return keys
 }
 
-// shownKey is the key in plain that stands on the screen, empty for none.
+// shownKey returns the key in plain text on the screen, empty for none.
 func (o *office) shownKey() string {
 	_, rest, found := strings.Cut(o.text(), "opa_prod_")
 	if !found {
@@ -139,8 +139,7 @@ func TestCreateKey(t *testing.T) {
 	}
 }
 
-// What the service refuses stands at its field in its words, and what was typed
-// stays.
+// An error of the service is shown at its field, and the typed text stays.
 func TestCreateKeyRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		keys []string
@@ -184,7 +183,7 @@ func TestCreateKeyBeyond(t *testing.T) {
 	}
 }
 
-// Enter pressed too often does not lose a key that nobody has stored.
+// Enter pressed too often does not lose a key that was not stored.
 func TestNewKeyIsNotLost(t *testing.T) {
 	o := startOffice(t, 80, 24, api.RoleAdmin)
 	o.press("g", "k")
@@ -195,8 +194,8 @@ func TestNewKeyIsNotLost(t *testing.T) {
 	o.hides("opa_prod_")
 }
 
-// A form that was left while the service worked on it: the key is shown all
-// the same; to somebody else it is not.
+// A form that was closed while the service worked on it: the key is still
+// shown, but not to another user.
 func TestKeyOfAFormThatWasLeft(t *testing.T) {
 	for _, owner := range []string{"", "another"} {
 		o := startOffice(t, 120, 36, api.RoleAdmin)
@@ -248,7 +247,7 @@ func TestRotateKey(t *testing.T) {
 	o.shows("replaces", keys[0].ID)
 }
 
-// Revoking names the key, does nothing by default, and ends it when told.
+// Revoking names the key, does nothing by default, and ends it when confirmed.
 func TestRevokeKey(t *testing.T) {
 	o := startOffice(t, 80, 24, api.RoleAdmin)
 	o.press("g", "k")
@@ -333,7 +332,7 @@ func TestKeysFilterAndHelp(t *testing.T) {
 	}
 }
 
-// What was done with a key stands in the audit trail, without the key.
+// Changes of a key are in the audit trail, without the key.
 func TestAuditTrail(t *testing.T) {
 	o := startOffice(t, 120, 36, api.RoleAdmin)
 	o.press("g", "k")
@@ -341,8 +340,8 @@ func TestAuditTrail(t *testing.T) {
 	o.press("y", "enter", "esc", "g", "a")
 	o.shows("Audit trail", "anna", "keys create", "done", "What changed", "logger", o.keys()[0].ID)
 	o.hides(key[len("opa_prod_")+26:])
-	o.press("/", "nobody")
-	o.shows("Nothing matches /nobody")
+	o.press("/", "unknown")
+	o.shows("Nothing matches /unknown")
 	o = startOffice(t, 80, 24, api.RoleOperator, "acme")
 	o.press("g", "a")
 	o.shows("your role does not read the audit trail")

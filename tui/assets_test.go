@@ -40,7 +40,7 @@ func TestAssets(t *testing.T) {
 	o.press("g", "e")
 	o.shows("Assets", "INV-01", "INV-02", "Solar Inverter", "100 kW", "Nothing was found at this unit.")
 
-	// A new one; what the service refuses stands at its field.
+	// A new one; an error of the service is shown at its field.
 	o.press("c", "INV-01", "tab", "Roof east", "tab", "tab", "fifty", "enter")
 	o.shows("That is no number.")
 	o.press("ctrl+u", "50", "tab", "tab", "roof", "enter")
@@ -73,7 +73,7 @@ func TestAssets(t *testing.T) {
 		t.Errorf("a late change was taken: %+v", a)
 	}
 
-	// Enter takes the unit in hand.
+	// Enter selects the unit.
 	o.press("esc", "enter")
 	if place := o.place(); place != "Observe INV-03" {
 		t.Errorf("after enter: %s", place)

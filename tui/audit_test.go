@@ -58,7 +58,7 @@ func TestAuditQuestions(t *testing.T) {
 	o.pass(2)
 	o.press("a")
 	o.shows("all is shown")
-	o.press("f", "ctrl+u", "nobody", "enter")
+	o.press("f", "ctrl+u", "unknown", "enter")
 	o.pass(2)
 	o.shows("Nothing has been changed that fits.")
 }

@@ -41,18 +41,18 @@ func (m *Model) runFor(limit time.Duration, work func(ctx context.Context) tea.M
 	}
 }
 
-// data is what the service answered, and what is under way to it.
+// data is the responses of the service, and the requests in progress.
 type data struct {
 	state.Store
 	memo    view.Memo
 	wanted  api.SiteRef       // site of a file that was sent, to be opened once it is there
-	watched map[string]bool   // uploads of this console whose end is told
+	watched map[string]bool   // uploads of this console whose end is reported
 	paths   map[string]string // of files that were sent, by name
 }
 
 func newData() data { return data{watched: map[string]bool{}, paths: map[string]string{}} }
 
-// needs are what the screen wants now.
+// needs are the queries that the screen requires now.
 func (m *Model) needs() []state.Need {
 	var needs []state.Need
 	further := m.nav.screen()
@@ -78,7 +78,7 @@ func (m *Model) needs() []state.Need {
 			needs = append(needs, n)
 		}
 	}
-	// Work under way is watched closely.
+	// Running work is polled often.
 	if m.data.openFiles() > 0 {
 		needs = append(needs, state.Need{Query: state.QueryUploads, Period: 2 * time.Second, Focused: true})
 	}
@@ -214,7 +214,7 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 	})
 	if i < 0 {
 		if m.o.Site != (api.SiteRef{}) {
-			m.notify(fmt.Sprintf("There is no site %q in reach; this is %s.", strings.TrimPrefix(m.o.Site.CustomerID+"/"+m.o.Site.SiteID, "/"), m.data.siteLabel(sites[0])), themes.Warning)
+			m.notify(fmt.Sprintf("There is no accessible site %q; this is %s.", strings.TrimPrefix(m.o.Site.CustomerID+"/"+m.o.Site.SiteID, "/"), m.data.siteLabel(sites[0])), themes.Warning)
 		}
 		i = 0
 	}
@@ -223,7 +223,7 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 	return m.poll()
 }
 
-// openSiteNamed shows a site, if it is in reach.
+// openSiteNamed shows a site, if it is accessible.
 func (m *Model) openSiteNamed(site api.SiteRef) {
 	for _, s := range m.data.Sites.Data {
 		if s.Ref() == site {
@@ -241,8 +241,8 @@ func (d *data) siteRecord() api.Site {
 	return d.Site.Site
 }
 
-// siteLabel names a site on screen: by its id, or with its customer where
-// another site in reach has the same id.
+// siteLabel names a site on screen: by its id, or with its customer if
+// another accessible site has the same id.
 func (d *data) siteLabel(s api.Site) string { return state.SiteLabel(d.Sites.Data, s.Ref()) }
 
 // openSite puts a site on screen.

@@ -165,7 +165,7 @@ func (m *Model) answered(r view.Request) (view.Request, tea.Cmd) {
 	return r, nil
 }
 
-// remoteFilesReason is why no file is read or written for somebody elsewhere.
+// remoteFilesReason is the reason why remote users cannot read or write files.
 const remoteFilesReason = "over SSH, the files here are the server's"
 
 // disabled is the reason why an action is not available now, empty if it is.
@@ -257,7 +257,7 @@ func (m *Model) finish(msg resultMsg) {
 	}
 	if r.Open != nil {
 		m.dialogs.push(r.Open)
-		m.dialogs.guard.begin(m.o.Now()) // the service took its time, and the person went on
+		m.dialogs.guard.begin(m.o.Now()) // the response was slow, and the user continued
 	}
 }
 

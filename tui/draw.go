@@ -119,10 +119,10 @@ func (m *Model) drawFilter(r terminal.Region, list view.List, v view.Context) {
 	}
 }
 
-// bare says whether nothing stands over the panes or the further screen.
+// bare reports whether no dialog or screen covers the panes.
 func (m *Model) bare() bool { return len(m.dialogs.stack) == 0 && m.session.signIn == nil }
 
-// edge draws the frame of what stands in the body.
+// edge draws the frame of the body.
 func (m *Model) edge(r terminal.Region, focused bool) {
 	border := themes.Border
 	if focused {
@@ -131,7 +131,7 @@ func (m *Model) edge(r terminal.Region, focused bool) {
 	r.Box(terminal.LinesFor(m.o.ASCII), m.prefs.palette.Style(border))
 }
 
-// drawScreen draws a further screen in the place of the panes.
+// drawScreen draws a screen instead of the panes.
 func (m *Model) drawScreen(s view.View, v view.Context) {
 	v.Focused = m.bare()
 	r := m.frame.grid.Region(m.frame.layout.Body)
@@ -169,7 +169,7 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 	if i != m.nav.focus {
 		v.Paragraph(r, 0, 0, [layout.Panes]string{
 			"Power against its forecast, units and alarms.", "What is wrong, and what speaks for it.",
-			"The days ahead, and when work costs least.", "What is under way, and what was done.",
+			"The days ahead, and when work costs least.", "Running and completed work.",
 		}[i], themes.Muted)
 		return
 	}
@@ -188,7 +188,7 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 	}
 }
 
-// drawTabs draws the tab bar of small screens, and the filter beside it.
+// drawTabs draws the tab bar of small screens, and the filter next to it.
 func (m *Model) drawTabs(r terminal.Region, v view.Context) {
 	r.Clear(m.prefs.palette.Style(themes.Bar))
 	x := 1
@@ -211,7 +211,7 @@ func (m *Model) drawTabs(r terminal.Region, v view.Context) {
 
 func tabName(p layout.Pane) string { return fmt.Sprintf(" %d %s ", p+1, p) }
 
-// tabAt is the pane whose tab stands at a column.
+// tabAt returns the pane whose tab is at a column.
 func (m *Model) tabAt(at int) layout.Pane {
 	x := 1
 	for p := layout.Observe; p < layout.Panes; p++ {
@@ -223,8 +223,8 @@ func (m *Model) tabAt(at int) layout.Pane {
 	return m.nav.focus
 }
 
-// drawBreadcrumb draws the way to the thing in hand, or a notice, and the keys
-// that matter here.
+// drawBreadcrumb draws the workflow of the selection, or a notice, and the
+// important keys.
 func (m *Model) drawBreadcrumb(r terminal.Region, v view.Context) {
 	r.Clear(m.prefs.palette.Style(themes.Bar))
 	var left []span
@@ -370,7 +370,7 @@ func (m *Model) crumbs(v view.Context) []span {
 	return out
 }
 
-// progress is how far the files on their way are, empty when there is none.
+// progress returns the progress of uploads, empty if there are none.
 func (m *Model) progress(v view.Context) []span {
 	if v.Site == nil {
 		return nil
@@ -393,7 +393,7 @@ func (m *Model) progress(v view.Context) []span {
 	}
 	done /= float64(len(files))
 	n := min(max(int(done*cells), 0), cells)
-	if m.frame.size.Columns < 130 && m.nav.selection.AssetID != "" { // the way of the thing in hand needs the room
+	if m.frame.size.Columns < 130 && m.nav.selection.AssetID != "" { // the workflow of the selection needs the space
 		return []span{{fmt.Sprintf("  %.0f %% %s", done*100, stage), themes.Dim}}
 	}
 	return []span{

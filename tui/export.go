@@ -218,7 +218,7 @@ func fileName(what, site, stamp string) string {
 	return "sunloop-" + clean(site) + "-" + clean(strings.ToLower(what)) + "-" + clean(stamp)
 }
 
-// copySelection puts the thing in hand on the clipboard.
+// copySelection puts the selection on the clipboard.
 func (m *Model) copySelection() {
 	text := m.selectionText()
 	if text == "" {
@@ -263,7 +263,7 @@ func (m *Model) copyText(text, said, what string) {
 	m.notify("Not copied: "+err.Error()+". Written to file "+path, themes.Warning)
 }
 
-// selectionText is the thing in hand in a line.
+// selectionText is the selection in a line.
 func (m *Model) selectionText() string {
 	if m.data.Site != nil {
 		for _, f := range m.data.Site.Findings.Data {

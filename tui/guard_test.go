@@ -44,8 +44,8 @@ func panics(logFile string) error {
 	})
 }
 
-// A panic ends the console: the terminal is as it was, the reason is told in a
-// line, and the log has the stack.
+// A panic ends the console: the terminal is restored, the reason is printed in
+// a line, and the log has the stack.
 func TestPanicGivesTheTerminalBack(t *testing.T) {
 	if file := os.Getenv(panicking); file != "" {
 		if err := panics(file); err != nil {

@@ -78,8 +78,8 @@ func spoil(v any, text string) any {
 	return v
 }
 
-// No text from the service, whatever it holds and however long it is, changes
-// where a frame stands or reaches the terminal as anything but text.
+// No text from the service, whatever its content and length, changes the
+// position of a frame or reaches the terminal as anything but text.
 func TestNoTextBreaksAFrame(t *testing.T) {
 	sizes := []layout.Size{{Columns: 80, Rows: 24}, {Columns: 120, Rows: 36}, {Columns: 160, Rows: 45}}
 	texts := map[string]string{
@@ -164,7 +164,7 @@ func (d *world) frame() error {
 		for y := b.Y + 1; y < b.Y+b.H-1; y++ {
 			for _, x := range []int{b.X, b.X + b.W - 1} {
 				if c := m.frame.grid.Cell(x, y).Text; c != "│" {
-					return fmt.Errorf("%q stands in the edge at %d,%d:\n%s", c, x, y, d.text())
+					return fmt.Errorf("%q is in the edge at %d,%d:\n%s", c, x, y, d.text())
 				}
 			}
 		}

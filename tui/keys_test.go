@@ -29,7 +29,7 @@ func TestKeys(t *testing.T) {
 		{"N N", "Observe INV-05 f-weak"},
 		{"N N N", "Observe INV-03 f-dead"},
 		{"n esc", "Observe"},
-		{"down", "Observe INV-03 f-dead"}, // the first, as nothing is in hand
+		{"down", "Observe INV-03 f-dead"}, // the first, as nothing is selected
 		{"down down", "Observe INV-05 f-weak"},
 		{"enter", "Observe INV-03 f-dead [Unit INV-03]"},
 		{"enter esc", "Observe INV-03 f-dead"},
@@ -150,9 +150,9 @@ func TestWhyNot(t *testing.T) {
 		keys   []string
 		shows  string
 	}{
-		"nothing in hand": {nil, []string{"D"}, "Unavailable: select a unit first."},
-		"a reader":        {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{"U"}, "Unavailable: your role only reads."},
-		"in the palette":  {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{":", "import"}, "your role only reads"},
+		"nothing selected": {nil, []string{"D"}, "Unavailable: select a unit first."},
+		"a reader":         {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{"U"}, "Unavailable: your role only reads."},
+		"in the palette":   {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{":", "import"}, "your role only reads"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := start(t, 120, 36, tt.change)

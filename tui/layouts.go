@@ -96,8 +96,8 @@ func (m *Model) presetNames() []string {
 	return names
 }
 
-// preset is an arrangement by its name; a person's own stands before one of
-// the same name that everybody has.
+// preset returns a layout by its name; a layout of the user precedes a
+// built-in one of the same name.
 func (m *Model) preset(name string) (arrangement, bool) {
 	text, ok := m.o.Presets[name]
 	for _, p := range presets {
@@ -141,7 +141,7 @@ func (m *Model) startPreset() {
 		m.notify(fmt.Sprintf("Unknown layout %q; the layout is unchanged.", name), themes.Warning)
 		return
 	}
-	if m.prefs.value(settings.Preset) == presetAuto { // the split is a setting of its own
+	if m.prefs.value(settings.Preset) == presetAuto { // the split is a separate setting
 		a.side, a.down = m.prefs.layout.SidePercent, m.prefs.layout.TopPercent
 	}
 	m.put(a)

@@ -11,8 +11,8 @@ import (
 	"app.sunloop/tui/internal/plant"
 )
 
-// The log follows until somebody scrolls, then stands where it was, whatever
-// comes; filter, level and columns hold in both.
+// The log follows until the user scrolls, and then keeps its position while
+// lines arrive; filter, level and columns apply to both.
 func TestLog(t *testing.T) {
 	var lines []string
 	add := func(n int) {
@@ -29,7 +29,7 @@ func TestLog(t *testing.T) {
 	add(1)
 	d.shows("event 100")
 	d.press("k")
-	d.shows("stands:")
+	d.shows("position:")
 	d.hides("event 100 ")
 	before := d.text()
 	add(50)

@@ -36,10 +36,10 @@ type Options struct {
 
 	Theme     themes.Theme   // to start with
 	AutoTheme bool           // ask the terminal whether it is dark or light
-	Light     bool           // it is light: somebody has said so
+	Light     bool           // it is light: set by the user
 	Themes    []themes.Theme // to choose from
-	// ReloadThemes answers all themes anew when a file of the person's own has
-	// changed, and what is wrong with one; nil when there are none to watch.
+	// ReloadThemes returns all themes if a file of the user has changed, and
+	// the error of an invalid one; nil if there are none to watch.
 	ReloadThemes func() (all []themes.Theme, changed bool, err error)
 	Profile      terminal.Profile
 	Detected     terminal.Profile // what the environment says, for the setting auto
@@ -72,7 +72,7 @@ type Options struct {
 	KeepKeys    func(action string, keys []string) error
 	KeepPreset  func(name, value string) error
 	Places      Places // nil: no place is kept
-	Intro       bool   // greet as one greets somebody who is here for the first time
+	Intro       bool   // greet shows the introduction for new users
 
 	In  io.Reader
 	Out io.Writer
@@ -110,7 +110,7 @@ type Model struct {
 	tick  int // id of the running clock
 	arm   func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
 	quits time.Time
-	asked int // commands under way
+	asked int // commands in progress
 }
 
 // Messages of the console's own.
@@ -154,7 +154,7 @@ type (
 // drawn unless something changed.
 const clockPeriod = time.Second
 
-// noticeFor is how long a notice stands.
+// noticeFor is how long a notice is shown.
 const noticeFor = 8 * time.Second
 
 // New makes a console. ctx ends all its requests.

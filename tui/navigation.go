@@ -19,7 +19,7 @@ type navigation struct {
 	zoom      bool
 	selection view.Selection
 	screens   []view.View   // in place of the panes; the last one is seen
-	trail     []layout.Pane // panes left by going on with enter, for esc
+	trail     []layout.Pane // panes that were left with enter, for esc
 	filter    *widget.Field // of the list that has the keys; nil while it is not edited
 	pending   string        // first key of a two-key binding
 }

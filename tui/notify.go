@@ -40,7 +40,7 @@ type notice struct {
 type bell struct {
 	rang    time.Time
 	silent  time.Time  // until when
-	waiting []newAlarm // alarms not told yet, because it rang just now
+	waiting []newAlarm // alarms not reported yet, because the bell rang just now
 }
 
 // newAlarm is a new alarm.
@@ -74,7 +74,7 @@ func reaches(severity, from string) bool {
 }
 
 // announceAll puts new alarms into the last line, and rings for those that the
-// settings name. It never opens anything: what a person is doing goes on.
+// settings name. It never opens a view: the user's work is not interrupted.
 func (m *Model) announceAll(all []newAlarm, now time.Time) {
 	if len(all) == 0 {
 		return

@@ -16,7 +16,7 @@ import (
 )
 
 // paletteDialog lists every action, site, unit, alarm, finding, order, plan,
-// setting, arrangement and theme; what was chosen lately stands first.
+// setting, layout and theme; recent choices are first.
 func (m *Model) paletteDialog() view.Dialog {
 	var choices []widget.Choice
 	add := func(id string, c widget.Choice) {

@@ -58,18 +58,18 @@ func TestPlaceIsRemembered(t *testing.T) {
 	if l := again.m.list().(*widget.List); l.SortBy != 0 {
 		t.Errorf("the models are sorted by %d", l.SortBy)
 	}
-	// Another person has nothing of it, and a site on the command line wins.
+	// Another user sees none of it, and a site on the command line takes precedence.
 	bob := start(t, 160, 45, func(o *Options, s *plant.Service) { with(o, s); o.User = &api.User{UserID: "u2", Username: "bob"} }, plant.New(), other)
 	if bob.place() != "Observe" || bob.m.data.siteRecord().SiteID != "Sibaya" {
 		t.Errorf("bob is at %q", bob.place())
 	}
 	named := start(t, 160, 45, func(o *Options, s *plant.Service) { with(o, s); o.Site = api.SiteRef{SiteID: "Sibaya"} }, plant.New(), other)
 	if named.m.data.siteRecord().SiteID != "Sibaya" || named.m.nav.selection.AssetID != "" {
-		t.Errorf("--site opens %s with %q in hand", named.m.data.siteRecord().SiteID, named.m.nav.selection.AssetID)
+		t.Errorf("--site opens %s with %q selected", named.m.data.siteRecord().SiteID, named.m.nav.selection.AssetID)
 	}
 }
 
-// Who was never here is told the keys that lead to all others, once.
+// A new user is shown once the keys that lead to all others.
 func TestGuide(t *testing.T) {
 	kept := shelf{}
 	with := func(o *Options, _ *plant.Service) {
@@ -107,8 +107,8 @@ func TestPlaceThatIsGone(t *testing.T) {
 	}
 }
 
-// Signing out keeps the place and leaves nothing of it behind; the next person
-// begins afresh, the same one comes back.
+// Signing out keeps the position and leaves none of it visible; the next user
+// starts fresh, the same one returns.
 func TestPlaceOverSignOut(t *testing.T) {
 	kept := shelf{}
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Places = kept })

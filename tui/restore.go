@@ -180,7 +180,7 @@ func (m *Model) forgetPlace() tea.Cmd {
 	return m.keep(func() error { return places.Keep(owner, Place{}) }, true)
 }
 
-// restoreSelection takes in hand what was in hand on the site that is opened.
+// restoreSelection restores the selection on the site that is opened.
 func (m *Model) restoreSelection(s api.Site) {
 	if at := m.places.start.SiteRef(); at.SiteID == s.SiteID && (at.CustomerID == "" || at.CustomerID == s.CustomerID) && m.places.start.Asset != "" {
 		m.nav.selection = view.Selection{AssetID: m.places.start.Asset, FindingID: m.places.start.Finding, OrderID: m.places.start.Order}

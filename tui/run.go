@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) error {
 	cancel()
 	wait.Wait()
 	if err := m.flush(); err != nil {
-		o.Log.Warn("a choice could not be kept", "error", err)
+		o.Log.Warn("settings not saved", "error", err)
 	}
 	switch {
 	case g.failed != nil:

@@ -48,9 +48,10 @@ func (g *glass) becomes(t *testing.T, what string, is func(text string) bool) {
 	}
 }
 
-// TestRunOverALine runs the whole console on a line that is no file, as over
-// SSH: its size and changes of it are told, keys come as they are typed, and
-// when the line drops nothing is left that runs (TestMain looks for it).
+// TestRunOverALine runs the whole console on a connection that is no file,
+// as over SSH: its size and changes of it are reported, keys come as they
+// are typed, and when the connection drops no goroutine remains (TestMain
+// checks it).
 func TestRunOverALine(t *testing.T) {
 	g := &glass{screen: vt.NewEmulator(100, 30)}
 	var ends sync.WaitGroup

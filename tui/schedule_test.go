@@ -12,7 +12,7 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// onService is a console on a service of its own, with a unit in hand.
+// onService is a console on its own service, with a unit selected.
 func onService(t *testing.T, keys ...string) (*world, *client.Client) {
 	t.Helper()
 	c := realService(t)
@@ -68,7 +68,7 @@ func TestPlansByKeys(t *testing.T) {
 	d.press("crane is broken", "enter")
 	all := schedules(t, c)
 	if len(all) != 3 || all[0].Status != api.SchedulePending || all[0].Task != "thermography" || !strings.HasPrefix(all[0].ScheduledDate.String(), "2027-06-05") {
-		t.Errorf("the series goes on with %+v\n%s", all, d.text())
+		t.Errorf("the series continues with %+v\n%s", all, d.text())
 	}
 	d.shows("Schedule cancelled: INV-1")
 	d.minute() // the minute's requests are spent
@@ -80,8 +80,8 @@ func TestPlansByKeys(t *testing.T) {
 	}
 }
 
-// What somebody else did meanwhile is a refusal with the moves that are
-// possible, at the form, which keeps what was typed.
+// A change by another user meanwhile is an error with the possible
+// transitions, at the form, which keeps the typed text.
 func TestPlanMovedByOthers(t *testing.T) {
 	d, c := onService(t, "3", "p", "filters", "enter", "g", "d", "X", "not needed")
 	plan := schedules(t, c)[0]

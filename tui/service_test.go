@@ -99,8 +99,8 @@ func TestPollingBudget(t *testing.T) {
 	}
 }
 
-// The service goes: the last data stay and age, it is told once, and comes back
-// by itself.
+// The service becomes unavailable: the last data stay and age, it is reported
+// once, and recovers by itself.
 func TestServiceGoneAndBack(t *testing.T) {
 	gone := false
 	d := start(t, 120, 36, func(o *Options, s *plant.Service) {
@@ -178,7 +178,7 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
-// A refusal that was under way when the new session began does not end it.
+// An error response from before the new session does not end it.
 func TestLateRefusal(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.service.SignIn(func(string, string) (*api.LoginResponse, *api.Error) {
@@ -214,7 +214,7 @@ func TestLateRefusal(t *testing.T) {
 	}
 }
 
-// Somebody else gets none of the former person's work.
+// Another user gets none of the former user's work.
 func TestAnotherPersonSignsIn(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.service.SignIn(func(name, _ string) (*api.LoginResponse, *api.Error) {
@@ -319,8 +319,8 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// A new critical alarm is told once, and again when it fired again; those that
-// were there are not, nor those that a plan suppresses.
+// A new critical alarm is announced once, and again when it recurs; existing
+// ones are not, nor those that a plan suppresses.
 func TestNewCriticalIsTold(t *testing.T) {
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Bell = true })
 	d.hides("New critical")

@@ -118,7 +118,7 @@ func (m *Model) keepSession() {
 	}
 	if err := m.o.KeepSession(m.o.Client.Credential()); err != nil {
 		m.o.Log.Warn("keep the session", "error", err)
-		m.notify("The session could not be kept: "+err.Error(), themes.Warning)
+		m.notify("Session not saved: "+err.Error(), themes.Warning)
 	}
 }
 

@@ -24,7 +24,7 @@ type preferences struct {
 	sources settings.Sources
 	bound   map[string][]string // the person's own keys
 	layout  layout.Options
-	writes  []func() error // choices to be stored; the first is under way
+	writes  []func() error // choices to be stored; the first is being stored
 	theme   themes.Theme
 	palette *terminal.Palette
 	light   bool // the terminal said that its background is
@@ -63,7 +63,7 @@ func (p *preferences) applyLayout() {
 	p.layout = o
 }
 
-// configured is how what can be set stands now.
+// configured returns the current settings.
 func (m *Model) configured() app.Configured {
 	return app.Configured{
 		Sources: m.prefs.sources, File: m.o.ConfigFile, Theme: m.prefs.theme.Name, Themes: m.o.Themes, Presets: m.presetNames(), Bound: m.prefs.bound,
@@ -115,8 +115,8 @@ func (m *Model) set(s view.Set) tea.Cmd {
 	return tea.Batch(cmd, m.keep(func() error { return m.o.KeepSetting(s.Name, s.Value) }, m.o.KeepSetting != nil))
 }
 
-// keep writes a choice down without waiting for the disk; what is chosen while
-// that goes on is written after it.
+// keep stores a choice without waiting for the disk; choices made meanwhile
+// are stored after it.
 func (m *Model) keep(write func() error, possible bool) tea.Cmd {
 	if !possible {
 		return nil
@@ -133,10 +133,10 @@ func (m *Model) writeFirst() tea.Cmd {
 	return m.run(func(context.Context) tea.Msg { return keptMsg{write()} })
 }
 
-// kept goes on with what is to be written down.
+// kept continues with the next choice to be stored.
 func (m *Model) kept(msg keptMsg) tea.Cmd {
 	if msg.err != nil {
-		m.o.Log.Warn("a choice could not be kept", "error", msg.err)
+		m.o.Log.Warn("settings not saved", "error", msg.err)
 		m.notify("Applied for this session; not saved: "+msg.err.Error()+".", themes.Warning)
 	}
 	m.prefs.writes = m.prefs.writes[1:]
@@ -146,8 +146,8 @@ func (m *Model) kept(msg keptMsg) tea.Cmd {
 	return nil
 }
 
-// flush writes down what is left when the console ends, and the place. What is
-// under way is written once more: nobody waits for it.
+// flush writes down what is left when the console ends, and the place. A
+// running write is repeated once: nothing waits for it.
 func (m *Model) flush() error {
 	var errs []error
 	if m.remembers() && m.data.Site != nil {

@@ -65,7 +65,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A value that cannot be stands in the form with its reason; nothing changes.
+// An invalid value is shown in the form with its reason; nothing changes.
 func TestSettingsRefuse(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.choose("split")
@@ -151,7 +151,7 @@ func TestRebindByPressing(t *testing.T) {
 		t.Error("z still zooms")
 	}
 	d.choose("give the pane")
-	d.press("enter", "g", "z", "tab", "enter") // beside f
+	d.press("enter", "g", "z", "tab", "enter") // next to f
 	d.choose("give the pane")
 	d.press("x", "esc", "esc", "z")
 	if d.m.nav.zoom {
@@ -328,7 +328,7 @@ func TestBell(t *testing.T) {
 			d.line.heard.Reset()
 			add := func(id, severity string) {
 				list := d.m.data.Site.Alerts.Data
-				list.Alerts = append(list.Alerts, api.Alert{AlertID: id, AssetID: "INV-09", State: api.AlertUnacknowledged, AlertSeverity: severity, Message: "INV-09 stands still."})
+				list.Alerts = append(list.Alerts, api.Alert{AlertID: id, AssetID: "INV-09", State: api.AlertUnacknowledged, AlertSeverity: severity, Message: "INV-09 is down."})
 				d.m.data.Site.Alerts.Set(list, d.now)
 				d.m.announce(d.now)
 			}

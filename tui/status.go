@@ -26,8 +26,8 @@ func width(spans []span) int {
 	return n
 }
 
-// part is what a line says about one thing: whole or not at all. Narrow lines
-// leave those of the highest rank out first.
+// part is a fact in a line: shown completely or left out. Narrow lines leave
+// those of the highest rank out first.
 type part struct {
 	spans []span
 	rank  int
@@ -99,7 +99,7 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 		}
 		left = append(left, part{[]span{{"  data " + ago(age), role}}, 1})
 	}
-	// Both ends share the line: what matters least gives way, wherever it stands.
+	// Both ends share the line: the least important part is left out first, wherever it is.
 	worst := 6
 	for worst > 0 && width(ranked(left, worst))+width(ranked(right, worst)) > w-4 {
 		worst--
@@ -109,8 +109,8 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 	drawSpans(r, max(w-1-width(end), 1), end, m)
 }
 
-// dataLate is the age of the newest telemetry from which it is told as a
-// warning: two records of a portal that sends quarter hours.
+// dataLate is the age of the newest telemetry from which a warning is
+// shown: two records of a portal that sends quarter hours.
 const dataLate = 30 * time.Minute
 
 // linkParts say how the line to the service is, when there is something to say.
@@ -127,9 +127,9 @@ func (m *Model) linkParts(v view.Context) []part {
 	return nil
 }
 
-// alarmParts count the alarms that stand by priority, each with shape and
-// colour, then those that nobody has acknowledged and those on the shelf; a
-// priority without any is quiet.
+// alarmParts count the active alarms by priority, each with shape and
+// colour, then the unacknowledged ones and the shelved ones; a priority
+// without any is quiet.
 func (m *Model) alarmParts(v view.Context) []part {
 	if v.Site == nil || v.Site.Alerts.At.IsZero() {
 		return nil

@@ -123,7 +123,7 @@ func TestSubscriptionsByKeys(t *testing.T) {
 	}
 	wait("refused", func(one api.Delivery) bool { return one.AnswerStatus == http.StatusTeapot })
 	d.minute()
-	d.shows("418,") // near midnight the day stands before it, and the line breaks within
+	d.shows("418,") // near midnight the day precedes it, and the line breaks within
 	d.press("enter")
 	d.minute()
 	d.shows("Deliveries", "418", "webhook-id", first.id)
@@ -183,7 +183,7 @@ func TestForeignCustomer(t *testing.T) {
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
 	d.m.nav.selection = view.Selection{AssetID: "INV-1"}
 	d.press("3")
-	d.m.data.Site.CustomerID = "somebody else" // as if the site had changed hands
+	d.m.data.Site.CustomerID = "another user" // as if the site had changed hands
 	d.press("R", "filters", "enter")
 	d.shows("Access denied", "filters")
 	if n := len(schedules(t, c)); n != 0 {

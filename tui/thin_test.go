@@ -116,11 +116,11 @@ func BenchmarkThinBytes(b *testing.B) {
 	}
 }
 
-// BenchmarkDayOfPolling is a day of polling on a clock of its own: the heap
-// after an hour and after the day, which must be about the same, and then the
-// resident memory of the whole process, the made-up service and its notes of
-// each request included. A day passes here in a minute, too fast for the garbage
-// to be given back to the system bit by bit, so that is done first.
+// BenchmarkDayOfPolling is a day of polling on a virtual clock: the heap after
+// an hour and after the day, which must be about the same, and then the resident
+// memory of the whole process, including the simulated service and its log of
+// each request. A day passes here in a minute, too fast for the garbage to be
+// given back to the system bit by bit, so that is done first.
 func BenchmarkDayOfPolling(b *testing.B) {
 	heap := func() float64 {
 		runtime.GC()

@@ -62,7 +62,7 @@ func TestUsers(t *testing.T) {
 	o.press("esc", "u", "tab", "enter")
 	o.shows("Wrong passwords and codes are forgotten.")
 
-	// Enter alone keeps nobody out; the marked answer does.
+	// Enter alone disables no user; the marked answer does.
 	o.pass(2)
 	o.press("d", "enter")
 	if !o.user("bob").Active {
@@ -75,7 +75,7 @@ func TestUsers(t *testing.T) {
 	o.pass(2)
 	o.shows("disabled")
 	o.press("d")
-	o.shows("Let bob in again")
+	o.shows("Enable bob again")
 	o.press("tab", "enter")
 	if !o.user("bob").Active {
 		t.Fatal("the user is still disabled")
@@ -88,7 +88,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// Nobody locks out the own account, nor the last administrator.
+// No administrator can lock out the own account, nor the last administrator.
 func TestUsersKeepAnAdministrator(t *testing.T) {
 	o := startOffice(t, 80, 24, api.RoleAdmin)
 	o.press("g", "r", "d")

@@ -205,8 +205,8 @@ func (d *world) sample(i int) {
 }
 
 // BenchmarkView200x60 draws a whole screen with live charts: sample after a new
-// sample of every unit, tick when only the clock went on, still when nothing
-// did. The goal is a median of 5 ms and 10 ms for the slowest of a hundred.
+// sample of every unit, tick when only the clock advanced, still when nothing
+// changed. The goal is a median of 5 ms and 10 ms for the slowest of a hundred.
 func BenchmarkView200x60(b *testing.B) {
 	for _, bb := range []struct {
 		name   string

@@ -18,8 +18,8 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// realService is a service in a folder of its own that has a month of two
-// units of which the second stands still for its last days.
+// realService is a service in a separate folder that has a month of two
+// units of which the second is down in its last days.
 func realService(t *testing.T, change ...func(*backend.Config)) *client.Client {
 	t.Helper()
 	cfg := backend.Config{DataDir: t.TempDir(), Now: func() time.Time { return noon }, Wall: time.Now, Tick: 10 * time.Millisecond, Settle: time.Millisecond, KeyRate: 100_000}
@@ -96,7 +96,7 @@ func TestFromFindingToOrder(t *testing.T) {
 	}
 	d.pass(20)
 	if place := d.place(); place != "Act INV-2 "+finding.SummaryID {
-		t.Errorf("the console stands at %s", place)
+		t.Errorf("the console is at %s", place)
 	}
 	d.shows("pending", "anna", "Clocks", "b begin")
 	d.hides("F finish", "O reopen")
@@ -138,8 +138,8 @@ func TestFromFindingToOrder(t *testing.T) {
 	}
 }
 
-// What somebody else did meanwhile is refused in the service's words, with
-// what is possible; nothing typed is lost.
+// A change by another user meanwhile is refused with the service's message
+// and the possible transitions; nothing typed is lost.
 func TestRefusedMove(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.press("4", "down", "x", "a duplicate")
@@ -179,7 +179,7 @@ func TestMovesOffered(t *testing.T) {
 func TestBestWindowIsTheDefault(t *testing.T) {
 	d := start(t, 80, 24, nil)
 	d.press("n", "o")
-	d.shows("inverter outage: 2 items, ZAR 1840; the unit stands still meanwhile.", "The best of 3 windows; it loses 38.0 kWh, ZAR 57.00.", "2026-11-29 06:00")
+	d.shows("inverter outage: 2 items, ZAR 1840; the unit is down during it.", "The best of 3 windows; it loses 38.0 kWh, ZAR 57.00.", "2026-11-29 06:00")
 	d.press("ctrl+u", "soon", "enter")
 	d.shows("The begin is a date and a time as in 2026-11-29 06:00.")
 	d.press("esc")
@@ -217,8 +217,8 @@ func schedules(t *testing.T, c *client.Client) []api.Schedule {
 	return r.Schedules
 }
 
-// One key goes the whole way from a unit with an alarm to an order, step by
-// step, in at most eight keys; then it goes on with the order's moves.
+// One key leads from a unit with an alarm to an order, step by step, in at
+// most eight keys; then it continues with the order's transitions.
 func TestNextStep(t *testing.T) {
 	c := realService(t)
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
@@ -288,7 +288,7 @@ func TestNextStepDetects(t *testing.T) {
 	d.shows("INV-1: detection found nothing abnormal.")
 	d.press("esc", "n")
 	if place := d.place(); !strings.HasPrefix(place, "Observe INV-2") {
-		t.Errorf("with nothing in hand it takes %s", place)
+		t.Errorf("with nothing selected it takes %s", place)
 	}
 }
 

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // noon is when the tests of this package begin: 11:30 at the plant.
 var noon = time.Date(2026, 11, 28, 9, 30, 0, 0, time.UTC)
 
-// world is a console over a made-up service, driven message by message on a
-// clock of its own: nothing in it waits.
+// world is a console over a simulated service, driven message by message on
+// a virtual clock: nothing in it waits.
 type world struct {
 	t       testing.TB
 	now     time.Time
@@ -188,7 +188,7 @@ func (d *world) hides(words ...string) {
 	}
 }
 
-// place is where the console stands, for tables.
+// place is the position of the console, for tables.
 func (d *world) place() string {
 	words := []string{d.m.nav.focus.String()}
 	if d.m.nav.zoom {

@@ -146,8 +146,8 @@ func civil(number int) time.Time {
 // mod is the remainder that is never negative.
 func mod(a, n int) int { return ((a % n) + n) % n }
 
-// At returns the value at a position of the region last drawn, for clicks; -1
-// if there is none.
+// At returns the value at a position of the region last drawn, for clicks, or
+// -1.
 func (c *Calendar) At(x, y int) int {
 	if c.cell == 0 || x < c.left || x >= c.left+c.cells*c.cell || y < 1 {
 		return -1

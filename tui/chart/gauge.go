@@ -37,7 +37,7 @@ func Sparkline(r terminal.Region, x, y, w int, values []float64, normal Normal, 
 		top = max(top, normal.High)
 	}
 	cells := min(w, len(values))
-	x += w - cells // the newest value stands at the right end
+	x += w - cells // the newest value is at the right end
 	for i := range cells {
 		v := worst(values[i*len(values)/cells:(i+1)*len(values)/cells], normal)
 		if math.IsNaN(v) {

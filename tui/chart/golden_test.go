@@ -16,7 +16,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // golden compares text with a file.
 func golden(t *testing.T, name, got string) {

@@ -116,7 +116,7 @@ func (h *Heat) Visible(height int) int {
 }
 
 // RowAt returns the unit drawn at a line of a region of that height, for
-// clicks; of two the upper one. It is -1 if there is none.
+// clicks; of two the upper one. It is -1 without one.
 func (h *Heat) RowAt(y, height int) int {
 	lines := h.lines(height)
 	if y < 0 || y >= lines {

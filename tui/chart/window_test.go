@@ -293,7 +293,7 @@ func TestCalendarAt(t *testing.T) {
 			}
 			seen[i] = true
 			if day := start.AddDate(0, 0, i); (int(day.Weekday())+6)%7 != y-1 {
-				t.Errorf("%s stands in line %d", day.Format("Mon 2 Jan"), y)
+				t.Errorf("%s is in line %d", day.Format("Mon 2 Jan"), y)
 			}
 		}
 	}

@@ -59,8 +59,8 @@ func TestFirstRun(t *testing.T) {
 	one.sees("Durban", "INV-1", "INV-2  inverter outage")
 }
 
-// Somebody with an authenticator: a wrong password and a wrong code say so in
-// the service's words and lose nothing.
+// A user with an authenticator: a wrong password and a wrong code show the
+// service's errors and lose nothing.
 func TestSignIn(t *testing.T) {
 	p, _ := imported(t)
 	if _, err := p.Auth().CreateUser(t.Context(), auth.NewUser{Username: "ben", Password: "battery staple", Role: api.RoleOperator, Customers: []string{"acme"}}); err != nil {
@@ -116,8 +116,8 @@ func TestAlarmToOrder(t *testing.T) {
 	}
 }
 
-// The service goes and comes back: the last data stay, marked, and nobody has
-// to do anything.
+// The service becomes unavailable and available again: the last data stay,
+// marked, and the user need not act.
 func TestServiceLostAndBack(t *testing.T) {
 	p, key := imported(t)
 	one := sit(t, p, 120, 36, func(o *tui.Options) { o.Client.SetCredential(key) })

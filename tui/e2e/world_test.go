@@ -39,7 +39,7 @@ var noon = time.Date(2026, 11, 28, 9, 30, 0, 0, time.UTC)
 // patience is how long a journey waits for what must come.
 const patience = time.Minute
 
-// place is a service in a folder of its own.
+// place is a service in a separate folder.
 type place struct {
 	*backend.Service
 	gone atomic.Bool // its line is cut

@@ -40,7 +40,7 @@ const (
 	ComponentList Scope = "the list of components"
 	PlanList      Scope = "the list of plans"
 	ModelList     Scope = "the models"
-	KPIList       Scope = "the key figures"
+	KPIList       Scope = "the KPIs"
 	GapList       Scope = "the gaps"
 	StockList     Scope = "the stock"
 
@@ -103,7 +103,7 @@ type Need uint8
 // The needs.
 const (
 	NeedsNothing   Need = 0
-	NeedsSelection Need = 1 << iota // something in hand
+	NeedsSelection Need = 1 << iota // a selection
 	NeedsService                    // an answer from the service
 	NeedsWrite                      // a role that may change things
 	NeedsUsers                      // a role that manages users and API keys

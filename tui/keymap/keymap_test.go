@@ -21,8 +21,8 @@ func TestDefaultUsesNoUnusableKey(t *testing.T) {
 	}
 }
 
-// Whoever cannot send ctrl keys (a browser's terminal, an editor's) needs a
-// plain twin.
+// A terminal that cannot send ctrl keys (a browser's, an editor's) needs a
+// plain alternative.
 func TestEveryCtrlKeyHasAPlainTwin(t *testing.T) {
 	for _, e := range Default().Entries() {
 		plain := false

@@ -32,7 +32,7 @@ func (p Pane) String() string {
 	return names[p]
 }
 
-// Named returns the pane of that title; ok is false if there is none.
+// Named returns the pane of that title; ok is false if no pane has it.
 func Named(title string) (p Pane, ok bool) {
 	for p, name := range names {
 		if name == title {

@@ -14,7 +14,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // drawing shows a layout one character for four columns and two rows.
 func drawing(l Layout) string {
@@ -66,7 +66,7 @@ func TestDrawings(t *testing.T) {
 		{"strips below", Size{120, 36}, Observe, false},
 		{"strips below, third pane", Size{100, 30}, Decide, false},
 		{"strips zoomed", Size{120, 36}, Act, true},
-		{"strips beside", Size{140, 36}, Orient, false},
+		{"adjacent strips", Size{140, 36}, Orient, false},
 		{"single", Size{80, 24}, Act, false},
 		{"single ignores zoom", Size{80, 24}, Act, true},
 		{"single least", Size{60, 20}, Observe, false},

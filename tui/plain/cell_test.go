@@ -21,8 +21,8 @@ func TestInertCells(t *testing.T) {
 	}
 }
 
-// TestNoCellIsAFormula: no text that is written as CSV and read back begins as
-// a formula does, what it was can be told again, and numbers stay as they are.
+// TestNoCellIsAFormula: no text that is written as CSV and read back begins
+// like a formula, its original is recoverable, and numbers stay as they are.
 func TestNoCellIsAFormula(t *testing.T) {
 	starts := rapid.SampledFrom([]string{"", "=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'", " "})
 	rapid.Check(t, func(rt *rapid.T) {

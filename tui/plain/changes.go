@@ -27,7 +27,7 @@ func over[T any](was, is map[string]T) (gone []T) {
 	return gone
 }
 
-// tellAlerts tells of alerts that are new, have moved, or are cleared.
+// tellAlerts prints alerts that are new, have changed state, or are cleared.
 func (w *watcher) tellAlerts(list []Sited[api.Alert]) {
 	is := keyed(list, func(v Sited[api.Alert]) string { return v.Fact.AlertID })
 	for _, v := range list {
@@ -57,8 +57,8 @@ func (w *watcher) tellAlerts(list []Sited[api.Alert]) {
 	w.alerts = is
 }
 
-// tellFindings tells of findings that are new, have become worse or better, or
-// are over.
+// tellFindings prints findings that are new, have become worse or better, or
+// have ended.
 func (w *watcher) tellFindings(list []Sited[api.Finding]) {
 	is := keyed(list, func(v Sited[api.Finding]) string { return v.Fact.SummaryID })
 	for _, v := range list {
@@ -83,8 +83,8 @@ func (w *watcher) tellFindings(list []Sited[api.Finding]) {
 	w.findings = is
 }
 
-// tellOrders tells of orders that are new, have moved, changed hands, ended or
-// become late. Those that have ended are told once and forgotten.
+// tellOrders prints orders that are new, have changed status or technician,
+// ended or become late. Ended orders are printed once and forgotten.
 func (w *watcher) tellOrders(list []Sited[api.Order]) {
 	is := map[string]Sited[api.Order]{}
 	for _, v := range list {
@@ -97,7 +97,7 @@ func (w *watcher) tellOrders(list []Sited[api.Order]) {
 		if do, by, _ := next(o); do != "" && !by.IsZero() {
 			due = fmt.Sprintf(", to %s by %s", do, w.when(v.Site, by))
 		}
-		status, by := orderStatus(o), "for nobody yet"
+		status, by := orderStatus(o), "for no one yet"
 		if o.AssignedTechnician != api.TechnicianUnassigned && o.AssignedTechnician != "" {
 			by = "for " + o.AssignedTechnician
 		}

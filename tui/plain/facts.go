@@ -80,7 +80,7 @@ func ForecastDays(f api.GeneratedForecast, z Zones) *Table {
 // share is the unit of figures that are printed as per cent.
 const share = "1"
 
-// Figures has a line for each key figure of a site; shares are in per cent.
+// Figures returns a line for each KPI of a site; shares are in per cent.
 func Figures(k api.KPIs) *Table {
 	t := NewTable("figure", "#value", "unit", "#low (95 %)", "#high (95 %)", "note")
 	for _, f := range k.Figures {

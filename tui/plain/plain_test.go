@@ -115,7 +115,7 @@ func TestOrderLate(t *testing.T) {
 		late   bool
 	}{
 		{"new", api.OrderPending, api.OrderClocks{}, false},
-		{"nobody takes it", api.OrderPending, api.OrderClocks{Breached: []string{"acknowledge"}}, true},
+		{"unassigned", api.OrderPending, api.OrderClocks{Breached: []string{"acknowledge"}}, true},
 		{"taken late, to be begun in time", api.OrderPending, api.OrderClocks{AcknowledgedAt: at, Breached: []string{"acknowledge"}}, false},
 		{"not begun", api.OrderOnHold, api.OrderClocks{AcknowledgedAt: at, Breached: []string{"start"}}, true},
 		{"not restored", api.OrderInProgress, api.OrderClocks{AcknowledgedAt: at, StartedAt: at, Breached: []string{"start", "restore"}}, true},

@@ -11,7 +11,7 @@ import (
 	"app.sunloop/backend/client"
 )
 
-// Plants are the sites that somebody asks about, and whom to ask.
+// Plants are the requested sites, and the client to request them from.
 type Plants struct {
 	Client *client.Client
 	Sites  []api.Site
@@ -147,9 +147,8 @@ func (p *Plants) Customers() (ids []string) {
 	return ids
 }
 
-// Alerts are those in a state, empty for all but cleared ones, by customer what
-// wants doing
-// first, and how many there are in all.
+// Alerts returns the alerts in a state, empty for all but cleared ones, by
+// customer, most urgent first, and how many there are in all.
 func (p *Plants) Alerts(ctx context.Context, state string) ([]Sited[api.Alert], api.AlertCounts, error) {
 	counts := api.AlertCounts{Unacknowledged: map[string]int{}}
 	all, err := ofCustomers(p, func(a api.Alert) string { return a.SiteID }, func(q api.ListQuery) ([]api.Alert, string, error) {
@@ -170,8 +169,8 @@ func (p *Plants) Alerts(ctx context.Context, state string) ([]Sited[api.Alert], 
 	return all, counts, err
 }
 
-// Findings are active ones first, each the most power at risk first; active
-// ones alone if told so.
+// Findings are active ones first, each sorted by power at risk; only active
+// ones if requested.
 func (p *Plants) Findings(ctx context.Context, active bool) ([]Sited[api.Finding], error) {
 	var done func(api.Finding) bool
 	if active { // they stand first

@@ -26,7 +26,7 @@ type Options struct {
 	// Look is the time from one look to the next at least, by the wall; it is
 	// longer for more than [lookCosts] allows.
 	Look time.Duration
-	// Power is how often the power is told, by the plants' clock; 0: never.
+	// Power is the interval at which the power is printed, by the plants' clock; 0: never.
 	Power time.Duration
 
 	Now  func() time.Time                                 // the wall
@@ -39,7 +39,7 @@ const (
 	longestWait = time.Minute             // after failures
 )
 
-// watcher is a watch that goes on.
+// watcher is a running watch.
 type watcher struct {
 	Options
 	plants   *Plants
@@ -88,8 +88,8 @@ func Watch(ctx context.Context, o Options) error {
 	}
 }
 
-// refused says whether the service does not let the person in, which asking
-// again does not mend.
+// refused reports whether the service refuses the credential, which a retry
+// does not fix.
 func refused(err error) bool {
 	var refusal *api.Error
 	return errors.As(err, &refusal) && (refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden)
@@ -192,7 +192,8 @@ func (w *watcher) vitals(ctx context.Context, p *Plants) (map[api.SiteRef]api.Si
 	return vitals, now, nil
 }
 
-// due says whether the power is to be told at a time of the plants' clock.
+// due reports whether the power is to be printed at a time of the plants'
+// clock.
 func (w *watcher) due(now time.Time) bool {
 	return w.Power > 0 && (w.told.IsZero() || now.Sub(w.told) >= w.Power)
 }

@@ -146,7 +146,7 @@ func diff(t *testing.T, got, want string) {
 }
 
 // TestWatchOfOneID watches two customers' sites of one id: each line names the
-// customer and has the time of its own site.
+// customer and has the time of its site.
 func TestWatchOfOneID(t *testing.T) {
 	alert := func(customer string) api.Alert {
 		return api.Alert{AlertID: customer + "-1", SiteID: "Sibaya", AssetID: "of " + customer, AlertType: "inverter_outage", AlertSeverity: api.AlertCritical, State: api.AlertUnacknowledged, Timestamp: api.At(noon)}
@@ -174,7 +174,7 @@ func TestWatchOfOneID(t *testing.T) {
 	}
 }
 
-// Whatever happens is told once, in a line that says what, where and when.
+// Each change is printed once, in a line that says what, where and when.
 func TestWatch(t *testing.T) {
 	f := sibaya()
 	dead := api.Alert{AlertID: "a1", SiteID: "Sibaya", AssetID: "INV-03", AlertType: "inverter_outage", AlertSeverity: api.AlertCritical, State: api.AlertUnacknowledged,
@@ -219,7 +219,7 @@ func TestWatch(t *testing.T) {
 2026-11-28 11:30 Sibaya: 341 kW of 500 kW expected, 1234 kWh today, 7 of 8 units feed in
 11:30 Sibaya: critical alarm, not acknowledged: INV-03 inverter outage since 11:15, 24.7 kW at risk
 11:30 Sibaya: critical finding: INV-03 inverter outage since 2026-11-27 11:30, 24.7 kW at risk, 95.0 % sure. A fuse has blown.
-11:30 Sibaya: new high order, pending, for nobody yet: INV-03 inverter outage, to assign by 11:31
+11:30 Sibaya: new high order, pending, for no one yet: INV-03 inverter outage, to assign by 11:31
 11:30 Sibaya: critical alarm now acknowledged by anna: INV-03 inverter outage
 11:30 Sibaya: order late: INV-03 inverter outage, to assign by 11:31
 11:30 Sibaya: order now for crew 1: INV-03 inverter outage, to begin by 12:30
@@ -239,8 +239,8 @@ func TestWatch(t *testing.T) {
 `)
 }
 
-// A service that does not answer is told of once, and so is its return; what
-// happened meanwhile is told then.
+// A service that does not respond is reported once, and so is its return;
+// changes in between are reported then.
 func TestWatchWithoutAnswers(t *testing.T) {
 	f := sibaya()
 	gone := &api.Error{Status: http.StatusServiceUnavailable, Message: "Service unavailable"}
@@ -261,7 +261,7 @@ The service is reachable again, after 2 min.
 `)
 }
 
-// What asking again does not mend ends the watch.
+// An error that a retry does not fix ends the watch.
 func TestWatchEnds(t *testing.T) {
 	f := sibaya()
 	_, err := watched(t, f, "", func() { f.refuse = api.ErrTokenExpired })

@@ -12,7 +12,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// Unknown stands for a value that is not there.
+// Unknown is printed for a missing value.
 const Unknown = "unknown"
 
 // Number is a value with three significant digits.
@@ -131,7 +131,7 @@ func alertState(a api.Alert, zone *time.Location) string {
 	return words
 }
 
-// AlertOpen says whether nobody has seen to an alert yet.
+// AlertOpen reports whether an alert is unacknowledged.
 func AlertOpen(a api.Alert) bool {
 	return a.State == api.AlertUnacknowledged || a.State == api.AlertReturned
 }

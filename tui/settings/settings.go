@@ -65,7 +65,7 @@ var priorities = []string{"critical", "warning", "notice", "off"}
 // All are the settings in the order in which they are shown.
 func All() []Setting {
 	return []Setting{
-		{Name: Theme, Group: "look", Words: "theme", Default: "auto", Kind: Choice, Help: "The colours. auto takes control-room on a dark terminal and daylight on a light one. A file of your own in the folder themes beside the configuration file is listed too, and shown anew when it changes."},
+		{Name: Theme, Group: "look", Words: "theme", Default: "auto", Kind: Choice, Help: "The colours. auto takes control-room on a dark terminal and daylight on a light one. Files of your own in the folder themes next to the configuration file are listed too, and reloaded when they change."},
 		{Name: Color, Group: "look", Words: "colours of the terminal", Default: "auto", Kind: Choice, Choices: []string{"auto", "none", "16", "256", "true"}, Help: "How many colours are sent. auto asks NO_COLOR, COLORTERM and TERM; over SSH that often means 256 where the terminal could show all."},
 		{Name: Graph, Group: "look", Words: "graph symbols", Default: "braille", Kind: Choice, Choices: []string{"braille", "block", "ascii"}, Help: "What charts are drawn with. block where the font has no braille; sunloop doctor draws a pattern of each."},
 		{Name: ASCII, Group: "look", Words: "ASCII alone", Default: Off, Kind: Switch, Help: "No braille and no box drawing: plain + - and |."},
@@ -78,7 +78,7 @@ func All() []Setting {
 
 		{Name: Preset, Group: "layout", Words: "arrangement at the start", Default: "auto", Kind: Choice, Help: "Which pane has the keys, whether it has the whole screen, and the split. auto is that of your role, or where you left off."},
 		{Name: QuadFrom, Group: "layout", Words: "four panes together from", Default: "160x40", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which all four panes stand on the screen."},
-		{Name: StripsFrom, Group: "layout", Words: "summary strips from", Default: "100x30", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which the other three panes stand beside the focused one as strips; below it there is one pane and a tab bar."},
+		{Name: StripsFrom, Group: "layout", Words: "summary strips from", Default: "100x30", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which the other three panes are shown as strips next to the focused one; below it there is one pane and a tab bar."},
 		{Name: Split, Group: "layout", Words: "split of the four panes", Default: "50x50", Kind: Pair, Least: 20, Most: 80, Help: "Percent of the width for the left column, and of the height for the upper row."},
 
 		{Name: Polling, Group: "data", Words: "how often data are asked for", Default: "normal", Kind: Choice, Choices: []string{"fast", "normal", "slow"}, Help: "fast asks twice as often, slow half as often. However it is set, no minute sees more than 60 requests, and a service that asks for patience gets it."},
@@ -170,7 +170,7 @@ type Source struct {
 	Fixed bool
 }
 
-// FromFile is the From of what stands in the configuration file.
+// FromFile is the From of a value from the configuration file.
 const FromFile = "the configuration file"
 
 // Sources are the values of all settings, by name.

@@ -42,7 +42,7 @@ func TestSSHConnectionsOfStrangers(t *testing.T) {
 		s := w.openConsole(c)
 		w.next()
 		if _, err := s.in.Write([]byte("q")); err != nil || status(s.Wait()) != 0 {
-			t.Errorf("the console of the connection from %s the strangers came: %v", name, err)
+			t.Errorf("the console of the connection from %s the flood came: %v", name, err)
 		}
 	}
 	left := 0

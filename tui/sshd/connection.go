@@ -112,7 +112,7 @@ const signOutWait = 5 * time.Second
 
 // signOut ends the token of the connection.
 func (c *connection) signOut() {
-	c.once.Do(func() {}) // nobody makes a client any more
+	c.once.Do(func() {}) // no client is created any more
 	if c.client == nil {
 		return
 	}

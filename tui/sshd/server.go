@@ -89,7 +89,7 @@ type Server struct {
 // New returns a server.
 func New(c Config) (*Server, error) {
 	if c.HostKey == nil || c.Client == nil || c.Console == nil || c.Log == nil {
-		return nil, errors.New("sshd wants a host key, a client, a console and a log")
+		return nil, errors.New("sshd requires a host key, a client, a console and a log")
 	}
 	c.Limits = c.Limits.filled()
 	s := &Server{Config: c, people: map[string]int{}, sessions: map[string]int{}}

@@ -31,7 +31,7 @@ type Session struct {
 }
 
 // errIdle ends a console without input.
-var errIdle = errors.New("nobody touched a key")
+var errIdle = errors.New("no key was pressed")
 
 // What is refused, in sentences.
 const (
@@ -45,7 +45,7 @@ const (
 func (s *Server) session(_ *ssh.Server, conn *gossh.ServerConn, nc gossh.NewChannel, sctx ssh.Context) {
 	c := connectionOf(sctx)
 	login, ok := loginOf(conn.Permissions)
-	if !ok { // nobody gets here without
+	if !ok { // unreachable without
 		_ = nc.Reject(gossh.Prohibited, "no sign-in")
 		return
 	}
@@ -118,7 +118,7 @@ func (s *Server) show(c *connection, conn *gossh.ServerConn, login *api.LoginRes
 			switch {
 			case !ok: // the channel or the line is gone
 				cancel(context.Canceled)
-				<-ended //nolint:errcheck // nobody is left to hear it
+				<-ended //nolint:errcheck // the connection is closed
 				return
 			case !t.set(q):
 				_ = q.Reply(false, nil)
@@ -220,14 +220,14 @@ const (
 	plainColumns, plainRows = 80, 24
 )
 
-// resize keeps the newest size for whoever reads it.
+// resize keeps the newest size for the reader.
 func (t *terminal) resize(columns, rows uint32) {
 	size := layout.Size{Columns: plainColumns, Rows: plainRows}
 	if columns > 0 && rows > 0 {
 		size = layout.Size{Columns: int(min(columns, mostColumns)), Rows: int(min(rows, mostRows))}
 	}
 	select {
-	case <-t.sizes: // an older one that nobody has read
+	case <-t.sizes: // an older one that was not read
 	default:
 	}
 	t.sizes <- size // this goroutine alone writes

@@ -53,7 +53,7 @@ func TestNothingButTheConsole(t *testing.T) {
 		t.Error(err)
 	}
 	if said, err := io.ReadAll(ch.Stderr()); err != nil || !strings.Contains(string(said), "transfers no files") {
-		t.Errorf("sftp is told %q: %v", said, err)
+		t.Errorf("sftp gets %q: %v", said, err)
 	}
 	s := w.session(c)
 	for _, request := range []string{"auth-agent-req@openssh.com", "x11-req", "signal", "break", "no-such@example.com"} {

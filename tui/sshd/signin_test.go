@@ -58,12 +58,12 @@ func TestSignInWithoutSecondFactor(t *testing.T) {
 		method []gossh.AuthMethod
 	}{
 		"nothing":                 {"ana", nil},
-		"a key of nobody":         {"ana", []gossh.AuthMethod{gossh.PublicKeys(other)}},
-		"somebody else's key":     {"ben", []gossh.AuthMethod{gossh.PublicKeys(key)}},
+		"a key of no user":        {"ana", []gossh.AuthMethod{gossh.PublicKeys(other)}},
+		"another user's key":      {"ben", []gossh.AuthMethod{gossh.PublicKeys(key)}},
 		"a wrong password":        {"ben", []gossh.AuthMethod{gossh.Password("wrong")}},
 		"no password":             {"ben", []gossh.AuthMethod{gossh.Password("")}},
 		"a wrong answer":          {"ben", []gossh.AuthMethod{gossh.KeyboardInteractive((&questions{answers: []func() string{says("wrong")}}).ask)}},
-		"nobody":                  {"nobody", []gossh.AuthMethod{gossh.Password(password)}},
+		"unknown":                 {"unknown", []gossh.AuthMethod{gossh.Password(password)}},
 		"a name that is far long": {strings.Repeat("n", 20000), []gossh.AuthMethod{gossh.Password(password), gossh.PublicKeys(key)}},
 		"a name of rubbish":       {"\x00\xff\x1b[31m", []gossh.AuthMethod{gossh.Password(password), gossh.PublicKeys(key)}},
 	} {
@@ -87,11 +87,11 @@ func TestSecondFactor(t *testing.T) {
 		q := &questions{answers: []func() string{says("000000"), says(""), code}}
 		c, err := w.dial("ana", nil, method, gossh.KeyboardInteractive(q.ask))
 		if err != nil {
-			t.Errorf("%s and code: %v, told %q", name, err, q.said)
+			t.Errorf("%s and code: %v, message %q", name, err, q.said)
 			continue
 		}
 		if want := []string{"Invalid TOTP code.", "Missing required field: totp_code."}; !slices.Equal(q.said, want) || len(q.asked) != 3 {
-			t.Errorf("%s: told %q and asked %q, want to be told %q", name, q.said, q.asked, want)
+			t.Errorf("%s: message %q and prompt %q, want message %q", name, q.said, q.asked, want)
 		}
 		s := w.openConsole(c)
 		if shown := w.next(); !w.good(shown.Client.Credential()) || shown.Login.User.Username != "ana" {
@@ -116,7 +116,7 @@ func TestSecondFactor(t *testing.T) {
 	}
 	q = &questions{answers: []func() string{says(password), code}}
 	if _, err := w.dial("ana", nil, gossh.KeyboardInteractive(q.ask)); err == nil || len(q.said) != 1 || !strings.HasPrefix(q.said[0], "Too many requests, try again in ") {
-		t.Errorf("a right code when the budget is spent: %v, told %q", err, q.said)
+		t.Errorf("a right code when the budget is spent: %v, message %q", err, q.said)
 	}
 }
 
@@ -187,17 +187,17 @@ func TestLockedAccount(t *testing.T) {
 	}
 	q := &questions{answers: []func() string{says(password)}}
 	if _, err := w.dial("ana", nil, gossh.KeyboardInteractive(q.ask)); err == nil || len(q.said) != 1 || !strings.HasPrefix(q.said[0], "Too many requests, try again in ") {
-		t.Errorf("the right password of a locked account: %v, told %q", err, q.said)
+		t.Errorf("the right password of a locked account: %v, message %q", err, q.said)
 	}
 	var banner strings.Builder
 	if _, err := w.dial("ana", &banner, gossh.Password(password)); err == nil || !strings.HasPrefix(banner.String(), "Too many requests") {
-		t.Errorf("the same by the password method: %v, told %q", err, banner.String())
+		t.Errorf("the same by the password method: %v, message %q", err, banner.String())
 	}
 	if _, err := w.service.Auth().Login(t.Context(), "ana", password, "127.0.0.1"); err == nil {
 		t.Error("the lock is not the service's own")
 	}
 	if _, err := w.service.Auth().Login(t.Context(), "ana", password, "192.0.2.9"); err != nil {
-		t.Errorf("a stranger at one address locks the user out at others: %v", err)
+		t.Errorf("a client at one address locks the user out at others: %v", err)
 	}
 	trail, _, err := w.service.Trail().List(t.Context(), api.Unlimited(""), api.AuditQuery{Page: api.Page{Limit: 100}})
 	if err != nil {
@@ -224,10 +224,10 @@ func TestWhoIsKeptOut(t *testing.T) {
 	w.change("ana", auth.UserChange{Active: new(false)})
 	var banner strings.Builder
 	if _, err := w.dial("ana", &banner, gossh.PublicKeys(key), gossh.Password("wrong")); err == nil || banner.String() != "" {
-		t.Errorf("key and wrong password: %v, told %q", err, banner.String())
+		t.Errorf("key and wrong password: %v, message %q", err, banner.String())
 	}
 	if _, err := w.dial("ana", &banner, gossh.Password(password)); err == nil || banner.String() != "User account is inactive.\n" {
-		t.Errorf("the right password: %v, told %q", err, banner.String())
+		t.Errorf("the right password: %v, message %q", err, banner.String())
 	}
 	trail, _, err := w.service.Trail().List(t.Context(), api.Unlimited(""), api.AuditQuery{Page: api.Page{Limit: 100}})
 	if err != nil {

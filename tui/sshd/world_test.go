@@ -132,7 +132,7 @@ func (w *world) console(ctx context.Context, s *sshd.Session) error {
 			case 'p':
 				close(panics)
 				return
-			case 'f': // until nobody reads any more
+			case 'f': // until no goroutine reads any more
 				for ctx.Err() == nil {
 					if _, err := s.Out.Write(make([]byte, 64<<10)); err != nil {
 						return

@@ -27,8 +27,8 @@ const AlertLogDays = 30
 // SampleHours is how far a unit's records as measured go back.
 const SampleHours = 3
 
-// AlertList are the alerts that stand, as the service orders them: what wants
-// doing first.
+// AlertList are the active alerts in the order of the service: most urgent
+// first.
 type AlertList struct {
 	Alerts []api.Alert
 	Counts api.AlertCounts

@@ -3,7 +3,7 @@
 // decides what is asked when ([Planner]). Panes read it and never write it;
 // text in it is clean for drawing.
 //
-// Two clocks run here: the wall clock decides when to ask and how old an
-// answer is; the service's own time (a simulated plant's may run faster) says
-// where on the day's axis now stands.
+// Two clocks are used here: the wall clock decides when to request and how
+// old a response is; the service's time (a simulated plant's may run faster)
+// is the position of now on the day's axis.
 package state

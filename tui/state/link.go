@@ -13,7 +13,7 @@ type Link struct {
 	Down        bool
 	Since       time.Time // when it went down
 	Limited     time.Time // until when the service asked for patience
-	serviceTime time.Time // the service's own clock, as the newest summary told it
+	serviceTime time.Time // the service's clock, as of the newest summary
 	heardAt     time.Time
 }
 

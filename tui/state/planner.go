@@ -16,7 +16,7 @@ type Need struct {
 	Of      string // the thing that a query about one thing is about
 	Period  time.Duration
 	Focused bool // of the pane that has the keys; others are asked less often
-	Hidden  bool // not on screen: not asked at all
+	Hidden  bool // not on screen: not requested
 }
 
 // The planner's rules.
@@ -61,12 +61,12 @@ func (p *Planner) Invalidate(queries ...Query) {
 	}
 }
 
-// Drop forgets a query whole, also that it is under way. Its answer must be
-// dropped by the caller.
+// Drop removes a query completely, also its request in progress. Its answer
+// must be dropped by the caller.
 func (p *Planner) Drop(q Query) { delete(p.queries, q) }
 
-// Reset forgets everything, as when another site comes on screen. Answers
-// still under way must be dropped by the caller.
+// Reset forgets everything, as when another site comes on screen.
+// Responses to requests in progress must be dropped by the caller.
 func (p *Planner) Reset() { p.queries = nil }
 
 // Due are the queries to send now, most overdue first; each counts as sent.

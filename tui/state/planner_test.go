@@ -18,7 +18,7 @@ func TestPlannerAsksOnceThenRests(t *testing.T) {
 		t.Fatalf("first: %v", got)
 	}
 	if got := p.Due(start.Add(time.Hour), needs); got != nil {
-		t.Fatalf("while the answer is under way: %v", got)
+		t.Fatalf("while the request is in progress: %v", got)
 	}
 	p.Succeeded("day")
 	for _, tt := range []struct {
@@ -103,7 +103,7 @@ func TestPlannerObeysRetryAfterForAll(t *testing.T) {
 }
 
 // Whatever the needs, no minute sees more requests than the budget, and no
-// query is under way twice.
+// query has two requests in progress.
 func TestPlannerKeepsItsBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p Planner
@@ -118,7 +118,7 @@ func TestPlannerKeepsItsBudget(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 			for _, q := range p.Due(now, needs) {
 				if flying[q] {
-					t.Fatalf("%s is under way twice", q)
+					t.Fatalf("%s has two requests in progress", q)
 				}
 				flying[q] = true
 				sent = append(sent, now)

@@ -66,8 +66,8 @@ func refused(e *api.Error) string {
 	return words
 }
 
-// Sentence is an error as a sentence of its own. A refusal speaks for itself;
-// anything else means that no answer was had.
+// Sentence returns an error as a separate sentence. A refusal speaks for
+// itself; anything else means that no answer was had.
 func Sentence(err error) string {
 	var refusal *api.Error
 	if errors.As(err, &refusal) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {

@@ -66,9 +66,9 @@ type Site struct {
 	wanted map[Query]string // what the queries about one thing are about
 }
 
-// Store is the console's data: the sites in reach and the one on screen. It
-// belongs to the goroutine that runs Update; requests run elsewhere on what
-// [Store.Request] copied.
+// Store is the console's data: the accessible sites and the one on screen.
+// It belongs to the goroutine that runs Update; requests run elsewhere on
+// what [Store.Request] copied.
 type Store struct {
 	Sites   Value[[]api.Site]
 	Site    *Site

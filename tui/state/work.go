@@ -24,8 +24,8 @@ const (
 	QueryDeliveries    Query = "deliveries" // of a subscription
 )
 
-// WholeSite stands for a unit where windows for work at all of the site are
-// asked for.
+// WholeSite replaces the unit in requests of windows for work on the whole
+// site.
 const WholeSite = "*"
 
 // deliveriesShown bounds the deliveries of a subscription that are asked for.
@@ -64,22 +64,22 @@ func (s *Site) OpenOrder(findingID string) *api.Order {
 	return nil
 }
 
-// KnowOrder takes in an order as the service has just told it.
+// KnowOrder stores an order that the service has just returned.
 func (s *Site) KnowOrder(o api.Order) {
 	s.Orders.Data = known(s.Orders.Data, cleaned(o), o.OrderID, func(o api.Order) string { return o.OrderID })
 }
 
-// KnowSchedule takes in a schedule as the service has just told it.
+// KnowSchedule stores a schedule that the service has just returned.
 func (s *Site) KnowSchedule(p api.Schedule) {
 	s.Schedules.Data = known(s.Schedules.Data, cleaned(p), p.ScheduleID, func(p api.Schedule) string { return p.ScheduleID })
 }
 
-// KnowBOM takes in a bill of materials as the service has just told it.
+// KnowBOM stores a bill of materials that the service has just returned.
 func (s *Site) KnowBOM(b api.BOM) {
 	s.BOMs.Data = known(s.BOMs.Data, cleaned(b), b.BOMID, func(b api.BOM) string { return b.BOMID })
 }
 
-// known is a list with one of its things anew, or with it in front.
+// known returns a list with one of its items replaced, or with it in front.
 func known[T any](list []T, thing T, id string, idOf func(T) string) []T {
 	if i := slices.IndexFunc(list, func(t T) bool { return idOf(t) == id }); i >= 0 {
 		list = slices.Clone(list)

@@ -63,7 +63,7 @@ func Query(ctx context.Context, in *Input, out *Output) (Answers, error) {
 // answers collects the terminal's responses during a query.
 type answers struct {
 	mu       sync.Mutex
-	complete chan struct{} // nil when nobody waits
+	complete chan struct{} // nil without a waiter
 	all      Answers
 }
 

@@ -264,7 +264,7 @@ func (a *assembler) str(b byte) {
 	}
 }
 
-// answered hands a finished string to whoever asked.
+// answered hands a finished string to the waiting request.
 func (a *assembler) answered() {
 	if len(a.text) > 1 {
 		a.deliverReply(a.text[0], a.text[1:])

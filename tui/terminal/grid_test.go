@@ -97,7 +97,7 @@ func TestPalette(t *testing.T) {
 	}
 	none := NewPalette(&theme, themes.NoColor)
 	if none.Style(themes.Selection).Attr != themes.Reverse || none.Style(themes.Critical).Attr == 0 || !none.Colorless() {
-		t.Error("without colour the selection and the alarms must be told apart by attributes")
+		t.Error("without colour the selection and the alarms must be distinguished by attributes")
 	}
 }
 
@@ -137,7 +137,7 @@ func TestDetectProfile(t *testing.T) {
 		}
 	}
 	if _, ok, err := ParseProfile("auto"); ok || err != nil {
-		t.Error("auto is not a profile of its own")
+		t.Error("auto is not a separate profile")
 	}
 	if _, _, err := ParseProfile("many"); err == nil {
 		t.Error("many is accepted")

@@ -337,7 +337,7 @@ func TestQuery(t *testing.T) {
 			}
 			src.chunks = []string{"j", tt.said, "k"}
 			if got := drain(in, 256); got != "jk" {
-				t.Errorf("keys beside the answers: %q", got)
+				t.Errorf("keys next to the answers: %q", got)
 			}
 			if diff := cmp.Diff(tt.want, <-asked); diff != "" {
 				t.Errorf("answers (-want +got):\n%s", diff)

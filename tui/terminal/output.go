@@ -160,7 +160,7 @@ func (o *Output) flush() error {
 	o.shown = append(o.shown[:0], o.next...)
 	o.w1, o.h1, o.full = o.w2, o.h2, false
 	if err := o.send(frame); err != nil {
-		o.full = true // nobody knows how much of it arrived
+		o.full = true // unknown how much of it arrived
 		o.painter.forget()
 		return fmt.Errorf("write frame: %w", err)
 	}

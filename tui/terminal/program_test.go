@@ -175,7 +175,7 @@ func TestProgramInPseudoTerminal(t *testing.T) {
 	winch(t)
 	g.await(t, "frame after the resize", shows("size 30x7", "└────────────────────────────┘"))
 
-	// Somebody else writes over the screen; a size message of the same size repaints it all.
+	// Another program writes over the screen; a size message of the same size repaints it all.
 	if _, err := g.Write([]byte("\x1b[1;1Hrubbish\x1b[2;3Hrubbish")); err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func suffix(s string, width int) string {
 		cluster, w := next(s)
 		s, excess = s[len(cluster):], excess-w
 	}
-	for s != "" { // nothing that would join what stands before
+	for s != "" { // nothing that would join the text before
 		cluster, w := next(s)
 		if w > 0 {
 			break

@@ -19,7 +19,7 @@ import (
 type Context struct {
 	Site      *state.Site  // nil until a site is open
 	Admin     *state.Admin // what administrators see; nil for none
-	Sites     []api.Site   // in reach
+	Sites     []api.Site   // accessible sites
 	User      *api.User    // who is signed in; nil when not known
 	Now       time.Time    // wall clock, for ages
 	SiteNow   time.Time    // the service's time in the site's zone
@@ -93,7 +93,7 @@ func (v Context) Paragraph(r terminal.Region, x, y int, text string, role themes
 	return y
 }
 
-// Separator stands between facts in one line.
+// Separator separates facts in one line.
 func (v Context) Separator() string {
 	if v.ASCII {
 		return " | "
@@ -136,8 +136,8 @@ func Wrap(text string, width int) []string {
 	return lines
 }
 
-// SelectionStyle is the look of the row in hand: plain to see in the pane that has the
-// keys, quieter in the others.
+// SelectionStyle is the look of the selected row: clearly visible in the pane that has
+// the keys, quieter in the others.
 func (v Context) SelectionStyle() terminal.Style {
 	switch {
 	case v.Focused:

@@ -50,7 +50,7 @@ type DayKey struct {
 	Of                     string
 }
 
-// Get computes anew only when what is behind it changed.
+// Get computes again only when its inputs changed.
 func (m *DayMemo) Get(key DayKey, compute func() *DayTable) *DayTable {
 	if m.data == nil || m.key != key {
 		m.key, m.data = key, compute()
@@ -74,7 +74,7 @@ func (v Context) memoOrNew() *Memo {
 	return v.Memo
 }
 
-// Day is the day on screen, computed anew only when its data changed.
+// Day returns the day on screen, computed again only when its data changed.
 func (v Context) Day() *DayTable {
 	at := v.Site.Day.At
 	if !v.Site.PastDate.IsZero() {

@@ -14,7 +14,7 @@ import (
 // [Context], keeps nothing but selection, sort order and scroll position, and
 // answers an event with a [Request], nil for none. It knows neither the root
 // model nor other views, except to open them. A view embeds [Base] and has
-// methods of its own for what it does differently.
+// its own methods for differences.
 type View interface {
 	Title() string
 	// Scope is the scope of the view's own keys, empty if it has none.

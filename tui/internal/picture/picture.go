@@ -16,7 +16,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // Text is a grid's text, a line a row, without the space at the ends of lines.
 func Text(g *terminal.Grid) string {

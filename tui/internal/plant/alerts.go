@@ -34,7 +34,7 @@ func (p *Plant) Alerts(now time.Time) []api.Alert {
 	planned := alert("alt_plan", 6, "inverter_outage", api.AlertMajor, api.AlertSuppressed, "f-plan", at(0, 9), 30)
 	planned.SuppressedTo = at(0, 16)
 	return []api.Alert{
-		dead, moved(back, at(0, 6.5), "detector", "", api.Time{}), moved(weak, weak.AcknowledgedAt, "anna", "crew is told", api.Time{}),
+		dead, moved(back, at(0, 6.5), "detector", "", api.Time{}), moved(weak, weak.AcknowledgedAt, "anna", "crew is informed", api.Time{}),
 		moved(planned, at(0, 9), "planner", "work order ord_late", planned.SuppressedTo), moved(shelved, at(0, 8), "thandi", "rain comes tonight", shelved.ShelvedUntil),
 	}
 }

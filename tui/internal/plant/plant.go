@@ -198,7 +198,7 @@ func (p *Plant) Findings(now time.Time) []api.Finding {
 			Summary: p.UnitID(DeadUnit) + " has made no power since 07:00; 268 kWh lost so far.",
 			Evidence: []api.Evidence{
 				{For: true, Text: "Power was 0 kW over four hours of daylight, while the other units of the site put the expectation at 65 kW."},
-				{For: true, Text: "The lifetime counter stands still."},
+				{For: true, Text: "The lifetime counter is frozen."},
 				{For: false, Text: "No error code was reported."},
 			},
 			Causes: []api.Cause{{Cause: "A part of the inverter has failed: power stage, capacitors, control board or relay.", Confidence: 0.4}, {Cause: "The AC breaker of the unit is open.", Confidence: 0.16}},
@@ -221,7 +221,7 @@ func (p *Plant) Findings(now time.Time) []api.Finding {
 	}
 }
 
-// Uploads are one under way, one refused, one done and one of a live feed.
+// Uploads are one running, one refused, one completed and one of a live feed.
 func (p *Plant) Uploads(now time.Time) []api.Upload {
 	day := p.Midnight(now)
 	return []api.Upload{

@@ -7,8 +7,8 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Orders are one under way, one that should have begun yesterday, one on hold
-// and one that is done.
+// Orders are one in progress, one that should have begun yesterday, one on
+// hold and one that is completed.
 func (p *Plant) Orders(now time.Time) []api.Order {
 	day := p.Midnight(now)
 	at := func(days int, hour float64) api.Time {

@@ -180,7 +180,7 @@ func sendKey(from view.Caller, r api.KeysRequest) view.Request {
 }
 
 // NewKeyForm starts with the least: a role that only reads, for the site on
-// screen alone. sites are those in reach, now the wall clock.
+// screen alone. sites are the accessible ones, now the wall clock.
 func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func() time.Time) *widget.FieldsForm {
 	role := widget.NewChoice("Role", state.Roles(), state.RoleName)
 	d := &widget.FieldsForm{Heading: "Create an API key", Verb: "create", Rows: 11, Words: "A key lets a program in without a password. Give it the least that it needs.", ServerForm: widget.ServerForm{Clock: now, Zone: zone,
@@ -197,7 +197,7 @@ func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func()
 		ids = append(ids, s.SiteID)
 	}
 	if len(ids) > 0 {
-		d.Note = "Sites in reach: " + strings.Join(ids, ", ")
+		d.Note = "Accessible sites: " + strings.Join(ids, ", ")
 	}
 	d.Accept = func() view.Request {
 		expires, ok := d.Expiry("expires_at")

@@ -196,8 +196,8 @@ func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, 
 	return d
 }
 
-// exported are the columns that a file has beside those on the screen; filters
-// look in them too.
+// exported are the columns that a file has in addition to those on the screen;
+// filters search them too.
 var exported = []widget.Column{{Title: "time"}, {Title: "actor_id"}, {Title: "address"}, {Title: "customers"}, {Title: "targets"}, {Title: "status"}, {Title: "request_id"}}
 
 func auditRows(v view.Context, records []api.AuditRecord) []widget.Row {

@@ -20,7 +20,7 @@ import (
 const logPeriod = 5 * time.Second
 
 // Log is the further screen of what was logged, oldest on top: by the console
-// itself, or by the service. It follows what comes until somebody scrolls.
+// itself, or by the service. It follows new lines until the user scrolls.
 type Log struct {
 	view.Base
 	lines   func() []string // of the console, oldest first
@@ -43,8 +43,8 @@ type logLine struct {
 	raw   string // as it is saved; it tells lines apart
 }
 
-// NewLog shows the console's own log first; lines answers it anew each time it
-// is drawn, newest last.
+// NewLog shows the console's own log first; lines is called each time it is
+// drawn, and returns the newest line last.
 func NewLog(lines func() []string) *Log {
 	if lines == nil {
 		lines = func() []string { return nil }
@@ -140,8 +140,8 @@ func (l *Log) narrowed(v view.Context) []logLine {
 	})
 }
 
-// Draw draws the lines that fit, the newest ones while it follows, and how it
-// stands below them.
+// Draw draws the lines that fit, the newest ones while it follows, and the
+// position below them.
 func (l *Log) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	l.shown, l.seen = l.narrowed(v), max(h-1, 1)
@@ -212,7 +212,7 @@ func (l *Log) drawFoot(r terminal.Region, v view.Context) {
 	r.Clear(v.Palette.Style(themes.Bar))
 	left := "follows"
 	if l.scrolls {
-		left = fmt.Sprintf("stands: %d to %d", l.top+1, min(l.top+l.seen, len(l.shown)))
+		left = fmt.Sprintf("position: %d to %d", l.top+1, min(l.top+l.seen, len(l.shown)))
 	}
 	if l.level > 0 {
 		left += ", " + api.LogLevels()[l.level] + " and above"
@@ -228,7 +228,7 @@ func (l *Log) drawFoot(r terminal.Region, v view.Context) {
 	r.PutIn(0, 0, w-len(right)-2, left, v.Palette.Style(themes.Dim), v.ASCII)
 }
 
-// scroll moves by lines; at the end it follows again only when told so.
+// scroll moves by lines; at the end it follows again only on request.
 func (l *Log) scroll(by int) {
 	l.scrolls = true
 	l.top = min(max(l.top+by, 0), max(len(l.shown)-l.seen, 0))

@@ -100,7 +100,7 @@ func whyNotUser(a keymap.Action, id string, v view.Context) string {
 	return ""
 }
 
-// userState is how a user stands, in a word.
+// userState is the state of a user, as a word.
 func userState(u api.UserRecord, now time.Time) string {
 	switch {
 	case !u.Active:
@@ -111,7 +111,7 @@ func userState(u api.UserRecord, now time.Time) string {
 	return "active"
 }
 
-// secondFactor is how a user's second factor stands, in a word.
+// secondFactor is the state of a user's second factor, as a word.
 func secondFactor(u api.UserRecord) string {
 	switch {
 	case u.Issuer != "":
@@ -168,7 +168,7 @@ func userDetail(v view.Context, id string) []widget.Detail {
 	add := widget.FactsOf(&lines)
 	switch userState(*u, v.Now) {
 	case "disabled":
-		add("state", "disabled: kept out until somebody lets the user in again")
+		add("state", "disabled: cannot sign in until enabled again")
 	case "locked":
 		lines = append(lines, widget.Detail{Label: "state", Words: "locked until " + at(u.LockedUntil) + ": too many codes were wrong", Role: themes.Warning})
 	default:
@@ -224,7 +224,7 @@ func roleChoice(first string) widget.Field {
 	return f
 }
 
-// Hints of the fields that say whose data somebody sees.
+// Hints of the fields that decide whose data a user sees.
 const (
 	customersHint = "ids with commas, or * for all"
 	sitesHint     = "ids with commas; empty: all of the customers"
@@ -325,11 +325,11 @@ func NewSSHKeyForm(u api.UserRecord) *widget.FieldsForm {
 		})
 }
 
-// NewBlock asks whether a user is kept out, or let in again.
+// NewBlock asks whether a user is disabled or enabled.
 func NewBlock(u api.UserRecord) *widget.Confirm {
-	d := &widget.Confirm{Heading: "Keep a user out", No: "Leave it", Yes: "Keep out", Question: "Keep " + u.Username + " out? All sessions are ended, and no sign-in is taken until somebody lets the user in again."}
+	d := &widget.Confirm{Heading: "Disable a user", No: "Cancel", Yes: "Disable", Question: "Disable " + u.Username + "? All sessions are ended, and the user cannot sign in until enabled again."}
 	if !u.Active {
-		d.Heading, d.Yes, d.Question = "Let a user in", "Let in", "Let "+u.Username+" in again, as "+state.RoleName(u.RoleID)+"?"
+		d.Heading, d.Yes, d.Question = "Enable a user", "Enable", "Enable "+u.Username+" again, as "+state.RoleName(u.RoleID)+"?"
 	}
 	active := !u.Active
 	d.Send = func(from view.Caller) view.Request {
@@ -371,7 +371,7 @@ func NewFactorReset(u api.UserRecord) *widget.Confirm {
 // NewUserDelete asks whether a user is removed.
 func NewUserDelete(u api.UserRecord) *widget.Confirm {
 	return &widget.Confirm{
-		Heading: "Delete a user", No: "Keep it", Yes: "Delete", Question: "Delete " + u.Username + " (" + u.UserID + ")? This cannot be undone. What the user did stays in the audit trail. To keep somebody out for a while, disable instead.",
+		Heading: "Delete a user", No: "Keep it", Yes: "Delete", Question: "Delete " + u.Username + " (" + u.UserID + ")? This cannot be undone. The user's actions stay in the audit trail. To block a user temporarily, disable instead.",
 		Send: func(from view.Caller) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.DeleteUser(ctx, u.UserID)

@@ -76,7 +76,7 @@ func PriorityRole(severity string) themes.Role {
 	return themes.Dim
 }
 
-// FindingOf is the finding that an alert tells of.
+// FindingOf returns the finding that an alert reports.
 func FindingOf(a api.Alert) string {
 	if a.Metadata == nil {
 		return ""
@@ -237,7 +237,8 @@ func (g Group) units() int {
 	return len(seen)
 }
 
-// Risk is the power that a group costs. An alarm of several units stands for those of its units.
+// Risk is the power that a group costs. An alarm of several units counts for
+// each of those units.
 func (g Group) Risk() float64 {
 	whole, single := 0.0, 0.0
 	for _, a := range g.Alerts {
@@ -309,7 +310,7 @@ func DisabledReason(a keymap.Action) string {
 	case keymap.Acknowledge, keymap.AckAlarm:
 		return "nothing chosen here waits to be acknowledged"
 	case keymap.Shelve, keymap.ShelveAlarm:
-		return "nothing chosen here is an alarm that stands"
+		return "no active alarm is selected"
 	}
 	return "nothing chosen here is shelved"
 }

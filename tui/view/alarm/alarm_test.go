@@ -50,7 +50,7 @@ func TestGroupAlarms(t *testing.T) {
 	}
 }
 
-// Whatever the alarms, each stands in one group, and each group is in order of
+// Whatever the alarms, each is in one group, and each group is in order of
 // time.
 func TestGroupsLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -67,7 +67,7 @@ func TestGroupsLoseNothing(t *testing.T) {
 		for _, g := range GroupAlerts(alerts) {
 			for i, a := range g.Alerts {
 				if seen[a.AlertID] {
-					t.Fatalf("alarm %s stands twice", a.AlertID)
+					t.Fatalf("alarm %s is in two groups", a.AlertID)
 				}
 				seen[a.AlertID] = true
 				if i > 0 && a.Timestamp.Before(g.Alerts[i-1].Timestamp.Time) {

@@ -19,7 +19,7 @@ type List struct {
 	Stale   bool // what is known is old: all but the priorities is grey
 
 	open  map[string]bool        // groups that show their members
-	lines map[string][]api.Alert // what stands behind each line last drawn
+	lines map[string][]api.Alert // the row of each line last drawn
 
 	of     *api.Alert // first of the alerts that groups are of
 	n      int
@@ -113,7 +113,7 @@ func (l *List) rows(v view.Context, alerts []api.Alert) []widget.Row {
 	return rows
 }
 
-// row is one alarm; mark stands before its unit.
+// row is one alarm; mark precedes its unit.
 func (l *List) row(v view.Context, a api.Alert, mark string) widget.Row {
 	l.lines[a.AlertID] = []api.Alert{a}
 	what := widget.Family(a.AlertType)

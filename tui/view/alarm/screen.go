@@ -67,7 +67,7 @@ func (s *Screen) Queries(view.Context) []state.Need {
 	}
 }
 
-// alerts are those of the chosen states: what stands in the service's order,
+// alerts are those of the chosen states: active ones in the service's order,
 // then the cleared ones, newest first.
 func (s *Screen) alerts(v view.Context) []api.Alert {
 	key := screenKey{v.Site, v.Site.Alerts.At, v.Site.AlertLog.At, s.only}
@@ -88,7 +88,8 @@ func (s *Screen) alerts(v view.Context) []api.Alert {
 	return s.shown
 }
 
-// Draw draws the list, and beside or below it the chosen alarm and the figures.
+// Draw draws the list, and next to or below it the chosen alarm and the
+// figures.
 func (s *Screen) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	s.listAt = terminal.Rect{}
@@ -96,7 +97,7 @@ func (s *Screen) Draw(r terminal.Region, v view.Context) {
 		v.Paragraph(r, 0, 0, "There is no site yet.", themes.Dim)
 		return
 	}
-	v.Selection = view.Selection{} // the list has a choice of its own
+	v.Selection = view.Selection{} // the list has its own selection
 	stands := v.Site.Alerts
 	if stands.At.IsZero() {
 		if stands.Err != nil {
@@ -141,9 +142,9 @@ func (s *Screen) Draw(r terminal.Region, v view.Context) {
 // none says that there is no alarm, and what that means.
 func (s *Screen) none() string {
 	if s.only == 0 {
-		return fmt.Sprintf("No alarm stands, and none has come in the last %d days.", state.AlertLogDays)
+		return fmt.Sprintf("No active alarms, and none cleared in the last %d days.", state.AlertLogDays)
 	}
-	return "No alarm is " + alarmStates[s.only] + "; f goes on to the next state."
+	return "No alarm is " + alarmStates[s.only] + "; f selects the next state."
 }
 
 // drawHead says which states are seen, and counts them all.
@@ -279,8 +280,9 @@ func shareOf(h api.AlertHealth, severities ...string) string {
 	return fmt.Sprintf("%d, %.0f %%", n, 100*float64(n)/float64(h.Alarms))
 }
 
-// drawFigures draws the alarm system's health beside its targets, and answers
-// the rows it took. A figure off its target has a mark beside its colour.
+// drawFigures draws the performance of the alarm system with its targets, and
+// returns the number of rows drawn. A figure off its target has a mark in
+// addition to its colour.
 func (s *Screen) drawFigures(r terminal.Region, v view.Context) int {
 	w, _ := r.Size()
 	health := v.Site.AlertHealth
@@ -370,7 +372,7 @@ func (s *Screen) Do(a keymap.Action, v view.Context) view.Request {
 	return nil
 }
 
-// goTo takes the chosen alarm in hand and goes on to what is known of it.
+// goTo selects the unit of the chosen alarm and opens its details.
 func (s *Screen) goTo(v view.Context) view.Request {
 	chosen := s.list.Chosen()
 	if len(chosen) == 0 || chosen[0].Metadata == nil {
@@ -446,8 +448,8 @@ func Request(a keymap.Action, alerts []api.Alert) view.Request {
 	return changeStatus(nil, alerts, api.AlertsRequest{Action: api.ActionAcknowledge}, "acknowledged")
 }
 
-// changeStatus sends one request for each alarm. What was done stands, even when
-// a later one is refused.
+// changeStatus sends one request for each alarm. Completed changes remain, even
+// if a later one is refused.
 func changeStatus(from view.Caller, alerts []api.Alert, r api.AlertsRequest, done string) view.Call {
 	ids := make([]string, len(alerts))
 	for i, a := range alerts {
@@ -488,7 +490,7 @@ var shelvings = []string{
 func NewShelve(alerts []api.Alert) *Shelve {
 	return &Shelve{alerts: alerts, ServerForm: widget.ServerForm{
 		Names: []string{"minutes", "reason"},
-		Form:  widget.Form{Fields: []widget.Field{widget.NewChoice("For", shelvings, minuteWords), widget.NewField("Reason", "why nobody need look at it until then", "")}, At: 1},
+		Form:  widget.Form{Fields: []widget.Field{widget.NewChoice("For", shelvings, minuteWords), widget.NewField("Reason", "why it needs no attention until then", "")}, At: 1},
 	}}
 }
 

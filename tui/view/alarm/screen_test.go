@@ -139,7 +139,7 @@ func TestAlarmMoves(t *testing.T) {
 			}
 			says = done.Notice(v).Text
 			if d := cmp.Diff([]state.Query{state.QueryAlerts, state.QueryAlertLog, state.QueryAlertHealth}, done.Refresh); d != "" {
-				t.Errorf("%s: asks anew %s", tt.name, d)
+				t.Errorf("%s: requests %s again", tt.name, d)
 			}
 		}
 		if d := cmp.Diff(tt.want, heard.sent); d != "" {
@@ -152,8 +152,8 @@ func TestAlarmMoves(t *testing.T) {
 	}
 }
 
-// Of a group what was done stands when a later one is refused, and that is
-// said at the form.
+// If a later alarm of a group is refused, the earlier changes remain, and
+// the form says so.
 func TestAlarmsRefused(t *testing.T) {
 	p := plant.New()
 	heard := &service{refuse: map[string]*api.Error{"alt_f1": api.Conflict("Alert alt_f1 is cleared: it cannot be changed by shelve")}}

@@ -36,7 +36,7 @@ func forecastStatus(v view.Context) widget.ValueStatus {
 	return widget.StatusOf(f, v.Now, len(f.Data.Forecasts) == 0)
 }
 
-// noForecast is said where there is none.
+// noForecast is shown without a forecast.
 var noForecast = fmt.Sprintf("There is no forecast yet. It comes by itself when %d days of data are imported and the model is trained.", api.TrainingDays)
 
 // forecastStep is the length of a value.
@@ -54,7 +54,7 @@ func drawIssue(r terminal.Region, v view.Context) int {
 	y := v.Paragraph(r, 0, 0, words, themes.Dim)
 	source := f.Metadata.WeatherSource
 	if source == "" {
-		source = "not told"
+		source = "unknown"
 	}
 	v.PutIn(r, 0, y, w, "Weather it knew: "+source, themes.Dim)
 	return y + 1
@@ -67,7 +67,7 @@ func modelWords(f api.GeneratedForecast) string {
 	return f.Metadata.ModelType + " " + f.Metadata.ModelVersion
 }
 
-// drawAhead draws the forecast over its days; at is an instant in hand.
+// drawAhead draws the forecast over its days; at is the selected instant.
 func drawAhead(c *chart.Day, r terminal.Region, v view.Context, y int, from, to, at time.Time) int {
 	w, h := r.Size()
 	if h-y < 6 || w < 30 {

@@ -119,8 +119,8 @@ func runDetail(v view.Context, id string) []widget.Detail {
 	return lines
 }
 
-// newGapList lists the longest gaps of the run in hand; the chosen one is drawn
-// as it was and as it is filled.
+// newGapList lists the longest gaps of the selected run; the chosen one is
+// drawn as measured and as filled.
 func newGapList(runs *widget.Tab) *widget.Tab {
 	l := widget.NewTab("gaps")
 	c := &chart.Day{}
@@ -147,7 +147,7 @@ func newGapList(runs *widget.Tab) *widget.Tab {
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		w, h := r.Size()
 		all := v.Site.Gaps.Data
-		y := v.Paragraph(r, 0, 0, fmt.Sprintf("The %d longest of %d gaps of daylight. Telemetry stays as it was measured: what fills it stands beside it.", all.Count, all.TotalGaps), themes.Dim)
+		y := v.Paragraph(r, 0, 0, fmt.Sprintf("The %d longest of %d gaps of daylight. Measured telemetry is unchanged; filled values are stored separately.", all.Count, all.TotalGaps), themes.Dim)
 		g := gapOf(v, id)
 		if g == nil || h-y < 6 || w < 30 {
 			return y
@@ -210,7 +210,7 @@ func ratingOf(v view.Context, assetID string) float64 {
 	return 0
 }
 
-// newGapKinds shows how well each kind of gap is filled in the run in hand.
+// newGapKinds shows the accuracy for each kind of gap in the selected run.
 func newGapKinds(runs *widget.Tab) *widget.Tab {
 	l := widget.NewTab("quality")
 	l.Needs, l.Status, l.Empty = gapNeeds, runs.Status, noGaps

@@ -18,7 +18,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// period is the time that the key figures are of: so many whole days.
+// period is the time that the KPIs cover: a number of whole days.
 type period struct{ at int }
 
 // days are how many.
@@ -41,11 +41,11 @@ func (p *period) words(v view.Context) string {
 	return fmt.Sprintf("%s to %s, %d whole days; p takes another period.", from.Format("02 Jan 2006"), to.AddDate(0, 0, -1).Format("02 Jan 2006"), p.days())
 }
 
-// NewKPIs shows the site's key figures, its energy by day and month against
-// what was forecast, and where energy was lost.
+// NewKPIs shows the site's KPIs, its energy by day and month against the
+// forecast, and energy losses.
 func NewKPIs() *widget.TabView {
 	p := &period{at: 1}
-	return &widget.TabView{Heading: "Key figures", Keys: keymap.KPIList,
+	return &widget.TabView{Heading: "KPIs", Keys: keymap.KPIList,
 		Tabs: []*widget.Tab{newFigures(p), newDaily(p), newCalendar(p), newMonthly(p), newLosses(p)},
 		Act: func(_ *widget.Tab, a keymap.Action, _ view.Context) view.Request {
 			if a == keymap.NextPeriod {
@@ -210,8 +210,8 @@ func results(v view.Context, p *period) []dayResult {
 	return out
 }
 
-// months add the days of each month up. What is not known of a day is not known
-// of its month, but for the energy of days without a report.
+// months add the days of each month up. A value that is unknown for a day is
+// unknown for its month, except for the energy of days without a report.
 func months(days []dayResult) []dayResult {
 	var out []dayResult
 	for _, d := range days {

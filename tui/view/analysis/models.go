@@ -37,7 +37,8 @@ func NewModels() *widget.TabView {
 	}
 }
 
-// chosenModel is the model of the registry in hand; the moves have none.
+// chosenModel is the model selected in the registry; the status changes have
+// none.
 func chosenModel(l *widget.Tab) string {
 	if l.Detail == nil {
 		return ""
@@ -58,7 +59,7 @@ func modelOf(v view.Context, id string) *api.Model {
 func modelWhy(a keymap.Action, m *api.Model, v view.Context) string {
 	switch {
 	case a == keymap.CancelTraining && trainingOf(v) == nil:
-		return "no training is under way"
+		return "no training is running"
 	case a == keymap.CancelTraining:
 		return ""
 	case m == nil:
@@ -71,7 +72,7 @@ func modelWhy(a keymap.Action, m *api.Model, v view.Context) string {
 	return ""
 }
 
-// trainingOf is a file whose training is under way, or waits; nil without one.
+// trainingOf returns a file whose training runs or waits; nil without one.
 func trainingOf(v view.Context) *api.Upload {
 	for _, u := range plant.Importing(v) {
 		return &u
@@ -141,8 +142,8 @@ func modelForm(title, verb string, words []string, send func(d *widget.StepForm,
 	return d
 }
 
-// NewPromotion asks for the reason of a promotion. Against the verdict it is
-// done only when that is chosen.
+// NewPromotion asks for the reason of a promotion. If the evaluation advises
+// against it, it is done only when that is chosen.
 func NewPromotion(m api.Model) *widget.StepForm {
 	e := m.Evaluation
 	verdict := "It has not been evaluated."
@@ -182,7 +183,7 @@ func NewRollback(m api.Model) *widget.StepForm {
 // is to end.
 func NewCancelTraining(u api.Upload) *widget.Confirm {
 	return &widget.Confirm{
-		Heading: "Cancel a training", No: "Let it go on", Yes: "Cancel it",
+		Heading: "Cancel a training", No: "Continue training", Yes: "Cancel it",
 		Question: "Cancel " + plant.FileName(u) + ", which is " + plant.UploadState(u) + "? Readings that are stored stay; the site is trained again when more come.",
 		Send: func(from view.Caller) view.Request {
 			return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
@@ -253,9 +254,9 @@ func share(x float64) string {
 	return widget.Percent(x)
 }
 
-// drawCurve draws the losses of a training by epoch, with the epoch that was
-// kept in hand. A chart's axis is time: an epoch is an hour of it, and its
-// labels give way to the epochs'.
+// drawCurve draws the losses of a training by epoch, with the selected
+// epoch. A chart's axis is time: an epoch is an hour of it, and its labels
+// give way to the epochs'.
 func drawCurve(c *chart.Day, r terminal.Region, v view.Context, m api.TrainingMetrics) {
 	n := len(m.Curve)
 	train, validation := chart.Points{Step: time.Hour}, chart.Points{Step: time.Hour}
@@ -321,7 +322,7 @@ func modelDetail(v view.Context, id string) []widget.Detail {
 		if !e.Eligible {
 			role = themes.Warning
 		}
-		lines = append(lines, widget.Detail{Label: "verdict", Words: sentence(e.Verdict), Role: role})
+		lines = append(lines, widget.Detail{Label: "evaluation", Words: sentence(e.Verdict), Role: role})
 		if e.Production != nil && e.Challenger != nil {
 			add("gain", "%+.1f %% less loss over %d hours of daylight (%s)", e.GainPercent, e.Samples, evaluated[e.Method])
 			add("production", "%s", scoreWords(*e.Production))
@@ -374,7 +375,7 @@ func newMoves() *widget.Tab {
 		for i, m := range v.Site.ModelHistory.Data {
 			why := m.Reason
 			if m.Forced {
-				why = "against the verdict: " + why
+				why = "against the evaluation: " + why
 			}
 			rows = append(rows, widget.Row{ID: strconv.Itoa(i), Sort: []any{m.At.String(), m.ModelName + m.ModelVersion, m.To, m.Actor, why}, Cells: []widget.Cell{
 				widget.QuietText(widget.When(m.At.Time, v.SiteNow, v.Site.Zone)), widget.Text(m.ModelName + " " + m.ModelVersion), widget.Text(m.To), widget.Text(m.Actor), widget.Text(why),

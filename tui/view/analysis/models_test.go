@@ -35,13 +35,13 @@ func TestModelMovesOffered(t *testing.T) {
 		t.Errorf("in the history: %q", why)
 	}
 	v.Site.Uploads.Data = nil
-	if why := b.Disabled(keymap.CancelTraining, v); why != "no training is under way" {
+	if why := b.Disabled(keymap.CancelTraining, v); why != "no training is running" {
 		t.Errorf("cancel: %q", why)
 	}
 }
 
-// A promotion wants a reason of some length; against the verdict it is not
-// forced unless that is chosen.
+// A promotion requires a reason of some length; against the evaluation it
+// is not forced unless that is chosen.
 func TestPromotionForm(t *testing.T) {
 	v, b := bookView(t, false), NewModels()
 	drawBook(v, b, 118, 32)

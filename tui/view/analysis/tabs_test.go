@@ -194,8 +194,8 @@ func TestBookFaces(t *testing.T) {
 	}
 }
 
-// No colour stands where there are none, and no theme leaves text unreadable:
-// dark, light and mono draw the same characters.
+// Without colours none is used, and no theme makes text unreadable: dark,
+// light and mono draw the same characters.
 func TestBookThemes(t *testing.T) {
 	for name, open := range books() {
 		for at, l := range open().Tabs {

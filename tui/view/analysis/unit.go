@@ -34,7 +34,7 @@ func (u *Unit) Title() string { return "Unit " + u.unit.ID }
 // Draw draws the unit.
 func (u *Unit) Draw(r terminal.Region, v view.Context) { u.unit.Draw(r, v) }
 
-// Do scrolls, or goes on to what is known to be wrong with the unit.
+// Do scrolls, or opens the finding of the unit.
 func (u *Unit) Do(a keymap.Action, v view.Context) view.Request {
 	if a == keymap.Open {
 		hand := v.Selection
@@ -65,9 +65,9 @@ func (u *Unit) Queries(view.Context) []state.Need { return u.unit.Queries() }
 // Export are the unit's records as they were measured.
 func (u *Unit) Export(v view.Context) [][]string { return u.unit.Export(v) }
 
-// UnitView is one unit closely: its measures against what was expected of
-// them, its day beside that of its peers, its alarms with what was done about
-// them, and its records as they were measured.
+// UnitView shows one unit in detail: measurements against expected values,
+// its day against that of its peers, its alarms with the actions on them, and
+// its measured records.
 type UnitView struct {
 	ID string
 
@@ -127,8 +127,8 @@ func (u *UnitView) Do(a keymap.Action) {
 	}
 }
 
-// ShortID is the unit's record, and where it stands in the day on screen; -1
-// where it does not.
+// ShortID is the unit's record, and its position in the day on screen; -1 if
+// it is not there.
 func (u *UnitView) asset(v view.Context) (api.Asset, int) {
 	for i, a := range v.Day().Units {
 		if a.AssetID == u.ID {
@@ -458,8 +458,8 @@ func commonest(records []api.Record) time.Duration {
 	return state.Day{Units: []state.UnitDay{{Records: records}}}.Step()
 }
 
-// cadence is how far apart the records beside the pair i-1, i stand: a device
-// that changes its cadence leaves no gap.
+// cadence is the interval of the records around the pair i-1, i: a device
+// that changes its interval leaves no gap.
 func cadence(records []api.Record, i int) time.Duration {
 	switch {
 	case i >= 2:

@@ -15,7 +15,8 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// A unit's records are told with their gaps, and a change of cadence is none.
+// A unit's records are listed with their gaps, and a change of interval is no
+// gap.
 func TestCadence(t *testing.T) {
 	at := func(minutes ...int) []api.Record {
 		var out []api.Record
@@ -62,7 +63,7 @@ func TestUnitLooks(t *testing.T) {
 		if i := strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }); v.ASCII && i >= 0 {
 			t.Errorf("not ASCII: %.20q", text[i:])
 		}
-		for _, words := range []string{"INV-05", "expected 76.4 kW by its peers, 80 %", "string outage", "ack by anna", "anna: crew is told"} {
+		for _, words := range []string{"INV-05", "expected 76.4 kW by its peers, 80 %", "string outage", "ack by anna", "anna: crew is informed"} {
 			if !strings.Contains(text, words) {
 				t.Errorf("the unit does not show %q:\n%s", words, text)
 			}

@@ -28,7 +28,7 @@ type helpLine struct{ heading, key, words string }
 const helpColumn = 72
 
 // NewHelp shows the keys; where names the pane or screen, scope is that of its
-// own keys and own says what other keys do there.
+// keys and own describes other keys there.
 func NewHelp(where string, scope keymap.Scope, own [][2]string, keys keymap.Map) *Help {
 	d := &Help{where: where}
 	section := func(heading string) {
@@ -64,7 +64,7 @@ func NewHelp(where string, scope keymap.Scope, own [][2]string, keys keymap.Map)
 	section("Signs")
 	d.lines = append(d.lines,
 		helpLine{key: "▲C  ●W  ○N", words: "alarm priorities: critical, warning, notice"},
-		helpLine{key: "grey values", words: "older than they should be; the age stands beside them"},
+		helpLine{key: "grey values", words: "older than they should be; the age is shown with them"},
 	)
 	section("Mouse")
 	d.lines = append(d.lines, helpLine{key: "click, wheel", words: "focus, choose, scroll; shift (option on a Mac) selects text"})

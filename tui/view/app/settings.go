@@ -15,7 +15,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// Configured is what can be set, as it stands now.
+// Configured is the current settings.
 type Configured struct {
 	Sources settings.Sources
 	File    string // in which it is kept; empty: it is not kept
@@ -27,13 +27,15 @@ type Configured struct {
 	Rebind func(a keymap.Action, keys []string) error
 }
 
-// The rows of settings and of keys are told apart by how their id begins.
+// The rows of settings and of keys are distinguished by the beginning of their
+// id.
 const (
 	settingRow = "setting "
 	keyRow     = "key "
 )
 
-// NewSettings lists what can be set, and every key; now answers how it stands.
+// NewSettings lists all settings, and every key; now returns the current
+// values.
 func NewSettings(now func() Configured) *widget.TableView {
 	weak := weakThemes{}
 	return &widget.TableView{
@@ -375,7 +377,7 @@ func (d *KeyCapture) keys() []string {
 	return []string{pressed}
 }
 
-// Draw draws what was pressed, and what stands against it.
+// Draw draws the pressed key, and what conflicts with it.
 func (d *KeyCapture) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	y := v.Paragraph(r, 0, 0, d.entry.Binding.Help().Desc, themes.Title)
@@ -391,7 +393,7 @@ func (d *KeyCapture) Draw(r terminal.Region, v view.Context) {
 	} else if len(d.pressed) == 1 {
 		v.Paragraph(r, 0, y+2, "A second key makes it a pair, as g u is.", themes.Dim)
 	}
-	widget.KeyLine(r, h-1, v, "enter", "keep", "tab", map[bool]string{false: "beside the former", true: "instead of the former"}[d.beside], "backspace", "again", "esc", "back")
+	widget.KeyLine(r, h-1, v, "enter", "keep", "tab", map[bool]string{false: "in addition to the former", true: "instead of the former"}[d.beside], "backspace", "again", "esc", "back")
 }
 
 // Key takes the first key whatever it is, but esc, and then what is done with

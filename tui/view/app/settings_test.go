@@ -61,7 +61,7 @@ func TestSettingsDialogs(t *testing.T) {
 	picture.Golden(t, "settings-dialogs", b.String())
 }
 
-// An unreadable theme of one's own is told beside the setting.
+// An unreadable theme of the user is reported next to the setting.
 func TestWeakThemesAreTold(t *testing.T) {
 	bad, _ := themes.Find(themes.Builtin(), themes.ControlRoom)
 	bad.Name, bad.Tokens[themes.Text].Color = "mine", themes.RGB(0x50, 0x50, 0x50)

@@ -19,7 +19,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// step is where a sign-in stands.
+// step is the step of a sign-in.
 type step uint8
 
 const (
@@ -82,7 +82,7 @@ func (d *SignIn) Title() string {
 	return "Sign in"
 }
 
-// Size fits a form, or the code to scan with words beside or below it.
+// Size fits a form, or the code to scan with words next to or below it.
 func (d *SignIn) Size(w, h int) (int, int) {
 	switch {
 	case d.step == askEnrolment:
@@ -100,14 +100,14 @@ func (d *SignIn) Size(w, h int) (int, int) {
 	return 56, 8 + len(d.form.Fields)
 }
 
-// The room that the words need beside or below the code to scan.
+// The space that the words need next to or below the code to scan.
 const (
 	wordsBeside = 30
 	wordsBelow  = 9
 )
 
-// code is the code to scan that fits a dialog of that size inside, nil without
-// one, and whether the words stand beside it.
+// code returns the code to scan that fits a dialog of that size inside, nil
+// without one, and whether the words are next to it.
 func (d *SignIn) code(w, h int) (lines []string, beside bool) {
 	for _, qr := range d.qr {
 		switch n := qrWidth(qr); {
@@ -158,7 +158,7 @@ func (d *SignIn) drawOutcome(r terminal.Region, y int, v view.Context) {
 		y = v.Paragraph(r, 0, y, d.wrong, themes.Warning)
 	}
 	_, h := r.Size()
-	keys := []string{"enter", "go on"}
+	keys := []string{"enter", "continue"}
 	if len(d.form.Fields) > 1 {
 		keys = append(keys, "tab", "next field")
 	}
@@ -288,7 +288,7 @@ func (d *SignIn) fail(err error) {
 		words += " Sign in again."
 	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusForbidden && refusal.Details["reason"] == nil:
 		words += " The first administrator is made on the service's own machine."
-	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusConflict: // somebody was faster
+	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusConflict: // another administrator was faster
 		*d = *NewSignIn(d.source, d.reason)
 	}
 	d.wrong = words
@@ -305,9 +305,9 @@ func (d *SignIn) fail(err error) {
 
 // qrLines draws text as a QR code in half blocks, two modules a row: a light
 // module is a space of the light background, quiet how many of them stand
-// around the code. The standard wants four; two scan on every phone tried and
-// keep the code within 80×24, and one is better than no code. Nil when the text
-// is too long.
+// around the code. The standard requires four; two scan on every phone tried
+// and keep the code within 80×24, and one is better than no code. Nil when the
+// text is too long.
 func qrLines(text string, quiet int) []string {
 	code, err := qr.Encode(text, qr.L, qr.Auto)
 	if err != nil {

@@ -89,7 +89,7 @@ func TestSignInFlows(t *testing.T) {
 		"first administrator from elsewhere": {admin: true, steps: []step{
 			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.ErrForbidden, shows: "service's own machine"},
 		}},
-		"somebody was faster": {admin: true, steps: []step{
+		"another administrator was faster": {admin: true, steps: []step{
 			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.Conflict("there is a user already"), shows: "There is a user already.", absent: "first administrator"},
 			{keys: typed, do: signIn, answer: token, done: true},
 		}},
@@ -125,8 +125,8 @@ func TestSignInFlows(t *testing.T) {
 	}
 }
 
-// The code to scan fits 80×24 whole, with the secret and the field beside it;
-// a smaller window says so and shows the secret.
+// The code to scan fits 80×24 completely, with the secret and the field next
+// to it; a smaller window says so and shows the secret.
 func TestEnrolmentFits(t *testing.T) {
 	v := stage.ScreenContext(t, false)
 	d := NewSignIn("embedded", "")

@@ -38,7 +38,7 @@ func dialogs() map[string]view.Dialog {
 	return map[string]view.Dialog{
 		"signin": app.NewSignIn("ops.example.com", "Token expired."), "admin": app.NewSetup("embedded", false), "admin-token": app.NewSetup("ops.example.com", true),
 		"palette":        widget.NewChooser("Palette", "type what you want to do or find", choices(), nil),
-		"help":           app.NewHelp("Observe", keymap.InObserve, [][2]string{{"enter", "go on"}}, keymap.Default()),
+		"help":           app.NewHelp("Observe", keymap.InObserve, [][2]string{{"enter", "continue"}}, keymap.Default()),
 		"upload":         plant.NewUpload(simulated.New().Site()),
 		"apikeys-create": admin.NewKeyForm(simulated.New().Site(), []api.Site{simulated.New().Site()}, time.UTC, func() time.Time { return stage.Noon }),
 		"apikeys-rotate": admin.NewRotateForm(stage.KeyRecords()[0], time.UTC, func() time.Time { return stage.Noon }), "apikeys-revoke": admin.NewRevoke(stage.KeyRecords()[0]),

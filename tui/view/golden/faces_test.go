@@ -18,8 +18,8 @@ import (
 	"app.sunloop/tui/view/plant"
 )
 
-// The faces of the office's screens beside the live one: loading, empty, stale
-// and failed.
+// The states of the administration screens in addition to the live one:
+// loading, empty, stale and failed.
 func TestOfficeFaces(t *testing.T) {
 	refused, p := errors.New("ask: dial: connection refused"), simulated.New()
 	bad := func(v view.Context) {

@@ -14,8 +14,8 @@ import (
 	"app.sunloop/tui/view/operations"
 )
 
-// hostile are pieces that names are made of when somebody means harm, or is
-// just far away.
+// hostile are parts of names as an attacker, or another language, may use
+// them.
 var hostile = []string{"\x1b[31m", "\x1b]0;x\a", "日本語", "🙂👨‍👩‍👧‍👦", "é́́", "\u202e", "ﷺ", "A", " ", "\x00", "\xff", "ｗｉｄｅ", "INV-1000000054495190", "\u200b", "🇩🇪"}
 
 func draw(t *rapid.T) string {

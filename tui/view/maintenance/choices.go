@@ -15,12 +15,12 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// PlanChoices shows the ways to deal with the thing in hand side by side, with
-// all that each costs.
+// PlanChoices shows the options for the selection side by side, with the cost
+// of each.
 type PlanChoices struct {
 	view.Base
 	day  time.Time // chosen by the person; zero: none
-	at   int       // the way in hand
+	at   int       // the selected option
 	cols []terminal.Rect
 }
 

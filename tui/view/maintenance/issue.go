@@ -21,7 +21,8 @@ func issueDone(answer *api.IssuesResponse, f api.Finding) view.Result {
 	return view.Result{Notice: view.Notice(answer.Message + ": " + widget.Family(f.FaultFamily) + "."), Refresh: []state.Query{state.QueryIssues, state.QueryFindings, state.QueryActivities}}
 }
 
-// NewTakeIssue asks for a note on the issue of a finding that somebody takes on.
+// NewTakeIssue asks for a note on the issue of a finding that a user
+// acknowledges.
 func NewTakeIssue(i api.Issue, f api.Finding) *widget.StepForm {
 	d := &widget.StepForm{Heading: "Take on " + widget.Family(f.FaultFamily), Verb: "take it on", Words: []string{"The issue of this finding is new. Taken on, it is in progress, with who and when."}}
 	d.Add("reason", widget.NewField("Note", "what is done first; may be empty", ""))
@@ -39,7 +40,7 @@ func NewTakeIssue(i api.Issue, f api.Finding) *widget.StepForm {
 }
 
 // NewCloseIssue asks what a finding turned out to be, and closes its issue.
-// Those who see the like of it later are told.
+// The resolution is shown with similar findings later.
 func NewCloseIssue(i api.Issue, f api.Finding) *widget.StepForm {
 	d := &widget.StepForm{Heading: "Close " + widget.Family(f.FaultFamily), Verb: "close the issue", Words: []string{"The resolution is shown with similar findings. The finding clears when measurements return to normal."}}
 	d.Add("outcome", widget.NewChoice("It was", []string{outcomeConfirmed, outcomeNoFault, api.ReasonDuplicate}, widget.Verbatim))
@@ -53,7 +54,7 @@ func NewCloseIssue(i api.Issue, f api.Finding) *widget.StepForm {
 			return view.Call{}, false
 		}
 		return view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
-			if i.Status == api.IssueNew && reason != api.ReasonDuplicate { // nobody has taken it on yet
+			if i.Status == api.IssueNew && reason != api.ReasonDuplicate { // not acknowledged yet
 				if _, err := c.AcknowledgeIssue(ctx, i.IssueID, ""); err != nil {
 					return view.Result{}, err
 				}

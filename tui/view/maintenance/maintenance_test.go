@@ -19,8 +19,8 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// workView is a view of planned work, heard of just now; the unit that stands
-// still is in hand.
+// workView is a view of planned work, fetched just now; the unit that is down
+// is selected.
 func workView(t testing.TB, ascii bool) view.Context {
 	t.Helper()
 	v := stage.ScreenContext(t, ascii)

@@ -22,16 +22,17 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// OrderScreen shows the order in hand whole: its way from the alarm to the
-// proof, clocks, parts and history, and beside it what was done about its unit
-// and, for those who may read it, the audit trail of the order.
+// OrderScreen shows the selected order completely: its workflow from the alarm
+// to the verification, time limits, parts and history, and next to it the
+// actions on its unit and, for users who may read it, the audit trail of the
+// order.
 type OrderScreen struct {
 	view.Base
 	page, trail     widget.Page
 	pageAt, trailAt terminal.Rect
 }
 
-// NewOrderScreen shows the order in hand.
+// NewOrderScreen shows the selected order.
 func NewOrderScreen() *OrderScreen { return &OrderScreen{} }
 
 // Title names the screen.

@@ -27,7 +27,7 @@ type outline struct {
 	now       time.Time // the site's
 	me        string
 	selection view.Selection
-	finding   *api.Finding  // in hand; nil for none
+	finding   *api.Finding  // selected; nil for none
 	plan      *api.Schedule // made already; nil for none
 	bill      *api.BOM      // known, or asked for; nil for none
 	day       time.Time     // chosen by the person; zero: the best one
@@ -47,7 +47,7 @@ func outlineOf(v view.Context, day time.Time) outline {
 		p := *way.Plan
 		o.plan = &p
 	}
-	// Without a finding in hand the fault may be another one by now.
+	// Without a selected finding the fault may have changed meanwhile.
 	if way.Bill != nil && way.Order == nil && v.Selection.FindingID != "" {
 		b := *way.Bill
 		o.bill = &b
@@ -103,7 +103,8 @@ func nextMorning(now time.Time) time.Time {
 	}
 }
 
-// kindOfWork is what a bill wants of the sun.
+// kindOfWork is the kind of work of a bill, which decides about the hours of
+// day.
 func kindOfWork(b *api.BOM) string {
 	if b != nil && b.Measuring && !b.Isolating {
 		return api.WorkMeasuring
@@ -123,7 +124,7 @@ func filled(d *widget.StepForm, o outline, ask func(ctx context.Context, c *clie
 	}}}
 }
 
-// NewOrderForm is the form of a work order for the thing in hand. The bill of
+// NewOrderForm is the form of a work order for the selection. The bill of
 // materials of the repair is made, unless there is one.
 func NewOrderForm(v view.Context, day time.Time) view.Request {
 	o := outlineOf(v, day)
@@ -151,14 +152,14 @@ func fillOrder(d *widget.StepForm, o outline) {
 		parts = widget.Family(bill.FaultFamily) + ": " + parts
 	}
 	if bill.Isolating {
-		parts += "; the unit stands still meanwhile"
+		parts += "; the unit is down during it"
 	}
 	begin, why := o.begin()
 	d.Words = []string{terminal.Printable(parts) + ".", terminal.Printable(why)}
 	d.Add("planned_start", widget.NewField("Begin", widget.DateTimeLayout+", by the site's clock", begin.In(o.zone).Format(widget.DateTimeLayout)))
 	d.Add("estimated_duration_hours", widget.NewField("Hours", "of work at the unit", widget.Number(bill.EstimatedHours)))
 	d.Add("priority", widget.NewField("Priority", "empty: as the finding deserves; high, medium or low", ""))
-	d.Add("assigned_technician", widget.NewField("Technician", "empty: nobody yet", o.me))
+	d.Add("assigned_technician", widget.NewField("Technician", "empty: unassigned", o.me))
 	d.Add("note", widget.NewField("Note", "", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		r := api.OrderRequest{Action: api.ActionCreate, CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: bill.AssetID, BOMID: bill.BOMID,
@@ -208,8 +209,9 @@ func NewPartsForm(v view.Context) *widget.StepForm {
 	return d
 }
 
-// NewPlanForm is the form of planned maintenance of the unit in hand: what the
-// finding asks for, at the best window, or at that of the chosen day.
+// NewPlanForm is the form of planned maintenance of the selected unit: the
+// work that the finding requires, at the best window, or at that of the chosen
+// day.
 func NewPlanForm(v view.Context, day time.Time) view.Request {
 	o := outlineOf(v, day)
 	o.plan = nil
@@ -246,7 +248,7 @@ func fillPlan(d *widget.StepForm, o outline) {
 	}
 }
 
-// NewRecurringForm is the form of preventive work that comes again.
+// NewRecurringForm is the form of recurring preventive work.
 func NewRecurringForm(v view.Context, day time.Time) *widget.StepForm {
 	o := outlineOf(v, day)
 	o.plan = nil
@@ -339,7 +341,7 @@ func NewPlanMove(p api.Schedule, action string, v view.Context) *widget.StepForm
 			return sendSchedule(d, action, r), ok
 		}
 	case api.ActionCancel:
-		const goesOn, ends = "goes on", "ends"
+		const goesOn, ends = "continues", "ends"
 		d.Heading, d.Verb = "Cancel the plan", "cancel it"
 		d.Add("reason", widget.NewField("Reason", "", ""))
 		if p.EveryDays > 0 || p.EveryMonths > 0 {
@@ -355,7 +357,7 @@ func NewPlanMove(p api.Schedule, action string, v view.Context) *widget.StepForm
 	return d
 }
 
-// Diagnose asks what is behind the finding in hand.
+// Diagnose requests a diagnosis of the selected finding.
 func Diagnose(v view.Context) view.Call {
 	hand, site := v.Selection, v.Site.Site
 	return view.Call{Do: func(ctx context.Context, c *client.Client) (view.Result, error) {

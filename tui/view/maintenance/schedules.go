@@ -65,7 +65,7 @@ func (s *Schedules) Queries(v view.Context) []state.Need {
 	return append(s.TableView.Queries(v), state.Need{Query: state.QuerySchedule, Of: s.List.Current(), Period: 30 * time.Second, Focused: true})
 }
 
-// siteStatus is how a value of the site stands; loading without a site.
+// siteStatus is the status of a value of the site; loading without a site.
 func siteStatus(v view.Context, of func(*state.Site) widget.ValueStatus) widget.ValueStatus {
 	if v.Site == nil {
 		return widget.ValueStatus{Status: state.Loading}

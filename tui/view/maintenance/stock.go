@@ -48,7 +48,7 @@ func NewStock() *Stock {
 	return s
 }
 
-// stockState is how a part stands, in words, and how pressing that is.
+// stockState is the state of a part, in words, and its urgency.
 func stockState(p api.Part) (words string, role themes.Role, rank int) {
 	switch {
 	case !p.Counted:
@@ -109,7 +109,7 @@ func partDetail(v view.Context, id string) []widget.Detail {
 		add("on hand", strconv.Itoa(p.OnHand))
 		add("free", strconv.Itoa(p.Available))
 	} else {
-		add("on hand", "nobody has counted it: it is not said to be short")
+		add("on hand", "never counted: it is not reported as short")
 	}
 	add("reserved", fmt.Sprintf("%d, by work orders", p.Reserved))
 	add("minimum", strconv.Itoa(p.Minimum))
@@ -121,7 +121,7 @@ func partDetail(v view.Context, id string) []widget.Detail {
 		add("changed", p.UpdatedAt.In(v.Zone()).Format(widget.DateTimeLayout))
 	}
 	if o := v.Site.Order.Data; slices.ContainsFunc(o.Parts, func(op api.OrderPart) bool { return op.PartNumber == id }) {
-		add("in hand", "the order of "+o.AssetID+" takes it")
+		add("selected", "the order of "+o.AssetID+" takes it")
 	}
 	if d := v.Site.BOM.Data; slices.ContainsFunc(d.Items, func(i api.BOMItem) bool { return i.PartNumber == id }) {
 		add("planned", "the bill of materials of "+d.AssetID+" takes it")

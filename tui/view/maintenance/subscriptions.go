@@ -17,7 +17,7 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// Subscriptions is the sheet of who is told of work orders; the chosen one
+// Subscriptions is the sheet of webhook subscriptions; the chosen one
 // comes with its deliveries.
 type Subscriptions struct{ *widget.TableView }
 
@@ -145,7 +145,7 @@ func subscriptionDetail(v view.Context, id string) []widget.Detail {
 	case d.At.IsZero():
 		lines = append(lines, widget.Detail{Words: state.Sentence(d.Err), Role: themes.Warning})
 	case len(d.Data) == 0:
-		lines = append(lines, widget.Detail{Words: "Nothing was to be told yet.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Words: "No deliveries yet.", Role: themes.Dim})
 	default:
 		for _, one := range d.Data {
 			lines = append(lines, widget.Detail{Label: widget.When(one.CreatedAt.Time, v.SiteNow, v.Zone()), Words: workflow.OrderStatus(one.Event.Status) + ": " + deliveryWords(v, one), Role: deliveryRole(one.Status)})
@@ -168,7 +168,7 @@ func deliveryRole(status string) themes.Role {
 	return themes.Text
 }
 
-// deliveryWords are how a delivery stands.
+// deliveryWords is the status of a delivery.
 func deliveryWords(v view.Context, d api.Delivery) string {
 	words := d.Status
 	if d.Attempts > 0 {
@@ -207,7 +207,7 @@ func subscriptionAct(a keymap.Action, id string, v view.Context) view.Request {
 			return c.ResumeSubscription(ctx, id)
 		})
 	case keymap.RotateSecret:
-		return view.OpenDialog{Dialog: newSure("Rotate the secret", "rotate it", "A new secret signs what is posted to "+s.CallbackURL+fmt.Sprintf("; the former one signs beside it for %d h.", int(api.SecretOverlap.Hours())),
+		return view.OpenDialog{Dialog: newSure("Rotate the secret", "rotate it", "A new secret signs what is posted to "+s.CallbackURL+fmt.Sprintf("; the former one also signs for %d h.", int(api.SecretOverlap.Hours())),
 			func(d *widget.StepForm) view.Call {
 				return sendTrack(d, func(ctx context.Context, c *client.Client) (*api.TrackResponse, error) {
 					return c.RotateSecret(ctx, id)
@@ -287,7 +287,7 @@ type Deliveries struct {
 func NewDeliveries(s api.Subscription) *Deliveries {
 	return &Deliveries{of: s.SubscriptionID, TableView: &widget.TableView{
 		Heading: "Deliveries", Query: state.QueryDeliveries, Period: workPeriod, Keys: keymap.DeliveryList,
-		Empty: "Nothing was to be told yet: the order has not changed since.",
+		Empty: "No deliveries yet: the order has not changed since.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "event", Width: 12}, {Title: "made", Width: 12}, {Title: "state", Min: 9}, {Title: "attempts", Width: 8, Right: true}, {Title: "answer", Width: 6, Right: true}, {Title: "last", Width: 12, Rank: 1}, {Title: "next", Width: 12, Rank: 2},

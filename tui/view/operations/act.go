@@ -17,9 +17,9 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// Act shows the work orders, what is late first, and the details of the one in
-// hand; beside them, or below where there is room, the files on their way and
-// the trail of what was done.
+// Act shows the work orders, late ones first, and the details of the selected
+// one; next to them, or below if there is space, the running uploads and the
+// activities.
 type Act struct {
 	view.Base
 	orders       widget.List
@@ -89,7 +89,7 @@ func (a *Act) drawNone(r terminal.Region, v view.Context) int {
 	return v.Paragraph(r, 0, 0, words, role)
 }
 
-// drawOrders draws the list, and beside or below it the details.
+// drawOrders draws the list, and next to or below it the details.
 func (a *Act) drawOrders(r terminal.Region, v view.Context) {
 	if v.Site.Orders.Status(v.Now, ordersStale, false) == state.Stale {
 		r = widget.DrawAge(v, r, "These orders are", v.Site.Orders.At, v.Site.Orders.Err)
@@ -203,8 +203,8 @@ func (a *Act) Strip(r terminal.Region, v view.Context) {
 	a.trail.strip(r, v, y)
 }
 
-// Do moves through the orders, which takes them in hand, or through the trail;
-// left and right go from one to the other.
+// Do moves through the orders, which selects them, or through the activities;
+// left and right switch between them.
 func (a *Act) Do(k keymap.Action, v view.Context) view.Request {
 	switch {
 	case k == keymap.Left || k == keymap.Right:
@@ -303,8 +303,9 @@ func (a *Act) Lists() view.Lists {
 	return view.Lists{All: map[string]view.List{"orders": &a.orders, "trail": &a.trail.list}, Active: active}
 }
 
-// trail shows files on their way through import, training and forecast, and
-// what the service and people did, that of the unit in hand first.
+// trail shows uploads on their way through import, training and forecast,
+// and the actions of the service and its users, those on the selected unit
+// first.
 type trail struct {
 	list   widget.List
 	listAt terminal.Rect
@@ -363,8 +364,8 @@ func (a *trail) entry(v view.Context) string {
 	return ""
 }
 
-// drawUploads draws the files under way, those that failed, and where there is
-// room the newest done; it answers the rows it took.
+// drawUploads draws the running uploads, those that failed, and if there is
+// space the newest completed; it returns the number of rows drawn.
 func (a *trail) drawUploads(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
 	ups := notable(v.Site.Uploads.Data)
@@ -373,7 +374,7 @@ func (a *trail) drawUploads(r terminal.Region, v view.Context) int {
 	}
 	note := "g u for all"
 	if n := len(plant.Importing(v)); n > 0 {
-		note = fmt.Sprintf("%d under way, %s", n, note)
+		note = fmt.Sprintf("%d running, %s", n, note)
 	}
 	v.Heading(r, 0, "Files", note)
 	y := 1
@@ -395,9 +396,9 @@ func (a *trail) drawUploads(r terminal.Region, v view.Context) int {
 	return y
 }
 
-// notable are the uploads worth a line: under way, then failed, then done. A
-// live feed sends a small file every few seconds: of those only the failed
-// count.
+// notable are the uploads worth a line: running, then failed, then
+// completed. A live feed sends a small file every few seconds: of those only
+// the failed count.
 func notable(ups []api.Upload) []api.Upload {
 	out := slices.DeleteFunc(slices.Clone(ups), func(u api.Upload) bool {
 		return u.Kind == api.UploadNowcast && (!u.Ended() || u.Error == "")
@@ -449,8 +450,8 @@ func entryIDs(trail []api.Activity) []string {
 	return ids
 }
 
-// trailRows are the entries, and how many of them are about the unit in hand:
-// those stand first.
+// trailRows are the entries, and how many of them are about the selected
+// unit: those are first.
 func trailRows(v view.Context) (rows []widget.Row, own int) {
 	ids := entryIDs(v.Site.Activities.Data)
 	for i, a := range v.Site.Activities.Data {
@@ -473,7 +474,7 @@ func trailRows(v view.Context) (rows []widget.Row, own int) {
 	return rows, own
 }
 
-// strip shows what is under way, then what was done last, from y on.
+// strip shows running work, then the latest completed work, from y on.
 func (a *trail) strip(r terminal.Region, v view.Context, y int) {
 	w, h := r.Size()
 	y += plant.DrawImporting(r.Region(terminal.Rect{Y: y, W: w, H: max(h-y, 0)}), v, h-y)
@@ -491,7 +492,7 @@ func (a *trail) strip(r terminal.Region, v view.Context, y int) {
 	}
 }
 
-// do moves through the trail; enter takes the unit of an entry in hand.
+// do moves through the activities; enter selects the unit of an entry.
 func (a *trail) do(k keymap.Action, v view.Context) view.Request {
 	if k == keymap.Open {
 		ids := entryIDs(v.Site.Activities.Data)

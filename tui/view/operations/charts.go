@@ -26,7 +26,7 @@ func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, 
 	from, to := look.span(day.Start)
 	// The axis must not jump while one looks around: all that is known bounds it.
 	if all := forecastValues(v); len(all) > 0 {
-		if look.zoomed() { // lines go on to the hours beside the window
+		if look.zoomed() { // lines continue to the hours outside the window
 			from, to = from.Add(-time.Hour), to.Add(time.Hour)
 		}
 		if f := widget.ForecastPoints(within(all, from, to), time.Hour); len(f.P50.At) > 0 {
@@ -132,7 +132,7 @@ func (c *aheadChart) draw(r terminal.Region, v view.Context, f api.GeneratedFore
 // heatMap is each unit's day against the median of its peers.
 type heatMap struct{ heat chart.Heat }
 
-// margin is the room that the map wants left of it for the names.
+// margin is the space that the map requires left of it for the names.
 func (m *heatMap) margin(w int, day *view.DayTable) int {
 	n := 0
 	for _, a := range day.Units {

@@ -19,17 +19,17 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// Decide shows the 90 days ahead: the energy that each is expected to bring,
-// when work that takes units off the grid would cost least, and what is
-// planned; for the finding in hand, what waiting costs against doing, and what
-// the repair takes.
+// Decide shows the next 90 days: the expected energy of each, when work that
+// takes units off the grid would cost least, and planned work; for the
+// selected finding, the cost of delay against that of the repair, and the
+// parts of the repair.
 type Decide struct {
 	view.Base
 	time   timeline
 	timeAt terminal.Rect
 	chosen int // days from the day on which it was chosen, -1 for none
 	since  time.Time
-	of     string // unit in hand when it was chosen
+	of     string // selected unit when it was chosen
 	page   widget.Page
 	pageAt terminal.Rect
 	chart  aheadChart
@@ -59,7 +59,7 @@ func (d *Decide) Queries(v view.Context) []state.Need {
 }
 
 // ChosenDay is the day that the person has chosen, the zero time without one.
-// It is forgotten when another unit is taken in hand.
+// It is forgotten when another unit is selected.
 func (d *Decide) ChosenDay(v view.Context) time.Time {
 	if v.Site == nil || d.index(v) < 0 {
 		return time.Time{}
@@ -98,7 +98,7 @@ func (d *Decide) shown(v view.Context, days []workflow.ForecastDay) int {
 // forecastStale is when a forecast counts as old.
 const forecastStale = 30 * time.Minute
 
-// Draw draws the thing in hand, the days ahead, and what the work costs.
+// Draw draws the selection, the days ahead, and the cost of the work.
 func (d *Decide) Draw(r terminal.Region, v view.Context) {
 	d.timeAt, d.pageAt = terminal.Rect{}, terminal.Rect{}
 	forecast := v.Site.Forecast
@@ -157,8 +157,8 @@ func (d *Decide) drawNone(r terminal.Region, v view.Context) int {
 	return v.Paragraph(r, 0, y, "U imports a file, g u shows what became of those that were.", themes.Dim)
 }
 
-// drawSelected draws the thing in hand and what waiting costs, and answers the
-// rows it took.
+// drawSelected draws the selection and its cost of delay, and returns the
+// number of rows drawn.
 func (d *Decide) drawSelected(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
 	f := workflow.SelectedFinding(v)
@@ -349,9 +349,9 @@ func (d *Decide) Do(a keymap.Action, v view.Context) view.Request {
 	return nil
 }
 
-// SelectedPlan is the schedule that the keys of plans move: one of the day that
-// is shown, that of the unit in hand before others; else the next one of the
-// unit in hand. Nil without one.
+// SelectedPlan is the schedule that the keys of plans change: one of the day
+// that is shown, that of the selected unit first; otherwise the next one of the
+// selected unit. Nil without one.
 func (d *Decide) SelectedPlan(v view.Context) *api.Schedule {
 	if v.Site == nil {
 		return nil
@@ -458,7 +458,7 @@ type timeline struct {
 // timelineMargin is the room for the names of the rows.
 const timelineMargin = 9
 
-// timelineRows are the rows of a timeline beside those of its bars.
+// timelineRows are the rows of a timeline in addition to those of its bars.
 const timelineRows = 3
 
 // draw draws the days into r; chosen is the day under the cursor, -1 for none.
@@ -598,7 +598,8 @@ func windowMark(d workflow.ForecastDay, v view.Context) (string, themes.Role) {
 // timelineKey explains the marks.
 const timelineKey = "o order, p plan, r again, ! late; * best window, w wind"
 
-// dayAt is the day at a cell of the region last drawn; ok is false beside them.
+// dayAt returns the day at a cell of the region last drawn; ok is false outside
+// of them.
 func (t *timeline) dayAt(x, y int) (i int, ok bool) {
 	if !t.at.Contains(x, y) || t.cells == 0 {
 		return 0, false

@@ -121,7 +121,7 @@ func (c *evidenceChart) drawStrip(r terminal.Region, v view.Context, d *view.Day
 	h.Draw(r)
 }
 
-// similarShown is how many similar findings are told of.
+// similarShown is the number of similar findings shown.
 const similarShown = 5
 
 // similar are the findings of the same family, those of the same unit first,
@@ -206,7 +206,7 @@ func drawSimilar(r terminal.Region, v view.Context, y int, f api.Finding) int {
 	return y
 }
 
-// issueWords say where the issue of a finding stands.
+// issueWords is the status of the issue of a finding.
 func issueWords(v view.Context, f api.Finding) string {
 	i := IssueOf(v, f.SummaryID)
 	if i == nil || len(i.History) == 0 {
@@ -230,8 +230,7 @@ func lossWindow(v view.Context, days int) (from, to time.Time) {
 }
 
 // Losses are what findings lost in from..to, by family, most first. A loss is
-// spread evenly over the time of its finding, as the service's key figures have
-// it.
+// spread evenly over the time of its finding, as in the service's KPIs.
 func Losses(v view.Context, from, to time.Time) (families []string, lostKWh map[string]float64) {
 	lostKWh = map[string]float64{}
 	for _, f := range v.Site.Findings.Data {
@@ -289,7 +288,7 @@ func DrawLosses(c *chart.Waterfall, r terminal.Region, v view.Context, from, to 
 	c.Draw(r)
 }
 
-// MeasuredKWh is the energy of key figures: the specific yield times the
+// MeasuredKWh is the energy of the KPIs: the specific yield times the
 // rating. NaN where it is not reportable.
 func MeasuredKWh(k api.KPIs) float64 {
 	for _, f := range k.Figures {
@@ -315,7 +314,7 @@ func (o *Orient) drawLosses(r terminal.Region, v view.Context, seen int) int {
 	case k.Err != nil && k.At.IsZero():
 		return v.Paragraph(r, 0, 1, state.Sentence(k.Err), themes.Warning)
 	case k.At.IsZero():
-		return v.Paragraph(r, 0, 1, "Asking for the key figures …", themes.Dim)
+		return v.Paragraph(r, 0, 1, "Loading KPIs …", themes.Dim)
 	case math.IsNaN(measured):
 		return v.Paragraph(r, 0, 1, "Energy is not available for this period: data availability is too low.", themes.Warning)
 	}

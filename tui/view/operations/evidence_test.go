@@ -131,7 +131,7 @@ func TestSimilarFindings(t *testing.T) {
 		t.Fatalf("%v", list)
 	}
 	if got := resolutionText(v, list[0]); !strings.HasPrefix(got, "fuse replaced, ") {
-		t.Errorf("mended: %q", got)
+		t.Errorf("fixed: %q", got)
 	}
 	if got := resolutionText(v, list[1]); got != "no fault: the grid was down" {
 		t.Errorf("closed: %q", got)

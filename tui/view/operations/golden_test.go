@@ -126,8 +126,8 @@ func TestFaces(t *testing.T) {
 	}
 }
 
-// Without colours nothing has one; with 256 nothing has more; and what is
-// abnormal has the colour of its priority wherever it stands.
+// Without colours none is used; with 256 none has more; and abnormal
+// values have the colour of their priority everywhere.
 func TestAttributes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		theme   string
@@ -167,14 +167,14 @@ func TestAttributes(t *testing.T) {
 				t.Errorf("%s, %s: %d of %d critical marks have their colour", name, id, critical, want)
 			}
 			if (id == "observe" || id == "orient") && selected < 20 {
-				t.Errorf("%s, %s: the row in hand is not marked", name, id)
+				t.Errorf("%s, %s: the selected row is not marked", name, id)
 			}
 		}
 	}
 }
 
-// The thing in hand is marked in the pane with the keys and in the others, and
-// the two differ.
+// The selection is marked in the pane with the keys and in the others, and the
+// two differ.
 func TestInHandShowsFocus(t *testing.T) {
 	for _, profile := range []themes.Depth{themes.NoColor, themes.Colors256, themes.TrueColor} {
 		v := stage.ContextOf(t, stage.SiteOf(plant.New(), stage.Noon))

@@ -311,7 +311,7 @@ func (o *Observe) lastData(v view.Context) string {
 	return "The site has no data yet."
 }
 
-// Do moves in the list, takes what it names in hand, acts on alarms, or
+// Do moves in the list, selects what it names, acts on alarms, or
 // changes the time on screen.
 func (o *Observe) Do(a keymap.Action, v view.Context) view.Request {
 	o.follow(v)
@@ -348,8 +348,8 @@ func (o *Observe) Do(a keymap.Action, v view.Context) view.Request {
 	return nil
 }
 
-// enter opens a group of alarms, goes on to Orient with one, or looks at a
-// unit closely.
+// enter opens a group of alarms, opens Orient with one, or shows a unit in
+// detail.
 func (o *Observe) enter(v view.Context) view.Request {
 	if o.alarmsFocused {
 		if o.alarms.DoAlarms(keymap.Open) {
@@ -393,7 +393,7 @@ func (o *Observe) turn(on bool, v view.Context) view.Request {
 	return view.ShowDay{Day: past}
 }
 
-// Click takes what is clicked in hand: a unit, an alarm, or a time.
+// Click selects what is clicked: a unit, an alarm, or a time.
 func (o *Observe) Click(x, y int, v view.Context) view.Request {
 	switch {
 	case o.unitsAt.Contains(x, y) && o.units.Click(y-o.unitsAt.Y):
@@ -433,7 +433,7 @@ func (o *Observe) Wheel(x, y, by int, v view.Context) view.Request {
 func (o *Observe) Help() [][2]string {
 	return [][2]string{
 		{"↓ ↑", "select a unit or an alarm; the other panes follow it"},
-		{"enter", "look at the unit closely, and once more go on to Orient; open a group of alarms"},
+		{"enter", "show the unit in detail, and pressed again open Orient; open a group of alarms"},
 		{"← →", "the day before, the day after; with the cursor, along the time"},
 	}
 }
@@ -458,8 +458,8 @@ func (o *Observe) Lists() view.Lists {
 	return view.Lists{All: map[string]view.List{"units": &o.units, "alarms": &o.alarms.List}, Active: active}
 }
 
-// chosen are the alarms that an action is about: those of the chosen line, or
-// of the unit in hand, which the action may change.
+// chosen are the alarms that an action concerns: those of the chosen line, or
+// of the selected unit, which the action may change.
 func (o *Observe) chosen(a keymap.Action, v view.Context) []api.Alert {
 	var out []api.Alert
 	of := v.Site.Alerts.Data.Alerts

@@ -18,8 +18,8 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// faces are a site in each of the five, as Observe and what stands beside it
-// show them.
+// faces are a site in each of the five states, as shown by Observe and the
+// panes next to it.
 func faces() map[string]func() *state.Site {
 	p := plant.New()
 	refused := fmt.Errorf("ask: %w", &api.Error{Status: 503, Message: "Service unavailable", RequestID: "req-7"})
@@ -176,8 +176,8 @@ func TestObserveIsQuiet(t *testing.T) {
 	}
 }
 
-// What an action on alarms is about: the chosen line, all of a group, or the
-// unit in hand; and why it is not possible.
+// The alarms that an action concerns: the chosen line, all of a group, or
+// the selected unit; and the reason if it is unavailable.
 func TestChosenAlarms(t *testing.T) {
 	p := plant.New()
 	for _, tt := range []struct {
@@ -188,8 +188,8 @@ func TestChosenAlarms(t *testing.T) {
 		flood bool
 		want  string
 	}{
-		{"nothing in hand", "", nil, keymap.Acknowledge, false, ""},
-		{"the unit in hand", "INV-03", nil, keymap.Acknowledge, false, "alt_dead"},
+		{"nothing selected", "", nil, keymap.Acknowledge, false, ""},
+		{"the selected unit", "INV-03", nil, keymap.Acknowledge, false, "alt_dead"},
 		{"acknowledged already", "INV-05", nil, keymap.Acknowledge, false, ""},
 		{"and can be shelved", "INV-05", nil, keymap.Shelve, false, "alt_weak"},
 		{"what is shelved comes back", "INV-02", nil, keymap.Unshelve, false, "alt_shelf"},

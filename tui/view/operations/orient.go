@@ -17,8 +17,8 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// Orient shows the findings, and of the one in hand what speaks for and
-// against it, its causes, its cost and what to do.
+// Orient shows the findings, and of the selected one the evidence for
+// and against it, its causes, its cost and the recommended actions.
 type Orient struct {
 	view.Base
 	list           widget.List
@@ -79,7 +79,7 @@ func (o *Orient) Draw(r terminal.Region, v view.Context) {
 	if findings.Status(v.Now, StaleAfter, false) == state.Stale {
 		r = widget.DrawAge(v, r, "These findings are", findings.At, findings.Err)
 	}
-	// A unit without a finding may be in hand: nothing is marked then, and its
+	// If a unit without a finding is selected, no finding is marked, and its
 	// day against its peers is shown.
 	o.list.Selected = v.Selection.FindingID
 	w, h := r.Size()
@@ -110,8 +110,8 @@ func nothingFound(v view.Context) string {
 	return words + "; select a unit and press D to run it now."
 }
 
-// content is what stands beside the list: the finding in hand, the unit in
-// hand, or the worst finding.
+// content is shown next to the list: the selected finding, the selected
+// unit, or the worst finding.
 func (o *Orient) content(v view.Context, seen int) (of string, draw func(terminal.Region) int) {
 	if o.losses > 0 {
 		return "losses", func(r terminal.Region) int { return o.drawLosses(r, v, seen) }
@@ -305,8 +305,8 @@ func (o *Orient) Strip(r terminal.Region, v view.Context) {
 	}
 }
 
-// Do moves through the findings; the finding moved to is in hand. The details
-// have the page keys where they do not fit.
+// Do moves through the findings and selects them. The details have the page
+// keys where they do not fit.
 func (o *Orient) Do(a keymap.Action, v view.Context) view.Request {
 	switch {
 	case a == keymap.Open:
@@ -339,7 +339,7 @@ func selectFinding(v view.Context, id, focus string) view.Request {
 	return nil
 }
 
-// Click takes the clicked finding in hand.
+// Click selects the clicked finding.
 func (o *Orient) Click(x, y int, v view.Context) view.Request {
 	if o.listAt.Contains(x, y) && o.list.Click(y-o.listAt.Y) {
 		return selectFinding(v, o.list.Selected, "")
@@ -364,7 +364,7 @@ func (o *Orient) Help() [][2]string {
 	return [][2]string{
 		{"↓ ↑", "select a finding"},
 		{"pgdn pgup", "scroll its evidence, causes and actions"},
-		{"enter", "go on to Decide: when to do it, and what waiting costs"},
+		{"enter", "open Decide: the best time, and the cost of delay"},
 	}
 }
 

@@ -75,7 +75,7 @@ func unitRows(v view.Context, day *view.DayTable) []widget.Row {
 		}
 		rows = append(rows, row)
 	}
-	// What is abnormal stands first, by what it costs; the others keep their order.
+	// Abnormal units are first, by their cost; the others keep their order.
 	slices.SortStableFunc(rows, func(a, b widget.Row) int {
 		return cmp.Or(held.rank(a.ID)-held.rank(b.ID), -widget.Compare(orZero(a.Sort[4]), orZero(b.Sort[4])))
 	})
@@ -90,7 +90,7 @@ func lostWords(lost float64, scale func(float64) string) string {
 	return scale(lost)
 }
 
-// orZero is a number to sort by, 0 where there is none.
+// orZero returns a number to sort by, 0 if it is missing.
 func orZero(v any) any {
 	if v == nil {
 		return 0.0

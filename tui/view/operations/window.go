@@ -13,7 +13,7 @@ import (
 )
 
 // window is the time that a chart shows: the whole day on screen unless it is
-// zoomed, and the column in hand.
+// zoomed, and the selected column.
 type window struct {
 	from, to time.Time
 	cursor   time.Time
@@ -153,7 +153,7 @@ func (o *Observe) toggleCursor(from, to, now time.Time) {
 	}
 }
 
-// moveCursor moves the column in hand, at least by a sample.
+// moveCursor moves the selected column, at least by a sample.
 func (o *Observe) moveCursor(on bool, v view.Context) {
 	o.window.keepCursor(dayOf(v)) // the day may have gone on
 	from, to := o.window.span(dayOf(v))
@@ -246,8 +246,8 @@ func (o *Observe) spanWords(v view.Context) string {
 	return ""
 }
 
-// events are what stands on the time axis: alarms that came and went, work
-// that was ordered, and the times in which people work.
+// events are the marks on the time axis: alarms that came and went,
+// ordered work, and the working hours.
 func (o *Observe) events(v view.Context, from, to time.Time) []chart.Event {
 	out := o.marks[:0]
 	add := func(e chart.Event) {

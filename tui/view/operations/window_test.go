@@ -35,7 +35,7 @@ func TestLookAtTime(t *testing.T) {
 		{"two days", []keymap.Action{keymap.ZoomOut}, hour(-11.5), hour(36.5), time.Time{}, "2026-11-27 2026-11-28"},
 		{"back a quarter", []keymap.Action{keymap.ZoomIn, keymap.PanBack}, hour(2.75), hour(14.75), time.Time{}, ""},
 		{"on a quarter", []keymap.Action{keymap.ZoomIn, keymap.PanOn}, hour(8.75), hour(20.75), time.Time{}, ""},
-		{"the cursor stands at now", []keymap.Action{keymap.Cursor}, time.Time{}, time.Time{}, hour(11.5), ""},
+		{"the cursor is at now", []keymap.Action{keymap.Cursor}, time.Time{}, time.Time{}, hour(11.5), ""},
 		{"and goes", []keymap.Action{keymap.Cursor, keymap.Cursor}, time.Time{}, time.Time{}, time.Time{}, ""},
 	} {
 		v := stage.ContextOf(t, stage.SiteOf(p, stage.Noon))
@@ -79,7 +79,7 @@ func TestLookStaysInReach(t *testing.T) {
 				t.Fatalf("%s to %s", from, to)
 			}
 			if c := o.window.cursor; !c.IsZero() && (c.Before(from) || !c.Before(to)) {
-				t.Fatalf("the cursor stands at %s, outside %s to %s", c, from, to)
+				t.Fatalf("the cursor is at %s, outside %s to %s", c, from, to)
 			}
 		}
 	})
@@ -97,14 +97,14 @@ func TestMouseOnTheChart(t *testing.T) {
 	}
 	o.Click(70, o.chartAt.Y+3, v)
 	if !o.window.cursor.Equal(at) {
-		t.Errorf("the cursor stands at %s, want %s", o.window.cursor, at)
+		t.Errorf("the cursor is at %s, want %s", o.window.cursor, at)
 	}
 	for range 3 {
 		o.Wheel(70, o.chartAt.Y+3, -1, v)
 		stage.DrawnBy(v, 118, 30, o.Draw)
 	}
 	if now, _ := o.chart.chart.TimeAt(70); now.Sub(at).Abs() > 12*time.Minute || o.window.to.Sub(o.window.from) != 3*time.Hour {
-		t.Errorf("after zooming %s stands where %s stood, %s", now, at, o.window.to.Sub(o.window.from))
+		t.Errorf("after zooming %s is where %s was, %s", now, at, o.window.to.Sub(o.window.from))
 	}
 }
 

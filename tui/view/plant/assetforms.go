@@ -33,7 +33,7 @@ func typed(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', -1, 64)
 }
 
-// above writes a number for a field, nothing for zero, which stands for none.
+// above writes a number for a field, nothing for zero, which means none.
 func above(v float64) string {
 	if v == 0 {
 		return ""
@@ -101,8 +101,8 @@ func NewAssetForm(site api.Site) *widget.FieldsForm {
 	return d
 }
 
-// NewAssetChange asks what becomes another of a unit. It is refused when
-// somebody else has changed the unit meanwhile.
+// NewAssetChange asks what becomes another of a unit. It is refused if
+// another user has changed the unit meanwhile.
 func NewAssetChange(was api.Asset) *widget.FieldsForm {
 	names, fields := assetFields(was)
 	d := &widget.FieldsForm{Heading: "Change " + was.AssetID, Verb: "change", Words: "What is left empty stays as it is. Capacity and orientation are what detection and forecast compare with.",
@@ -119,7 +119,7 @@ func NewAssetChange(was api.Asset) *widget.FieldsForm {
 	return d
 }
 
-// NewComponentForm asks for a component of a unit, in the place of another
+// NewComponentForm asks for a component of a unit, which replaces another
 // unless that is nil.
 func NewComponentForm(unit api.Asset, former *api.Component, today string) *widget.FieldsForm {
 	first := api.Component{}

@@ -233,7 +233,7 @@ func knownOf(v view.Context, id string) []widget.Detail {
 	return lines
 }
 
-// formerID stands before the serial of a component that was taken out.
+// formerID precedes the serial of a removed component.
 const formerID = "former "
 
 // NewComponents lists what a unit is made of, and what was taken out of it.

@@ -22,11 +22,11 @@ import (
 // fleetPeriod is how often the day of all sites is asked for: one request.
 const fleetPeriod = 15 * time.Second
 
-// NewFleet lists all sites in reach, those first at which most is at risk.
+// NewFleet lists all accessible sites, those with most energy at risk first.
 func NewFleet() *widget.TableView {
 	return &widget.TableView{
 		Heading: "Fleet", Query: state.QueryFleet, Period: fleetPeriod, Enter: "open the site",
-		Empty: "There is no site in reach yet. Press esc, then U, to import a file of a site's production.",
+		Empty: "No accessible sites. Press esc, then U, to import a file of a site's production.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "site", Width: 24, Min: 10}, {Title: "power", Width: 8, Right: true}, {Title: "of exp.", Width: 7, Right: true}, {Title: "lost", Width: 8, Right: true, Rank: 2},

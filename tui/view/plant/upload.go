@@ -27,7 +27,7 @@ type UploadForm struct {
 	form     widget.Form
 	customer string
 	wrong    string
-	sending  string       // the file under way to the service
+	sending  string       // the running upload
 	sent     atomic.Int64 // bytes of it that are sent
 	size     atomic.Int64 // of the file
 }
@@ -72,7 +72,7 @@ func (d *UploadForm) Draw(r terminal.Region, v view.Context) {
 	y = d.form.DrawFields(r, y+1, v)
 	switch {
 	case d.sending != "":
-		v.Paragraph(r, 0, y+1, "Sending "+d.sending+d.far()+" … esc leaves the form; the file goes on.", themes.Dim)
+		v.Paragraph(r, 0, y+1, "Sending "+d.sending+d.far()+" … esc closes the form; the upload continues.", themes.Dim)
 	case d.wrong != "":
 		v.Paragraph(r, 0, y+1, d.wrong, themes.Warning)
 	}

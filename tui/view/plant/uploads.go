@@ -16,7 +16,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// liveID is the row that stands for all files of a live feed that went well.
+// liveID is the row for all successful files of a live feed.
 const liveID = "live feed"
 
 // NewUploads lists the site's uploads with what was inferred from each file.
@@ -103,8 +103,8 @@ func importAgain(u api.Upload) view.Call {
 // NewUploadCancel asks whether an import ends before its time.
 func NewUploadCancel(u api.Upload) *widget.Confirm {
 	return &widget.Confirm{
-		Heading: "Cancel an import", No: "Let it go on", Yes: "Cancel it",
-		Question: "Cancel the import of " + FileName(u) + "? Before its readings are stored nothing of it is kept; afterwards it is the training that ends, and the readings stay.",
+		Heading: "Cancel an import", No: "Continue the upload", Yes: "Cancel it",
+		Question: "Cancel the import of " + FileName(u) + "? Before its readings are stored none of it is kept; afterwards only the training is cancelled, and the readings stay.",
 		Send: func(from view.Caller) view.Request {
 			return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 				is, err := c.CancelUpload(ctx, u.UploadID)
@@ -142,7 +142,7 @@ func stageLines(u api.Upload) []widget.Detail {
 	return lines
 }
 
-// live are the uploads of a feed that went well: one line stands for them.
+// live are the successful uploads of a feed: they have one line.
 func live(u api.Upload) bool { return u.Kind == api.UploadNowcast && u.Error == "" }
 
 func uploadRows(v view.Context) []widget.Row {

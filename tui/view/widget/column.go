@@ -97,8 +97,8 @@ func shortNames(columns []Column, cols, widths []int, rows []Row, ascii bool) []
 	return nil
 }
 
-// Shorten cuts names to a width. What they share in front gives way first:
-// INV-1000000054495190 becomes INV-…495190 beside its neighbours.
+// Shorten cuts names to a width. Their common prefix is shortened first:
+// INV-1000000054495190 becomes INV-…495190 next to its neighbours.
 func Shorten(names []string, width int, ascii bool) []string {
 	shared := ""
 	for i, n := range names {
@@ -137,9 +137,9 @@ type condition struct {
 	bound  float64
 }
 
-// parseFilter reads words between spaces. A word with a colon looks in the
-// column whose title begins with what stands before it; a colon after anything
-// else is part of the word.
+// parseFilter reads words between spaces. A word with a colon is searched in
+// the column whose title begins with the text before it; any other colon is
+// part of the word.
 func parseFilter(text string, columns []Column) filter {
 	var f filter
 	for _, word := range strings.Fields(strings.ToLower(text)) {

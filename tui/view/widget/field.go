@@ -147,7 +147,7 @@ func (f *Field) Draw(r terminal.Region, y, labelWidth int, v view.Context, focus
 	for i := from; i < len(text) && x <= room; i++ {
 		if i == pos && focused {
 			under := string(text[i])
-			if terminal.Width(under) == 0 { // a mark that joins others has no cell of its own
+			if terminal.Width(under) == 0 { // a combining mark has no separate cell
 				under = " "
 			}
 			x = box.Put(x, 0, under, v.Palette.Style(themes.Text).With(themes.Reverse))
@@ -175,8 +175,8 @@ func (f *Form) Refuse(field int, words string) {
 // move changes the focused field.
 func (f *Form) move(by int) { f.At = (f.At + by + len(f.Fields)) % len(f.Fields) }
 
-// Edit goes to another field, or types into the one in hand; typed says which.
-// What was wrong with a field no longer stands once something is typed.
+// Edit moves to another field, or types into the selected one; typed says
+// which. The error of a field disappears once the user types.
 func (f *Form) Edit(action keymap.Action, k tea.KeyMsg) (typed bool) {
 	switch {
 	case len(f.Fields) == 0:

@@ -31,7 +31,7 @@ func TestFieldIsSafe(t *testing.T) {
 		g.All().Clear(v.Palette.Style(themes.Panel))
 		f.Draw(g.Region(terminal.Rect{X: 1, W: w, H: 1}), 0, 6, v, true)
 		if l, r := g.Cell(0, 0), g.Cell(w+1, 0); l.Text != " " || r.Text != " " {
-			t.Fatalf("drawn beside the field: %q %q", l.Text, r.Text)
+			t.Fatalf("drawn outside the field: %q %q", l.Text, r.Text)
 		}
 		cursor := 0
 		for x := range w + 2 {

@@ -156,7 +156,7 @@ type Form struct {
 	Fields  []Field
 	At      int
 	Wrong   string // what is wrong with what was given, empty for nothing
-	WrongAt int    // the field that it stands at; -1: the whole form
+	WrongAt int    // its field; -1: the whole form
 }
 
 // FieldsForm is a form of the service's fields below a few words.
@@ -165,7 +165,7 @@ type FieldsForm struct {
 	Heading, Words, Verb string
 	Role                 themes.Role // of Words; zero: dim
 	Note                 string      // below the fields; empty for none
-	Rows                 int         // beside those of the fields; 0: 9
+	Rows                 int         // in addition to those of the fields; 0: 9
 	Accept               func() view.Request
 }
 
@@ -210,7 +210,7 @@ func (a *ServerForm) Number(name string) (v *float64, ok bool) {
 }
 
 // ServerForm is a form that waits for the service. Its fields are named as the
-// service names them, so that a refusal stands at its field.
+// service names them, so that an error is shown at its field.
 type ServerForm struct {
 	view.Base
 	Form

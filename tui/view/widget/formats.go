@@ -98,7 +98,8 @@ var families = map[string]string{
 	"ground_or_insulation_fault": "ground fault",
 }
 
-// SeverityLook is how a severity is shown: shape and letter stand beside the colour.
+// SeverityLook is how a severity is shown: shape and letter in addition to the
+// colour.
 type SeverityLook struct {
 	shape, ascii rune
 	letter       string

@@ -315,7 +315,7 @@ func arrow(down, ascii bool) string {
 	return " ↑"
 }
 
-// Memory is how the list stands.
+// Memory is the state of the list.
 func (l *List) Memory() view.Memory {
 	m := view.Memory{Reverse: l.Reverse, Filter: l.filter, Selected: l.Selected, Shown: slices.Clone(l.shown), Sort: l.wanted}
 	if l.SortBy >= 0 && l.SortBy < len(l.titles) {
@@ -379,8 +379,8 @@ func (l *List) order(columns []Column) []int {
 }
 
 // fit chooses the columns that a width has room for, and their widths. Columns
-// that were chosen, and those that are scrolled to, keep their order: what has
-// no room stands to the right.
+// that were chosen, and those that are scrolled to, keep their order: columns
+// without space are to the right.
 func (l *List) fit(columns []Column, width int) (chosen, widths []int) {
 	order := l.order(columns)
 	if len(l.shown) == 0 && l.shift == 0 {

@@ -79,7 +79,7 @@ func TestListKeepsItsSelection(t *testing.T) {
 	if l.Current() != "e" {
 		t.Fatalf("five times down is %q, want e", l.Current())
 	}
-	// The row moves, and stays in hand and in view.
+	// The row moves, and stays selected and visible.
 	got := shown(&l, v, "e h g f d c b a", 4)
 	if l.Current() != "e" || !slices.Contains(got, "e") {
 		t.Errorf("after a new order: %q of %v", l.Current(), got)
@@ -98,7 +98,7 @@ func TestListKeepsItsSelection(t *testing.T) {
 		}
 	}
 	if l := (List{SortBy: -1}); l.Do(keymap.Down, 2) != true || l.Current() != "" {
-		t.Error("an empty list has something in hand")
+		t.Error("an empty list has a selection")
 	}
 }
 
@@ -178,7 +178,7 @@ func TestShortenFits(t *testing.T) {
 				t.Fatalf("%q takes %d of %d cells", n, terminal.Width(n), width)
 			}
 			if slices.Index(out, n) != i {
-				t.Fatalf("%q stands for two of %q", n, names)
+				t.Fatalf("%q is used for two of %q", n, names)
 			}
 		}
 	})

@@ -19,8 +19,9 @@ type Page struct {
 // pageRows is more than any content has.
 const pageRows = 2000
 
-// Draw draws content, which answers the rows it took, and marks that more
-// stands above or below. Content draws into a region as tall as it likes.
+// Draw draws content, which returns the number of rows drawn, and marks
+// that more is above or below. Content draws into a region as tall as it
+// likes.
 func (p *Page) Draw(r terminal.Region, v view.Context, of string, content func(r terminal.Region) int) {
 	w, h := r.Size()
 	if p.of != of {

@@ -32,7 +32,7 @@ type FilePicker struct {
 	shown  []entry
 	at     int
 	wrong  string
-	coming *listing // under way; nil for none
+	coming *listing // in progress; nil for none
 	take   func(path string)
 }
 

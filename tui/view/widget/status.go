@@ -10,7 +10,7 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// ValueStatus is how a value of the state stands.
+// ValueStatus is the status of a value of the state.
 type ValueStatus struct {
 	Status  state.Status
 	Err     error
@@ -18,7 +18,7 @@ type ValueStatus struct {
 	NextTry time.Time
 }
 
-// drawEmpty says why there is nothing to show; empty is said when there is none.
+// drawEmpty gives the reason for an empty view; empty is the text without data.
 func (now ValueStatus) drawEmpty(r terminal.Region, v view.Context, empty string) {
 	switch now.Status {
 	case state.Failed:
@@ -70,7 +70,7 @@ const (
 	ListStaleAfter = time.Minute
 )
 
-// StatusOf is how a value of administration stands.
+// StatusOf is the status of a value of administration.
 func StatusOf[T any](value state.Value[T], now time.Time, empty bool) ValueStatus {
 	return ValueStatus{Status: value.Status(now, ListStaleAfter, empty), Err: value.Err, Age: now.Sub(value.At), NextTry: value.NextTry}
 }

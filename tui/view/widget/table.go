@@ -24,17 +24,17 @@ type TableView struct {
 	Query   state.Query
 	Of      string        // what the query is about; empty for none
 	Period  time.Duration // between two questions; 0: 2 s
-	// status is how the value behind the rows stands; nil: what is there is all.
+	// // the status of the value behind the rows; nil: all rows are there
 	Status      func(v view.Context) ValueStatus
 	Keys        keymap.Scope                                                  // of the sheet's own keys; empty for none
 	Act         func(a keymap.Action, id string, v view.Context) view.Request // the request that one of them, or enter, makes; nil: none
-	Reason      func(a keymap.Action, id string, v view.Context) string       // why not; nil: always possible but for Dangerous ones without a row
+	Reason      func(a keymap.Action, id string, v view.Context) string       // the reason if unavailable; nil: always available except for Dangerous ones without a row
 	ExportRows  func(v view.Context) [][]string                               // nil: the rows as they are drawn
 	More        func(id string) []state.Need                                  // further queries, about the chosen row
 	Wide        bool                                                          // the list has the whole width, however wide the screen
-	ListPercent int                                                           // of the width in percent that the list has beside its details; 0: half
+	ListPercent int                                                           // of the width in percent that the list has next to its details; 0: half
 	Leaves      bool                                                          // enter leaves the sheet
-	Enter       string                                                        // what enter does, for the last line; empty: it is not told
+	Enter       string                                                        // what enter does, for the last line; empty: not shown
 	List        List
 	page        Page
 	listAt      terminal.Rect

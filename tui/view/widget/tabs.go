@@ -27,12 +27,12 @@ type TabView struct {
 type Tab struct {
 	Name  string
 	Needs func(v view.Context) []state.Need
-	// status is how the value behind the leaf stands; empty is said when there
-	// is nothing in it.
+	// status is the status of the value behind the tab; empty is shown without
+	// data.
 	Status func(v view.Context) ValueStatus
 	Empty  string
-	// head draws above the list, in at most the region it gets, and answers the
-	// rows it took; nil: nothing stands there.
+	// head draws above the list, in at most the region it gets, and returns the
+	// number of rows drawn; nil: nothing is drawn there.
 	Head    func(r terminal.Region, v view.Context, id string) int
 	Columns func(v view.Context) []Column
 	Rows    func(v view.Context) []Row
@@ -113,7 +113,7 @@ func (b *TabView) Draw(r terminal.Region, v view.Context) {
 	b.Current().draw(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v)
 }
 
-// detailWidth is the width from which details stand beside a list.
+// detailWidth is the width from which details are next to a list.
 const detailWidth = 110
 
 func (l *Tab) draw(r terminal.Region, v view.Context) {

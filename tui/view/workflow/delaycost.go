@@ -13,7 +13,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// delayCost is what a finding costs as long as it is not mended.
+// delayCost is the cost of a finding until it is fixed.
 type delayCost struct {
 	kWhDay   float64
 	moneyDay float64 // 0 where the site has no tariff
@@ -66,7 +66,7 @@ func CostText(money, kwh float64, currency string) string {
 	return widget.Energy(kwh)
 }
 
-// Choice is one way to deal with the thing in hand, with all that it costs.
+// Choice is one option for the selection, with all its costs.
 type Choice struct {
 	Name       string
 	Begin      time.Time
@@ -95,8 +95,8 @@ func (c Choice) Total() (total float64, ok bool) {
 	return total, c.Currency != ""
 }
 
-// Choices are ways to deal with the thing in hand, side by side: the best
-// window, the first one that there is, the chosen day's, and to let it wait.
+// Choices are options for the selection, side by side: the best window, the
+// first one, the chosen day's, and waiting.
 func Choices(v view.Context, chosen time.Time) []Choice {
 	days := ForecastDays(v)
 	f := SelectedFinding(v)
@@ -179,7 +179,7 @@ func DrawCosts(r terminal.Region, v view.Context, y int, f api.Finding, days []F
 	return y
 }
 
-// drawTable draws a table that nobody moves in, and answers the y after it.
+// drawTable draws a table without selection, and returns the y after it.
 func drawTable(r terminal.Region, v view.Context, y int, columns []widget.Column, rows []widget.Row) int {
 	w, _ := r.Size()
 	l := widget.List{SortBy: -1}
@@ -277,7 +277,7 @@ func DrawConstraints(r terminal.Region, v view.Context, y int, d ForecastDay) in
 	return y
 }
 
-// shortParts are the essential parts that the bill in hand lacks.
+// shortParts are the essential parts that the selected bill lacks.
 func shortParts(v view.Context) string {
 	way := WorkflowFor(v)
 	if way.Bill == nil || v.Site.BOM.Data.BOMID != way.Bill.BOMID {

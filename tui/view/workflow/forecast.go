@@ -23,8 +23,8 @@ type ForecastDay struct {
 	Plans         []planned
 }
 
-// ForecastDays are the days from today on: what the forecast says of each, its best
-// window for the work in hand, and what is planned on it.
+// ForecastDays are the days from today on: the forecast of each, its best window
+// for the selected work, and the work planned on it.
 func ForecastDays(v view.Context) []ForecastDay {
 	zone := v.Site.Zone
 	days := make([]ForecastDay, HorizonDays)
@@ -84,8 +84,8 @@ func sumForecast(f api.GeneratedForecast, find func(time.Time) *ForecastDay) {
 	}
 }
 
-// selectedWindows are the windows for work at the unit in hand, or at the whole
-// site, the best first; none until they are known.
+// selectedWindows are the windows for work at the selected unit, or at the
+// whole site, the best first; none until they are known.
 func selectedWindows(v view.Context) []api.WorkWindow {
 	if v.Site.Wanted(state.QueryWindows) != WindowsQuery(v.Selection) {
 		return nil

@@ -53,7 +53,7 @@ func TestDaysAhead(t *testing.T) {
 		{"clocks forward: a day of 23 hours", at(3, 29, 0), 23, time.Hour, []day{{230, true}}},
 		{"clocks back: a day of 25 hours", at(10, 25, 0), 25, time.Hour, []day{{250, true}}},
 		{"clocks back: 24 hours are not all", at(10, 25, 0), 24, time.Hour, []day{{240, false}}},
-		{"a step that is not told is an hour", at(6, 1, 0), 24, 0, []day{{240, true}}},
+		{"an unknown step is an hour", at(6, 1, 0), 24, 0, []day{{240, true}}},
 		{"nothing", at(6, 1, 0), 0, time.Hour, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,8 +114,8 @@ func TestWindowsOfDays(t *testing.T) {
 	}
 }
 
-// A day bears the open work that is planned for it: late work stands on today,
-// recurring work comes again, an order that does a schedule counts once.
+// A day has the open work that is planned for it: late work is on today,
+// recurring work recurs, an order that does a schedule counts once.
 func TestPlansOfDays(t *testing.T) {
 	p := plant.New()
 	v := stage.ContextOf(t, stage.SiteOf(p, stage.Noon))

@@ -119,7 +119,7 @@ func coarse(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d.Hours())/24)
 }
 
-// BoardStatuses is the order of states: what is under way first.
+// BoardStatuses is the order of states: work in progress first.
 var BoardStatuses = []string{api.OrderInProgress, api.OrderOnHold, api.OrderPending}
 
 // OrdersByUrgency are the orders as they stand on the board: what is late first, the
@@ -148,8 +148,8 @@ func OrdersByUrgency(v view.Context) []api.Order {
 	return out
 }
 
-// CurrentOrder is the order in hand, else an open one of the finding or the
-// unit in hand, else the most urgent one; the zero order when there is none.
+// CurrentOrder is the selected order, else an open one of the selected
+// finding or unit, else the most urgent one; the zero order without one.
 func CurrentOrder(v view.Context) api.Order {
 	if v.Site == nil || len(v.Site.Orders.Data) == 0 {
 		return api.Order{}
@@ -222,7 +222,7 @@ func DrawOrder(r terminal.Region, v view.Context, o api.Order) int {
 // VerificationText are the words for the states of a verification.
 var VerificationText = map[string]string{
 	api.VerificationWaiting: "to be seen on a clear day", api.VerificationVerified: "seen to hold",
-	api.VerificationFailed: "not clean: the unit does not make what it should", api.VerificationExpired: "not seen: no clear day came",
+	api.VerificationFailed: "not clean: the unit does not produce the expected power", api.VerificationExpired: "not seen: no clear day came",
 }
 
 // drawMoves draws the keys of the moves that are possible, and answers the
@@ -253,7 +253,7 @@ func drawMoves(r terminal.Region, v view.Context, y int, o api.Order) int {
 
 // orderFacts are who does an order, when and for how long.
 func orderFacts(v view.Context, o api.Order) string {
-	who := "assigned to nobody"
+	who := "unassigned"
 	if o.AssignedTechnician != api.TechnicianUnassigned {
 		who = o.AssignedTechnician
 	}
@@ -262,7 +262,7 @@ func orderFacts(v view.Context, o api.Order) string {
 		facts = append(facts, "done by "+widget.When(o.EstimatedCompletion.Time, v.SiteNow, v.Site.Zone))
 	}
 	if o.Isolating {
-		facts = append(facts, "the unit stands still meanwhile")
+		facts = append(facts, "the unit is down during the work")
 	}
 	if o.HoldReason != "" {
 		facts = append(facts, "held for "+o.HoldReason)

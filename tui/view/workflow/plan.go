@@ -25,8 +25,8 @@ type planned struct {
 	Again      bool // a date to come of recurring work, which is not made yet
 }
 
-// plannedWork is the open work of the site: schedules with the dates to come
-// of recurring ones, and orders that no schedule stands for.
+// plannedWork is the open work of the site: schedules with the future dates
+// of recurring ones, and orders without a schedule.
 func plannedWork(v view.Context) []planned {
 	var out []planned
 	last := view.MidnightOf(v.SiteNow.In(v.Site.Zone)).AddDate(0, 0, HorizonDays)
@@ -90,7 +90,7 @@ func OpenPlan(s api.Schedule) bool {
 	return s.Status == api.SchedulePending || s.Status == api.ScheduleConfirmed
 }
 
-// Recurs says how often planned work comes again, empty when it does not.
+// Recurs returns how often planned work recurs, empty if it does not.
 func Recurs(s api.Schedule) string {
 	switch {
 	case s.EveryDays == 1:

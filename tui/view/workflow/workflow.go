@@ -34,7 +34,7 @@ const (
 	StepResolve  Step = "resolve"
 )
 
-// Workflow is how far the thing in hand has come. What is nil is not there yet.
+// Workflow is the progress of the selection. What is nil is not there yet.
 type Workflow struct {
 	Finding *api.Finding
 	Plan    *api.Schedule
@@ -45,7 +45,7 @@ type Workflow struct {
 	Why     string // why there is no next step
 }
 
-// WorkflowFor is the way of the thing in hand.
+// WorkflowFor returns the workflow of the selection.
 func WorkflowFor(v view.Context) Workflow {
 	switch {
 	case v.Site == nil:
@@ -70,7 +70,7 @@ func WorkflowFor(v view.Context) Workflow {
 	return w
 }
 
-// beforeOrder is what is there and what is next as long as nobody is to do it.
+// beforeOrder returns the present and next step until there is an order.
 func (w *Workflow) beforeOrder(v view.Context) {
 	f := w.Finding
 	if f == nil {
@@ -85,7 +85,7 @@ func (w *Workflow) beforeOrder(v view.Context) {
 	case f.RootCause == "" && len(f.Causes) == 0 && !v.Site.Diagnosed[f.SummaryID]:
 		w.Next = StepDiagnose
 	case v.Site.Orders.At.IsZero():
-		// Somebody may be on the way already: nothing is planned twice.
+		// A technician may already be on the way: no work is planned twice.
 		w.Why = "the orders are not known yet"
 	case w.Plan == nil:
 		w.Next = StepPlan
@@ -96,7 +96,7 @@ func (w *Workflow) beforeOrder(v view.Context) {
 	}
 }
 
-// afterOrder is what the order wants.
+// afterOrder returns the next step of the order.
 func (w *Workflow) afterOrder(v view.Context) {
 	o := w.Order
 	move := func(action, word string) { w.Move, w.Next = action, Step(word) }
@@ -106,7 +106,7 @@ func (w *Workflow) afterOrder(v view.Context) {
 	case o.Status == api.OrderPending:
 		move(api.ActionStart, "begin")
 	case o.Status == api.OrderOnHold:
-		move(api.ActionResume, "go on")
+		move(api.ActionResume, "continue")
 	case o.Status == api.OrderInProgress:
 		move(api.ActionComplete, "finish")
 	case o.Status == api.OrderCancelled:
@@ -138,7 +138,7 @@ func worst(v view.Context, assetID string) *api.Finding {
 	return nil
 }
 
-// Worst is what there is to take in hand first: nothing without a finding.
+// Worst returns the first candidate for selection: empty without a finding.
 func Worst(v view.Context) (h view.Selection, ok bool) {
 	f := worst(v, "")
 	if f == nil {
@@ -147,8 +147,8 @@ func Worst(v view.Context) (h view.Selection, ok bool) {
 	return view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}, true
 }
 
-// orderOnTheWay is the order in hand, else an order about the finding that is
-// not cancelled, else an open one of the unit when there is no finding.
+// orderOnTheWay is the selected order, else an order about the finding that
+// is not cancelled, else an open one of the unit when there is no finding.
 func orderOnTheWay(v view.Context, f *api.Finding) *api.Order {
 	find := func(is func(api.Order) bool) *api.Order {
 		if i := slices.IndexFunc(v.Site.Orders.Data, is); i >= 0 {
@@ -187,8 +187,8 @@ func billOf(v view.Context, id string) *api.BOM {
 	return nil
 }
 
-// freePlan is the first open schedule of a repair of the unit that no order
-// does; preventive work mends nothing.
+// freePlan is the first open schedule of a repair of the unit without an
+// order; preventive work repairs nothing.
 func freePlan(v view.Context, assetID string) *api.Schedule {
 	for i, s := range v.Site.Schedules.Data {
 		if s.AssetID == assetID && OpenPlan(s) && s.OrderID == "" && s.MaintenanceType != api.MaintenancePreventive {
@@ -241,7 +241,7 @@ func wayOfOrder(v view.Context, o api.Order) []milestone {
 	if s := ScheduleByID(v, o.ScheduleID); s != nil {
 		add("plan", s.CreatedAt, themes.Text, "%s for %s, %s", s.MaintenanceType, widget.When(s.ScheduledDate.Time, v.SiteNow, v.Site.Zone), s.Status)
 	}
-	add("order", o.CreatedAt, themes.Text, "%s priority, made by %s, for %s", o.Priority, cmp.Or(o.CreatedBy, "somebody"), o.AssignedTechnician)
+	add("order", o.CreatedAt, themes.Text, "%s priority, made by %s, for %s", o.Priority, cmp.Or(o.CreatedBy, "an unknown user"), o.AssignedTechnician)
 	if !o.Clocks.StartedAt.IsZero() {
 		add("begun", o.Clocks.StartedAt, themes.Text, "by %s", o.AssignedTechnician)
 	}
@@ -287,7 +287,7 @@ func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
 		switch f := findingByID(v, o.SummaryID); {
 		case f == nil:
 		case f.Active && f.LastDetectionAt.After(o.CompletedAt.Time):
-			words, role = "The loss goes on: "+widget.Power(f.EnergyAtRiskKW)+" were at risk when it was last seen, "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone)+".", themes.Warning
+			words, role = "The loss continues: "+widget.Power(f.EnergyAtRiskKW)+" were at risk when it was last seen, "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone)+".", themes.Warning
 		case f.Active:
 			words, role = "Nothing was measured since then: whether the loss stopped shows on the next clear day.", themes.Dim
 		default:
@@ -366,9 +366,9 @@ func toldWords(v view.Context, o api.Order) string {
 	case n == 0:
 		return ""
 	case bad > 0:
-		return fmt.Sprintf("%s told of it, %d of them in vain; g h shows each delivery.", widget.CountOf(n, "place is", "places are"), bad)
+		return fmt.Sprintf("%s notified; %d of the deliveries fail; g h shows each delivery.", widget.CountOf(n, "subscriber is", "subscribers are"), bad)
 	}
-	return widget.CountOf(n, "place is", "places are") + " told of it; g h shows each delivery."
+	return widget.CountOf(n, "subscriber is", "subscribers are") + " notified; g h shows each delivery."
 }
 
 // alarmOf is the alarm of a finding; nil when it is not known.

@@ -9,7 +9,8 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// The way plans nothing before the orders are known: one may be under way.
+// The workflow plans nothing before the orders are known: one may be in
+// progress.
 func TestWayPlansOnlyWhenOrdersAreKnown(t *testing.T) {
 	finding := api.Finding{SummaryID: "ooda_1", AssetID: "INV-2", Active: true, RootCause: "breaker"}
 	v := view.Context{Site: &state.Site{}, Selection: view.Selection{AssetID: "INV-2", FindingID: "ooda_1"}}
@@ -24,6 +25,6 @@ func TestWayPlansOnlyWhenOrdersAreKnown(t *testing.T) {
 	}
 	v.Site.Orders.Set([]api.Order{{OrderID: "ord_1", SummaryID: "ooda_1", AssetID: "INV-2", Status: api.OrderInProgress}}, now)
 	if way := WorkflowFor(v); way.Next != "finish" || way.Move != api.ActionComplete {
-		t.Errorf("with an order under way: %+v", way)
+		t.Errorf("with an order in progress: %+v", way)
 	}
 }
