@@ -63,8 +63,8 @@ func TestAlertsHaveSections(t *testing.T) {
 	}
 }
 
-// TestLinksOfDocuments looks for the target of each link from one document into
-// another, or to a heading of its own.
+// TestLinksOfDocuments checks that the target of each link exists, in another
+// document or as a heading of the same one.
 func TestLinksOfDocuments(t *testing.T) {
 	docs, err := filepath.Glob("../docs/*.md")
 	if err != nil {

@@ -159,7 +159,7 @@ func TestContainerfile(t *testing.T) {
 	for what, words := range map[string]string{"ENTRYPOINT": last["ENTRYPOINT"], "CMD": last["CMD"], "HEALTHCHECK": probe, "VOLUME": last["VOLUME"]} {
 		var list []string // without a shell, of which the image has none
 		if err := json.Unmarshal([]byte(words), &list); err != nil || len(list) == 0 {
-			t.Errorf("%s wants a list in JSON, not %q", what, words)
+			t.Errorf("%s requires a list in JSON, not %q", what, words)
 		}
 	}
 }

@@ -25,11 +25,11 @@ func TestReplicasOfCompose(t *testing.T) {
 		replicas = append(replicas, s)
 		ends(t, s, time.Minute)
 		if len(s.Volumes) != 1 || folders[s.Volumes[0].Source] {
-			t.Errorf("%s has no folder of its own: %v", s.Name, s.Volumes)
+			t.Errorf("%s has no separate folder: %v", s.Name, s.Volumes)
 		}
 		folders[s.Volumes[0].Source] = true
 		if len(s.Ports) > 0 {
-			t.Errorf("%s is reached beside the proxy", s.Name)
+			t.Errorf("%s is reachable without the proxy", s.Name)
 		}
 		for name, want := range map[string]string{"SUNLOOP_STORE": "@postgres:5432/", "SUNLOOP_OBJECTS": "endpoint=http://s3:7070&"} {
 			if !strings.Contains(*s.Environment[name], want) {
@@ -103,8 +103,8 @@ func proxied(t *testing.T, replicas []types.ServiceConfig) {
 	}
 }
 
-// TestReplicaOfSystemd holds the drop-in and its settings to each other: what is
-// secret is a credential, which the service is told of.
+// TestReplicaOfSystemd compares the drop-in with its settings: each secret is a
+// credential that the service receives.
 func TestReplicaOfSystemd(t *testing.T) {
 	conf, env := read(t, "deploy/systemd/replica.conf"), read(t, "deploy/systemd/replica.env")
 	for _, name := range []string{"sunloop.key", "pgpass", "aws"} {

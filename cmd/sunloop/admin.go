@@ -61,7 +61,7 @@ type MigrateCmd struct {
 	JSON       bool   `name:"json" help:"Print JSON."`
 }
 
-// beside opens the data folder of a service that is not running.
+// beside opens the data folder of a stopped service.
 func beside(g *Globals, do func(*backend.Service) error) error {
 	service, err := openFolder(g.embedded())
 	if err != nil {
@@ -271,7 +271,7 @@ type UserUnlinkCmd struct {
 
 // Run forgets the link.
 func (c *UserUnlinkCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return changeUser(ctx, g, std, c.Name, api.ActionUnlink, auth.UserChange{Unlink: true}, "is linked anew at the next sign-in by an identity provider; sessions are ended")
+	return changeUser(ctx, g, std, c.Name, api.ActionUnlink, auth.UserChange{Unlink: true}, "is linked again at the next sign-in by an identity provider; sessions are ended")
 }
 
 // UserDisableCmd keeps a user out.
@@ -313,8 +313,8 @@ func (c *UserDeleteCmd) Run(ctx context.Context, g *Globals, std streams) error 
 	})
 }
 
-// askPassword asks at the terminal without showing what is typed, or reads a
-// line where there is none.
+// askPassword prompts at the terminal without echo, or reads a line from
+// standard input if that is no terminal.
 func askPassword(std streams, prompt string) (string, error) {
 	if term.IsTerminal(int(std.in.Fd())) {
 		fmt.Fprint(std.err, prompt)

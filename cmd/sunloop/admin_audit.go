@@ -97,6 +97,6 @@ func (c *AuditCmd) print(out io.Writer, r api.AuditRecord) error {
 	if r.Omitted > 0 {
 		about = append(about, fmt.Sprintf("%d refusals before it were not kept", r.Omitted))
 	}
-	_, err := fmt.Fprintf(out, "%s  %-20s %-28s %d  %s\n", r.Timestamp, cmp.Or(r.Actor, r.ActorID, "somebody at "+r.Address), strings.TrimSpace(r.Route+" "+r.Action), r.Status, strings.Join(about, "; "))
+	_, err := fmt.Fprintf(out, "%s  %-20s %-28s %d  %s\n", r.Timestamp, cmp.Or(r.Actor, r.ActorID, "a client at "+r.Address), strings.TrimSpace(r.Route+" "+r.Action), r.Status, strings.Join(about, "; "))
 	return err
 }

@@ -72,7 +72,7 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	}
 	fmt.Fprintf(std.out, "%s holds %d files of %s in %s\n", c.File, done.Files, megabytes(done.Bytes), megabytes(info.Size()))
 	if strings.HasPrefix(g.Objects, "s3://") {
-		fmt.Fprintln(std.out, "The objects are not in it: their bucket keeps versions or copies of its own.")
+		fmt.Fprintln(std.out, "Objects are not included: use versioning or replication of their bucket.")
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	// What the folder itself lacked when it was copied is said, and no reason to have nothing.
 	found, err := check.Folder(ctx, check.Paths{DataDir: g.Data})
 	if n := len(found.Faults); n > 0 {
-		fmt.Fprintf(std.err, "the folder had %d faults when it was copied, or files of work under way: sunloop admin check lists them\n", n)
+		fmt.Fprintf(std.err, "the folder had %d faults when it was copied, or files of unfinished uploads: sunloop admin check lists them\n", n)
 	}
 	return err
 }

@@ -16,7 +16,7 @@ type JobListCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run says how the queue stands, and which jobs are dead.
+// Run prints the state of the queue and the dead jobs.
 func (c *JobListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	jobs, err := socket.Jobs{}, socket.ErrNoProcess
 	if g.Store == "" {

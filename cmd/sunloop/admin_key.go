@@ -72,7 +72,7 @@ func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 				state += " until " + api.At(k.ExpiresAt).String()
 			}
 			if k.Replaces != "" {
-				state += "; in the place of " + k.Replaces
+				state += "; replaces " + k.Replaces
 			}
 			fmt.Fprintf(std.out, "%s  %-20s %-16s %s; sites %s; customers %s\n", k.ID, k.Name, k.Role, state, siteIDs(k.Sites), strings.Join(k.Customers, ", "))
 		}

@@ -20,8 +20,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Run moves the folder, or goes on where a former run ended; the exit status is
-// 1 when the target does not hold the same in the end.
+// Run migrates the folder, or continues an interrupted migration; the exit
+// status is 1 if the target differs from the folder in the end.
 func (c *MigrateCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	o := migrate.Options{From: c.From, To: c.To, Objects: g.Objects, VerifyOnly: c.VerifyOnly, Now: time.Now, Log: g.headlessLog(std.err).With("command", "migrate")}
 	if o.From == "" {
@@ -104,7 +104,7 @@ func (c *MigrateCmd) print(out io.Writer, o migrate.Options, r *migrate.Report) 
 	case len(r.Differences) > 0 && (c.VerifyOnly || r.Complete):
 		fmt.Fprintln(out, "The target does not hold what the data folder does.")
 	case len(r.Differences) > 0:
-		fmt.Fprintln(out, "The target does not hold what the data folder does, and no service opens it: make the database and the place of the objects anew, and begin again.")
+		fmt.Fprintln(out, "The target differs from the data folder, and no service opens it: recreate the database and the folder of the objects, and start again.")
 	case c.VerifyOnly:
 		fmt.Fprintln(out, "The target holds what the data folder does.")
 	default:

@@ -55,7 +55,7 @@ func keysOf(ctx context.Context, m auth.Administrator, name string) ([]auth.SSHK
 	return keys, nil
 }
 
-// changeKeys puts keys in the place of those that a user has.
+// changeKeys replaces the keys of a user.
 func changeKeys(ctx context.Context, g *Globals, name string, change func([]auth.SSHKey) ([]auth.SSHKey, error)) error {
 	return administer(ctx, g, "users", api.ActionSet, func(m auth.Administrator, r *api.AuditRecord) error {
 		keys, err := keysOf(ctx, m, name)

@@ -97,7 +97,7 @@ func (c *BacktestCmd) Run(ctx context.Context, std streams) error {
 func (c *BacktestCmd) into(results []*replay.Result) error {
 	file, name, ok := strings.Cut(c.Into, "#")
 	if !ok {
-		return fmt.Errorf("--into wants FILE#NAME, not %q", c.Into)
+		return fmt.Errorf("--into: invalid value %q; example: FILE#NAME", c.Into)
 	}
 	table := markdownSites(results)
 	if c.Months {

@@ -58,9 +58,9 @@ func memberText(r *replay.Result) string {
 
 func plainName(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// markdownSites is a table of sites, a line each and one for their mean, the
-// engine beside the references: of the pinball at the deciles those with a
-// spread, of the absolute error and the skill those without.
+// markdownSites returns a table of sites, a line for each and one for their
+// mean, with the engine next to the references: those with a distribution by
+// pinball loss at the deciles, those without by absolute error and skill.
 func markdownSites(results []*replay.Result) string {
 	var b strings.Builder
 	peers := results[0].References["quantile_trees"] != nil

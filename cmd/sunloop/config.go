@@ -98,7 +98,7 @@ func (f *configFile) load(path string, explicit bool) error {
 				f.Keys[action] = append(f.Keys[action], s)
 			}
 		default:
-			return fmt.Errorf("%s: keys: %s wants a key's name or a list of them", path, action)
+			return fmt.Errorf("%s: keys: %s must be a key's name or a list of them", path, action)
 		}
 	}
 	return nil
@@ -174,8 +174,8 @@ func (f *configFile) of(command, name string) (any, bool) {
 	return v, ok
 }
 
-// value is v for kong: a list for a flag that takes texts stays one, whatever
-// stands in its texts.
+// value converts v for kong: a list for a flag of texts stays a list,
+// whatever its texts contain.
 func value(v any, flag *kong.Flag) any {
 	list, ok := v.([]any)
 	if !ok || !flag.IsSlice() || flag.Target.Type().Elem().Kind() != reflect.String {
@@ -273,7 +273,7 @@ func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 				value = "[redacted]"
 			}
 			if f.Name == "store" && value != "" && postgres.CheckURL(value) != nil {
-				value = "[redacted]" // where in it the password is cannot be told
+				value = "[redacted]" // the position of the password is unknown
 			}
 			value = withoutPassword(value)
 			fmt.Fprintf(std.out, "%-14s = %q", f.Name, value)

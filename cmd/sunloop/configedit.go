@@ -16,7 +16,7 @@ import (
 // change.
 var errByHand = errors.New("it is written in a way that only its owner can change")
 
-// assignment is where a key stands in a document, and its value.
+// assignment is the position of a key in a document, and its value.
 type assignment struct {
 	path                 []string
 	start, value, end    int // of the key, of the value, and behind it
@@ -143,7 +143,7 @@ func (m tomlMap) set(doc []byte, table, key, line string) ([]byte, error) {
 			return add(h.last, line), nil
 		}
 	}
-	// Without a header of its own, the table may be made of dotted keys.
+	// Without a separate header, the table may consist of dotted keys.
 	for _, a := range slices.Backward(m.keys) {
 		if a.inHeaderless && a.dotted && a.path[0] == table {
 			return add(lineEnd(doc, a.end), table+"."+line), nil

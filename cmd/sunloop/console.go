@@ -187,7 +187,8 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 	return options, nil
 }
 
-// needTerminal is the terminal that the console draws on; the error says what to do where there is none.
+// needTerminal returns the terminal that the console draws on; the error says
+// what to do if there is no terminal.
 func needTerminal(std streams) (*os.File, error) {
 	out, isFile := fileOf(std.out)
 	if !isFile || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(std.in.Fd())) {
@@ -197,7 +198,7 @@ func needTerminal(std streams) (*os.File, error) {
 }
 
 // look resolves the settings, keys, theme, colours and pen for the terminal
-// that the environment tells of.
+// that the environment describes.
 func (c LookFlags) look(g *Globals, getenv func(string) string, isTerminal bool) (tui.Options, error) {
 	o := tui.Options{
 		Now: time.Now, ASCII: c.ASCII, Themes: themes.Builtin(),
@@ -259,8 +260,8 @@ type themeFolder struct {
 	seen string
 }
 
-// reload answers all themes anew if a file has changed since the last time;
-// the error names files that cannot be used.
+// reload returns all themes if a file has changed since the last call; the
+// error names files that cannot be used.
 func (f *themeFolder) reload() (all []themes.Theme, changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

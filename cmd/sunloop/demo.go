@@ -51,7 +51,7 @@ const (
 // demoRates are ZAR for one unit of the fleet's other currencies, roughly.
 var demoRates = map[string]float64{"EUR": 20, "USD": 18}
 
-// demoState is what a kept demo must know to go on.
+// demoState is what a kept demo must know to continue.
 type demoState struct {
 	Seed     uint64    `json:"seed"`
 	Start    time.Time `json:"start"` // of the history
@@ -269,7 +269,7 @@ func (c *DemoCmd) state(dir string) (s demoState, err error) {
 		return s, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "sunloop.db")); err == nil {
-		return s, fmt.Errorf("%s holds data that are not a demo's; give the demo a folder of its own", dir)
+		return s, fmt.Errorf("%s contains data that are not from a demo; give the demo a separate folder", dir)
 	}
 	// The plants' day begins in working hours of the first site, whatever the
 	// hour here: an empty night shows nothing.

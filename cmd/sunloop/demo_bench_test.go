@@ -25,9 +25,9 @@ func demoCommand(b *testing.B) *DemoCmd {
 	return &c.Demo
 }
 
-// BenchmarkDemo starts the demo as a person does and reports how long it takes
-// to the first frame, and until every site has its history, its model, a
-// forecast and no import under way.
+// BenchmarkDemo starts the demo as a user does and reports the time to the
+// first frame, and until every site has its history, its model, a forecast and
+// no running import.
 func BenchmarkDemo(b *testing.B) {
 	var first, ready time.Duration
 	for b.Loop() {

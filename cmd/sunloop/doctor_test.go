@@ -91,11 +91,11 @@ func TestDoctorTriesTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer service.Close()
-	key, id, err := service.Auth().CreateKey(t.Context(), auth.NewKey{Name: "doctor", Customers: []string{"nobody-yet"}})
+	key, id, err := service.Auth().CreateKey(t.Context(), auth.NewKey{Name: "doctor", Customers: []string{"no-user-yet"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, revoked, err := service.Auth().CreateKey(t.Context(), auth.NewKey{Name: "revoked", Customers: []string{"nobody-yet"}})
+	gone, revoked, err := service.Auth().CreateKey(t.Context(), auth.NewKey{Name: "revoked", Customers: []string{"no-user-yet"}})
 	if err == nil {
 		_, _, err = service.Auth().As(api.Unlimited("")).RevokeKey(t.Context(), revoked.ID)
 	}

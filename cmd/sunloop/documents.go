@@ -127,7 +127,7 @@ func (c ManCmd) Run(std streams) error {
 	return err
 }
 
-// Marks in docs/configuration.md, between which a table stands.
+// Marks in docs/configuration.md, around a table.
 const (
 	settingsBegin = "<!-- %s: made by `make generate` from the flags -->\n"
 	settingsEnd   = "<!-- end of %s -->\n"

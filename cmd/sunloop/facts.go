@@ -18,7 +18,7 @@ import (
 	"app.sunloop/tui/plain"
 )
 
-// Exit statuses of the commands that tell facts, beside 0.
+// Exit statuses of the commands that report facts, in addition to 0.
 const (
 	statusCritical = 1 // something critical is open
 	statusUsage    = 2 // the command line is wrong
@@ -40,8 +40,8 @@ type facts struct {
 	out  io.Writer
 }
 
-// tell lets a command print its facts. Whatever keeps it from telling has an
-// exit status of its own, as scripts take 1 for an alarm.
+// tell lets a command print its facts. Failures to report have a separate
+// exit status, as scripts take 1 for an alarm.
 func (c FactFlags) tell(ctx context.Context, g *Globals, std streams, print func(context.Context, *facts) (critical bool, err error)) error {
 	return c.tellBy(ctx, g, std, WorkFlags{CrewHours: maintenance.DefaultHours()}, print)
 }
@@ -91,7 +91,7 @@ func (c FactFlags) ask(ctx context.Context, g *Globals, by WorkFlags, f func(*cl
 	return errors.Join(withOwnKey(ctx, service, ownKeyLasts, f), service.Close())
 }
 
-// failure is an error with an exit status of its own.
+// failure is an error with its exit status.
 type failure struct {
 	status int
 	error
@@ -104,9 +104,10 @@ func wrong(format string, args ...any) error {
 	return &failure{statusUsage, fmt.Errorf(format, args...)}
 }
 
-// untold is why the service told nothing, in words. What it did not understand
-// or does not know is the command line's. A 400 without the id of a request is
-// not the service's: a proxy or another server is at that address.
+// untold is the reason why the service reported nothing, as a sentence. What
+// it did not understand or does not know is the command line's. A 400 without
+// the id of a request is not the service's: a proxy or another server is at
+// that address.
 func untold(err error) error {
 	var nowhere *plain.NoSite
 	var several *plain.AmbiguousSite
@@ -127,14 +128,14 @@ func (f *facts) encode(v any) error {
 	return e.Encode(v)
 }
 
-// noSite says that there is nothing to tell of.
+// noSite is the error for an empty list of sites.
 func (f *facts) noSite() error {
 	_, err := fmt.Fprintln(f.out, "There is no site yet. Import a file: sunloop import FILE --site NAME --tz ZONE --capacity-kw KW")
 	return err
 }
 
-// each tells of site after site: as JSON the answer itself where the command
-// line names the site, else all of them under "sites".
+// each prints one site after another: as JSON the response itself if the
+// command line names the site, otherwise all of them under "sites".
 func each[T any](ctx context.Context, f *facts, ask func(context.Context, api.Site) (*T, error), text func(api.Site, *T) error) error {
 	all := []*T{}
 	for _, site := range f.Sites {
@@ -191,7 +192,7 @@ func (l ListFlags) check() error {
 	return nil
 }
 
-// wants says whether something of a unit and a family is asked for.
+// wants reports whether facts of a unit and a family are requested.
 func (l ListFlags) wants(family, unit string, units []string) bool {
 	return (l.Family == "" || strings.ReplaceAll(l.Family, " ", "_") == family) && (l.Unit == "" || l.Unit == unit || slices.Contains(units, l.Unit))
 }

@@ -175,7 +175,7 @@ func TestEveryPackageHasAFloor(t *testing.T) {
 			return pkg == root || all && strings.HasPrefix(pkg, root+"/")
 		})
 		if !known {
-			t.Errorf("%s stands on no floor of the table", pkg)
+			t.Errorf("%s is in no layer of the table", pkg)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func TestDoctorFindsDamageOfTheDataFolder(t *testing.T) {
 				t.Errorf("status %d, without %q:\n%s", status, c.want, text)
 			}
 			if strings.Contains(text, "no problems") != (want == 0) {
-				t.Errorf("the verdict:\n%s", text)
+				t.Errorf("the result:\n%s", text)
 			}
 		})
 	}

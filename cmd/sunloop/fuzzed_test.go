@@ -102,7 +102,7 @@ func TestDecodersAreFuzzed(t *testing.T) {
 		by, excused := fuzzedBy[folder]
 		switch {
 		case has[folder] && excused:
-			t.Errorf("%s has a target of its own; take it out of the table", folder)
+			t.Errorf("%s has a fuzz target; remove it from the table", folder)
 		case !has[folder] && !excused:
 			t.Errorf("%s calls %s and has no fuzz target: write one, or say in fuzzedBy which reaches it", folder, call)
 		case excused && strings.HasPrefix(by, "by ") && !targets[strings.TrimPrefix(by, "by ")]:

@@ -77,8 +77,8 @@ const (
 	forever     = 10 * 365 * 24 * time.Hour // of a console
 )
 
-// withOwnKey gives the command line beside the data folder a client with a key
-// that lives as long as the command.
+// withOwnKey gives a command on the data folder a client with a key that lives
+// as long as the command.
 func withOwnKey(ctx context.Context, service *backend.Service, lasts time.Duration, do func(*client.Client) error) error {
 	key, record, err := service.Auth().CreateKey(ctx, auth.NewKey{
 		Name: commandLine, Role: api.RoleAdmin, Customers: []string{api.Every}, Sites: []string{api.Every},

@@ -210,7 +210,7 @@ func writeFilledValues(path string, all []unitFilled) (err error) {
 func parsePlace(text string) (place.Found, error) {
 	found, ok := place.Find(text)
 	if !ok {
-		return found, fmt.Errorf("--location wants a town, as in Graz or \"Durban, ZA\", or its degrees, as in 47.07,15.44; %q is none that is known", text)
+		return found, fmt.Errorf("--location: unknown place %q; give a town, as in Graz or \"Durban, ZA\", or degrees, as in 47.07,15.44", text)
 	}
 	return found, nil
 }

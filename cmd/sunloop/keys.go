@@ -14,7 +14,7 @@ type KeysCmd struct {
 	Into     string `placeholder:"FILE" hidden:"" help:"Rewrite the tables in FILE, between their marks." type:"path"`
 }
 
-// The marks between which the table stands.
+// The marks around the table.
 const (
 	tableBegin = "<!-- keys: made by `make generate` from tui/keymap -->\n"
 	tableEnd   = "<!-- end of keys -->\n"

@@ -11,7 +11,7 @@ import (
 	"app.sunloop/tui/plain"
 )
 
-// KPICmd prints the sites' key figures.
+// KPICmd prints the sites' KPIs.
 type KPICmd struct {
 	FactFlags
 	From   string `placeholder:"TIME" help:"Start of the period, ISO 8601; in the site's time zone without an offset."`
@@ -19,7 +19,7 @@ type KPICmd struct {
 	Period string `placeholder:"PERIOD" help:"Instead of --from and --to: a day, month or year of the site's calendar [2026-03-14, 2026-03, 2026], or a number of whole days up to its last midnight [7d] (30d)."`
 }
 
-// Run prints the key figures; exit status 1 as that of status.
+// Run prints the KPIs; exit status 1 as that of status.
 func (c *KPICmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if _, err := c.window(api.SiteRef{}, time.Now(), time.UTC); err != nil {
 		return err
@@ -53,11 +53,11 @@ func (c *KPICmd) window(site api.SiteRef, now time.Time, zone *time.Location) (a
 	q := api.KPIQuery{CustomerID: site.CustomerID, SiteID: site.SiteID}
 	if c.Period != "" {
 		if c.From != "" || c.To != "" {
-			return q, wrong("--period stands instead of --from and --to, not beside them")
+			return q, wrong("--period: cannot be combined with --from and --to")
 		}
 		from, to, ok := period(c.Period, now, zone)
 		if !ok {
-			return q, wrong("--period wants a day, a month, a year or a number of days, as in 2026-03-14, 2026-03, 2026 or 7d, not %q", c.Period)
+			return q, wrong("--period: invalid value %q; give a day, a month, a year or a number of days, as in 2026-03-14, 2026-03, 2026 or 7d", c.Period)
 		}
 		q.From, q.To = api.At(from), api.At(to)
 		return q, nil
@@ -80,7 +80,7 @@ func fromTo(from, to string, zone *time.Location) (begin, end api.Time, err erro
 			continue
 		}
 		if *t.at, err = api.ParseTime(t.text, zone); err != nil {
-			return begin, end, fmt.Errorf("%s wants a time such as 2026-01-31T12:00, not %q", t.flag, t.text)
+			return begin, end, fmt.Errorf("%s: invalid time %q; example: 2026-01-31T12:00", t.flag, t.text)
 		}
 	}
 	return begin, end, nil

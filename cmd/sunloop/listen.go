@@ -42,7 +42,7 @@ func (f ListenFlags) proxies() ([]netip.Prefix, error) {
 			p, err = netip.PrefixFrom(a, a.BitLen()), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("--trusted-proxy wants a network such as 10.0.0.0/8, not %q", text)
+			return nil, fmt.Errorf("--trusted-proxy: invalid network %q; example: 10.0.0.0/8", text)
 		}
 		all = append(all, p.Masked())
 	}
@@ -57,11 +57,11 @@ func (f ListenFlags) check() ([]listener.Address, error) {
 	}
 	switch {
 	case f.Prefix != "" && (!strings.HasPrefix(f.Prefix, "/") || strings.ContainsAny(f.Prefix, "?#%{} ")):
-		return nil, fmt.Errorf("--prefix wants a path such as /sunloop, not %q", f.Prefix)
+		return nil, fmt.Errorf("--prefix: invalid path %q; example: /sunloop", f.Prefix)
 	case (f.TLSCert == "") != (f.TLSKey == ""):
 		return nil, errors.New("--tls-cert and --tls-key go together")
 	case f.TLS == "files" && f.TLSCert == "":
-		return nil, errors.New("--tls files wants --tls-cert and --tls-key")
+		return nil, errors.New("--tls files requires --tls-cert and --tls-key")
 	case (f.TLS == "self" || f.TLS == "off") && f.TLSCert != "":
 		return nil, fmt.Errorf("--tls-cert and --tls-key go with --tls files, not with --tls %s", f.TLS)
 	case len(f.TLSName) > 0 && f.TLS != "self":
@@ -99,8 +99,8 @@ type reached struct {
 	Fingerprint string   // of the certificate, empty without TLS
 }
 
-// serve serves until ctx ends, then lets requests finish. Started is told of
-// each listener once all are open.
+// serve serves until ctx ends, then lets requests finish. Started is called
+// for each listener once all are open.
 func (f ListenFlags) serve(ctx context.Context, service *backend.Service, dataDir string, log *slog.Logger, started func(reached)) error {
 	addresses, err := f.check()
 	if err != nil {

@@ -67,7 +67,7 @@ func startService(t *testing.T, listeners int, args ...string) *service {
 	return s
 }
 
-// home keeps a test from the files of whoever runs it.
+// home separates a test from the files of the user who runs it.
 func home(t *testing.T) (dataDir string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -217,11 +217,11 @@ func TestFlagsOfListenersThatCannotBe(t *testing.T) {
 		{`--listen: invalid listen address "8080"`, []string{"--listen", "8080"}},
 		{`there is no host "telemetri"; there are main, telemetry,`, []string{"--listen", "telemetri=:0"}},
 		{"--tls-cert and --tls-key go together", []string{"--tls-cert", "a"}},
-		{"--tls files wants --tls-cert and --tls-key", []string{"--tls", "files"}},
+		{"--tls files requires --tls-cert and --tls-key", []string{"--tls", "files"}},
 		{"go with --tls files, not with --tls self", []string{"--tls", "self", "--tls-cert", "a", "--tls-key", "b"}},
 		{"--tls-name goes with --tls self", []string{"--tls-name", "a"}},
-		{`--prefix wants a path such as /sunloop, not "sunloop"`, []string{"--prefix", "sunloop"}},
-		{`--trusted-proxy wants a network such as 10.0.0.0/8, not "proxy"`, []string{"--trusted-proxy", "proxy"}},
+		{`--prefix: invalid path "sunloop"; example: /sunloop`, []string{"--prefix", "sunloop"}},
+		{`--trusted-proxy: invalid network "proxy"; example: 10.0.0.0/8`, []string{"--trusted-proxy", "proxy"}},
 		{"--max-connections is a number above 0, not 0", []string{"--max-connections", "0"}},
 		{"no such file", []string{"--listen", "127.0.0.1:0", "--tls-cert", "nowhere.pem", "--tls-key", "nowhere.key"}},
 	} {

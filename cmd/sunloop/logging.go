@@ -34,8 +34,8 @@ func (g *Globals) headlessLog(w io.Writer) *slog.Logger {
 }
 
 // consoleLog writes to a file in the data folder while the console has the
-// terminal, and keeps the newest lines for its log screen. The file starts
-// anew at 4 MiB.
+// terminal, and keeps the newest lines for its log screen. The file is
+// truncated at 4 MiB.
 func (g *Globals) consoleLog(dir string) (*slog.Logger, *tail, io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, nil, err

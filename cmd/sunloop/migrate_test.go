@@ -161,7 +161,7 @@ func TestKilledMigration(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	took := 2 * time.Second // a run that nobody kills
+	took := 2 * time.Second // a run that is not killed
 	for killed := 0; killed < kills; {
 		url, place := server.Database(t), filepath.Join(t.TempDir(), "objects")
 		runs := 0

@@ -54,7 +54,7 @@ func (c *ConsoleCmd) plainRemote(ctx context.Context, std streams, o client.Opti
 	defer cl.Close()
 	if cl.Credential() == "" {
 		if !term.IsTerminal(int(std.in.Fd())) {
-			return errors.New("--plain with --remote wants an API key or a token where nobody can be asked for a password: --token, or SUNLOOP_TOKEN in the environment")
+			return errors.New("--plain with --remote requires an API key or a token when it cannot prompt for a password: --token, or SUNLOOP_TOKEN in the environment")
 		}
 		if err := signIn(ctx, cl, std); err != nil {
 			return err

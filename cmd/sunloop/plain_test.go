@@ -127,7 +127,7 @@ func plainOverAPipe(t *testing.T, bin string) {
 	}
 	nobody := run("--plain", "--remote", "http://127.0.0.1:1")
 	if text, err := nobody.CombinedOutput(); err == nil || !strings.Contains(string(text), "--token") {
-		t.Errorf("nobody to ask: %v %q", err, text)
+		t.Errorf("cannot prompt: %v %q", err, text)
 	}
 }
 

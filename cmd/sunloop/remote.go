@@ -59,15 +59,15 @@ func (f TrustFlags) trust() (*tls.Config, error) {
 	return c, nil
 }
 
-// client speaks to the service elsewhere for a command, which has nobody to
-// ask for a password.
+// client calls a remote service for a command, which cannot prompt for a
+// password.
 func (f RemoteFlags) client() (*client.Client, error) {
 	o, err := f.clientOptions()
 	if err != nil {
 		return nil, err
 	}
 	if f.Token == "" {
-		return nil, errors.New("--remote wants an API key or a token: --token, or SUNLOOP_TOKEN in the environment")
+		return nil, errors.New("--remote requires an API key or a token: --token, or SUNLOOP_TOKEN in the environment")
 	}
 	o.Patience = commandPatience
 	return client.New(o), nil
@@ -81,7 +81,7 @@ const commandPatience = 2 * time.Minute
 func checkRemote(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return nil, fmt.Errorf("--remote wants a URL such as https://ops.example.com, not %q", address)
+		return nil, fmt.Errorf("--remote: invalid URL %q; example: https://ops.example.com", address)
 	}
 	return u, nil
 }

@@ -159,8 +159,8 @@ func edited(t *testing.T, text string, edit func(*url.URL)) string {
 }
 
 // TestReplicaWaits: a replica whose database cannot be opened is alive and not
-// ready, says why in a sentence, and comes up by itself when somebody has mended
-// it.
+// ready, gives the reason in a sentence, and becomes ready by itself when the
+// cause is fixed.
 func TestReplicaWaits(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
 	const versions = `sunloop.schema_version`
@@ -198,7 +198,7 @@ func TestReplicaWaits(t *testing.T) {
 			},
 		},
 		{
-			name: "foreign", why: "it holds the tables of something else; Sunloop needs a database of its own",
+			name: "foreign", why: "it has tables of another program; Sunloop needs a separate database",
 			harm: func(at string) { sql(t, at, `CREATE TABLE customers (id int)`) },
 			mend: func(at string) { sql(t, at, `DROP TABLE customers`) },
 		},
@@ -336,8 +336,8 @@ func TestReplicaBucket(t *testing.T) {
 	}
 }
 
-// TestReplicaRefuses: what no waiting can mend ends the process at once, with a
-// sentence and without the password.
+// TestReplicaRefuses: an error that waiting cannot fix ends the process
+// immediately, with a sentence and without the password.
 func TestReplicaRefuses(t *testing.T) {
 	store := pgtest.Start(t, pgtest.Options{}).Database(t)
 	first := serveReplica(t, t.TempDir(), store)

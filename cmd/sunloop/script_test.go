@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the command line as a person would: each script of
-// testdata/script in a folder of its own.
+// TestScripts runs the command line as a user would: each script of
+// testdata/script in a separate folder.
 func TestScripts(t *testing.T) {
 	shared := newServers(t)
 	database := shared.place(func() string { return shared.database().Database(t) })
@@ -111,7 +111,7 @@ func plantFile(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// order SITE UNIT makes a work order beside the data folder.
+// order SITE UNIT creates a work order in the data folder.
 func order(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: order SITE UNIT")

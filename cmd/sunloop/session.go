@@ -58,8 +58,7 @@ func (s sessions) keep(service, token string) error {
 	return writePrivate(s.path, b)
 }
 
-// writePrivate replaces a file that only its owner may read, whole or not at
-// all.
+// writePrivate replaces a file that only its owner may read, atomically.
 func writePrivate(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -66,7 +66,7 @@ func (c LookFlags) sources(g *Globals, env func(string) string) (settings.Source
 // what is chosen in it.
 type keptConfig struct {
 	path    string
-	command string // that runs: its own table stands before the console's
+	command string // that runs: its own table comes before the console's
 }
 
 // into gives the console the functions that keep choices.
@@ -86,8 +86,8 @@ func (c keptConfig) into(o *tui.Options) {
 	}
 }
 
-// setting writes a setting where it stands already, else into the console's
-// table.
+// setting writes a setting where it is already set, otherwise into the
+// console's table.
 func (c keptConfig) setting(name, value string) error {
 	table := consoleTable
 	var now configFile

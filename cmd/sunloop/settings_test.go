@@ -75,8 +75,8 @@ func TestSourcesOfSettings(t *testing.T) {
 	}
 }
 
-// What is chosen stands where it stood, the rest of the file stays, and nobody
-// else may read it.
+// A choice is written where it was set, the rest of the file stays, and no
+// other user may read it.
 func TestChoicesInTheFile(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "dotfiles.toml"), filepath.Join(dir, "config.toml")

@@ -16,8 +16,8 @@ import (
 	"app.sunloop/backend/client"
 )
 
-// TestSetupTokenOfAProcess: sunloop serve writes the setup token to a file of
-// its own and to its log; a setup over HTTP requires it, and ends it.
+// TestSetupTokenOfAProcess: sunloop serve writes the setup token to a
+// separate file and to its log; a setup over HTTP requires it, and ends it.
 func TestSetupTokenOfAProcess(t *testing.T) {
 	home := t.TempDir()
 	data := filepath.Join(home, "data")

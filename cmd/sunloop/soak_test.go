@@ -188,7 +188,7 @@ func noGrowth(t *testing.T, days []usage) {
 	for _, c := range []struct {
 		what  string
 		value func(usage) float64
-		spare float64 // beside a twentieth
+		spare float64 // in addition to a twentieth
 	}{
 		{"heap in bytes", func(u usage) float64 { return float64(u.heap) }, 1 << 20},
 		{"resident memory in bytes", func(u usage) float64 { return float64(u.anonymous) }, 8 << 20},
@@ -251,7 +251,7 @@ func (a *attached) walk(t *testing.T) {
 			if _, err := a.terminal.WriteString(string(key)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(30 * time.Millisecond) // an escape is a key of its own
+			time.Sleep(30 * time.Millisecond) // an escape is a separate key
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -357,7 +357,7 @@ func shortDay(t *testing.T, dir string, state demoState) {
 	}
 }
 
-// imported waits until no upload is under way.
+// imported waits until no upload is in progress.
 func imported(t *testing.T, c *client.Client) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -370,7 +370,7 @@ func imported(t *testing.T, c *client.Client) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("uploads are still under way")
+			t.Fatal("uploads are still in progress")
 		}
 	}
 }

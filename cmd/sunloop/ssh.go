@@ -117,7 +117,7 @@ func hostOf(address string) string {
 	return address
 }
 
-// openSSH serves the consoles of a service beside its HTTP.
+// openSSH serves the consoles of a service in addition to HTTP.
 func openSSH(ctx context.Context, g *Globals, address string, flags SSHFlags, service *backend.Service, log *slog.Logger) (func(context.Context) error, error) {
 	look, err := defaultLook(g)
 	if err != nil {
@@ -140,7 +140,7 @@ type consoles struct {
 	source  string
 	client  func(address string) *client.Client
 	keys    sshd.Keys
-	opened  func() (closed func()) // counts; nil: nobody does
+	opened  func() (closed func()) // counts; nil: not counted
 	dropped func(admission.Drop)   // counts; nil: nothing does
 }
 

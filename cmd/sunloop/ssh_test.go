@@ -280,7 +280,7 @@ func TestSSHRemote(t *testing.T) {
 	dial := func(from string, method gossh.AuthMethod) error {
 		raw, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", address)
 		if err != nil {
-			t.Skipf("no address of one's own: %v", err)
+			t.Skipf("no separate address: %v", err)
 		}
 		defer raw.Close()
 		_, _, _, err = gossh.NewClientConn(raw, address, &gossh.ClientConfig{User: "ana", Auth: []gossh.AuthMethod{method}, HostKeyCallback: gossh.InsecureIgnoreHostKey()}) //nolint:gosec // its own server

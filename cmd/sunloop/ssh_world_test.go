@@ -76,7 +76,7 @@ func openSSHWorld(t *testing.T, requireMFA bool) *sshWorld {
 		t.Fatal(err)
 	}
 	w.address = l.Addr().String()
-	_ = l.Close() // open wants an address
+	_ = l.Close() // open requires an address
 	serve, err := consolesOf(service, w.globals, look, slog.New(slog.DiscardHandler)).open(t.Context(), w.address, SSHFlags{UserSessions: 4, Sessions: 8, Idle: time.Hour, SignInTime: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func openSSHWorld(t *testing.T, requireMFA bool) *sshWorld {
 	return w
 }
 
-// newSSHKey is a key, and a file with it as ssh wants one.
+// newSSHKey creates a key, and a file with it in the format of ssh.
 func newSSHKey(t *testing.T) (gossh.Signer, string) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)

@@ -14,7 +14,7 @@ type SSHFlags struct {
 	SignInTime   time.Duration `default:"2m" placeholder:"DURATION" env:"SUNLOOP_SSH_SIGN_IN_TIME" help:"Time limit of a sign-in over SSH (${default})."`
 }
 
-// check finds what is wrong with the flags; prefix stands before their names.
+// check validates the flags; prefix precedes their names.
 func (f SSHFlags) check(prefix string) error {
 	switch {
 	case f.UserSessions < 1:

@@ -70,7 +70,7 @@ func withoutPassword(text string) string {
 }
 
 // errDemoStore refuses a database for the demo.
-var errDemoStore = errors.New("the demo keeps its data in a folder of its own; --store, --store-file, --objects and --key-file are for the other commands")
+var errDemoStore = errors.New("the demo keeps its data in a separate folder; --store, --store-file, --objects and --key-file are for the other commands")
 
 // namesStore says whether the command line itself names a store.
 func namesStore(k *kong.Context) bool {

@@ -66,7 +66,7 @@ func TestMuteTerminal(t *testing.T) {
 			lines := bufio.NewScanner(terminal)
 			for lines.Scan() { // a closed pseudo-terminal ends as an error
 				out.Write(lines.Bytes())
-				if strings.Contains(lines.Text(), "serving") { // until it is told to stop
+				if strings.Contains(lines.Text(), "serving") { // until stopped
 					if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 						t.Fatal(err)
 					}

@@ -35,10 +35,10 @@ const (
 
 // BenchmarkThinConsole measures the program itself in a terminal of 120×36,
 // over a demo of 24 units with a year of history. While the demo plays, with a
-// sample each five seconds, a console elsewhere stands idle: its CPU, its
-// memory, and what it sends. Then the demo ends, and the console is started on
-// its data folder, as a person does: the time from the start of the process to
-// the first frame, and to the first with the site's data.
+// sample each five seconds, an idle remote console is measured: its CPU, its
+// memory, and the bytes it sends. Then the demo ends, and the console is
+// started on its data folder, as a person does: the time from the start of the
+// process to the first frame, and to the first with the site's data.
 func BenchmarkThinConsole(b *testing.B) {
 	bin := binary(b)
 	starts, settle, idle := thinStarts, thinSettle, thinIdle
@@ -79,7 +79,7 @@ func BenchmarkThinConsole(b *testing.B) {
 	}
 }
 
-// consoleOf is a console that is yet to be started, with a home of its own.
+// consoleOf returns a console that is not started yet, with a separate home.
 func consoleOf(bin, home string, args ...string) *exec.Cmd {
 	cmd := exec.Command(bin, append(args, "--theme", themes.ControlRoom)...)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home, "TERM=xterm-256color", "COLORTERM=truecolor")
@@ -96,7 +96,7 @@ func inTerminal(b *testing.B, cmd *exec.Cmd) *os.File {
 	return terminal
 }
 
-// end ends a console as the system does; somebody reads its terminal.
+// end ends a console as the system does; its terminal is read meanwhile.
 func end(b *testing.B, cmd *exec.Cmd, terminal *os.File) {
 	b.Helper()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -142,8 +142,8 @@ func startConsole(b *testing.B, cmd *exec.Cmd) (first, whole time.Duration) {
 	return first, whole
 }
 
-// idleConsole reports what a console costs that nobody uses.
 func idleConsole(b *testing.B, cmd *exec.Cmd, settle, idle time.Duration) {
+// idleConsole reports the cost of an idle console.
 	b.Helper()
 	terminal := inTerminal(b, cmd)
 	sent := make(chan int)

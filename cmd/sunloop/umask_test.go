@@ -20,7 +20,7 @@ import (
 	"app.sunloop/backend/client"
 )
 
-// program is the program in a process of its own, with a folder as home.
+// program is the program in a separate process, with a folder as home.
 func program(t *testing.T, home string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sunloop", args...)

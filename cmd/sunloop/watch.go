@@ -26,7 +26,7 @@ type WatchFlags struct {
 	LogRequests bool   `env:"SUNLOOP_LOG_REQUESTS" help:"Log each request at level info instead of debug."`
 }
 
-// watch are the sockets of metrics and profiles; nil where there is none.
+// watch are the sockets of metrics and profiles, or nil.
 type watch struct {
 	metrics, profile *listener.Listeners
 	handler          http.Handler // of metrics; set before it is served
@@ -39,7 +39,7 @@ func (f WatchFlags) check() error {
 			continue
 		}
 		if _, port, err := net.SplitHostPort(a.address); err != nil || !isPort(port) {
-			return fmt.Errorf("%s wants an address such as %s, not %q", a.flag, a.example, a.address)
+			return fmt.Errorf("%s: invalid address %[3]q; example: %[2]s", a.flag, a.example, a.address)
 		}
 	}
 	if f.Metrics != "" && f.Metrics == f.Pprof && !anyPort(f.Metrics) {

@@ -54,7 +54,7 @@ func TestMetricsAndProfilesStandApart(t *testing.T) {
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		if code, text := fetch(t, metrics+path); code != 200 || !strings.Contains(text, `"success":true`) {
-			t.Errorf("%s beside the metrics: HTTP %d %s", path, code, text)
+			t.Errorf("%s next to the metrics: HTTP %d %s", path, code, text)
 		}
 	}
 	if code, text := fetch(t, profiles+"/debug/pprof/goroutine?debug=1"); code != 200 || !strings.HasPrefix(text, "goroutine profile:") {
@@ -131,12 +131,12 @@ func TestWatchFlagsAreCheckedFirst(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"serve", "--metrics", "9464"}, `--metrics wants an address such as 127.0.0.1:9464, not "9464"`},
-		{[]string{"serve", "--metrics", "127.0.0.1:"}, `--metrics wants an address such as 127.0.0.1:9464, not "127.0.0.1:"`},
-		{[]string{"serve", "--pprof", "127.0.0.1:99999"}, `--pprof wants an address such as 127.0.0.1:6060, not "127.0.0.1:99999"`},
-		{[]string{"serve", "--pprof", "localhost"}, `--pprof wants an address such as 127.0.0.1:6060, not "localhost"`},
+		{[]string{"serve", "--metrics", "9464"}, `--metrics: invalid address "9464"; example: 127.0.0.1:9464`},
+		{[]string{"serve", "--metrics", "127.0.0.1:"}, `--metrics: invalid address "127.0.0.1:"; example: 127.0.0.1:9464`},
+		{[]string{"serve", "--pprof", "127.0.0.1:99999"}, `--pprof: invalid address "127.0.0.1:99999"; example: 127.0.0.1:6060`},
+		{[]string{"serve", "--pprof", "localhost"}, `--pprof: invalid address "localhost"; example: 127.0.0.1:6060`},
 		{[]string{"serve", "--metrics", "127.0.0.1:9464", "--pprof", "127.0.0.1:9464"}, "--metrics and --pprof want two addresses"},
-		{[]string{"serve", "--otlp", "127.0.0.1:4318"}, "--otlp wants the URL of a collector, as in http://127.0.0.1:4318"},
+		{[]string{"serve", "--otlp", "127.0.0.1:4318"}, "--otlp: invalid URL of a collector; example: http://127.0.0.1:4318"},
 		{[]string{"serve", "--metrics", taken.Addr().String()}, "--metrics: listen tcp " + taken.Addr().String()},
 		{[]string{"ssh", "--remote", "http://127.0.0.1:1", "--metrics", "127.0.0.1:9464"}, "--metrics and --pprof show a service of this process"},
 	} {

@@ -1,7 +1,7 @@
-// Command thinline measures what the console costs a thin line and a small
-// machine, and prints one table of the figures beside their budgets. It runs
-// the benchmarks of the repository, so it wants the go command and is started
-// in the repository: `make thin-line`.
+// Command thinline measures the cost of the console on a slow connection and
+// a small machine, and prints one table of the figures with their budgets. It
+// runs the benchmarks of the repository, so it requires the go command and is
+// started in the repository: `make thin-line`.
 package main
 
 import (

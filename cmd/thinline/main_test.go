@@ -23,7 +23,7 @@ ok  	app.sunloop/cmd/sunloop	153.966s
 	}
 }
 
-// No figure stands in two lines of the table.
+// No figure is in two lines of the table.
 func TestFiguresAreNamedOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range figures {

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// In a terminal that never answers, a program with Bubble Tea linked in sends no byte of its own.
+// In a terminal that never answers, a program that links Bubble Tea sends no
+// byte by itself.
 func TestMuteTerminalIsAskedNothing(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=1", "TERM=xterm-256color", "COLORTERM=")

@@ -164,7 +164,7 @@ var roffEscapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\
 // pageWidth is the length at which lines of a page's source are broken.
 const pageWidth = 78
 
-// roff returns text for a page: escaped, each sentence on a line of its own,
+// roff returns text for a page: escaped, each sentence on a separate line,
 // long lines broken between words, and no line that begins like a macro.
 func roff(text string) string {
 	var lines []string
