@@ -53,7 +53,7 @@ type Event struct {
 	Start      time.Time
 	DetectedAt time.Time  // when the rule was met: nothing later was used for that
 	LastSeen   time.Time  // end of the last sample that showed it
-	End        *time.Time // nil while it goes on
+	End        *time.Time // nil while it lasts
 
 	// Basis is the reference of the model on which the event rests, if it
 	// is a model of the unit's own past: peers, irradiance or clear sky. It

@@ -51,7 +51,7 @@ type Report struct {
 	NotEvaluated []string           // what could not be judged, and why, in sentences
 	RatingKW     map[string]float64 // of each unit that could be judged: its capacity, or the highest power it has shown
 	// Sights states how small a lasting loss can be detected for each unit
-	// that has a model of its own past, by asset id.
+	// with a model of its history, by asset id.
 	Sights map[string]Sight
 	// Clipped holds the times at which each unit was at its limit, a span
 	// for each day on which it was, by asset id. That is normal where the

@@ -383,7 +383,7 @@ func (s *session) lateStarts(r *record) int {
 }
 
 // othersIdle reports whether another unit produces nothing either, without an
-// outage of its own.
+// outage.
 func (o *unitOutages) othersIdle(v *view, s *session, k, i int) bool {
 	for other := range o.units {
 		if p := v.units[other].power[i]; other != k && o.units[other].record == nil && p < offShare*s.rating(other) {

@@ -167,7 +167,7 @@ func TestLimitOrStandingReading(t *testing.T) {
 			return power, light
 		}))
 		if len(events[detect.StuckSensor]) != 1 || len(events[detect.Curtailment]) > 0 {
-			t.Errorf("light %v: a reading that stands still is called %v", light, events)
+			t.Errorf("light %v: a frozen reading is called %v", light, events)
 		}
 	}
 }

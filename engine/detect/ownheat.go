@@ -7,9 +7,9 @@ import (
 	"app.sunloop/engine/loss"
 )
 
-// ownHeat finds a unit that derates in heat, relative to the model of its own
-// past on irradiance: its power is flat at high irradiance and normal at low
-// irradiance.
+// ownHeat finds a unit that derates in heat, relative to a model of its
+// history on irradiance: its power is flat at high irradiance and normal at
+// low irradiance.
 type ownHeat struct {
 	tops   ring
 	days   []heatDay // of the last weeks

@@ -8,8 +8,8 @@ import (
 )
 
 // ownShade finds a unit that lacks irradiance while the sun is in one part of
-// the sky, relative to the model of its own past. It needs a reference that
-// sees clouds: relative to a clear sky, haze and horizon look the same.
+// the sky, relative to a model of its history. It needs a reference that sees
+// clouds: relative to a clear sky, haze and horizon look the same.
 type ownShade struct {
 	days   []shadowDay
 	tops   ring // highest expectation of each day

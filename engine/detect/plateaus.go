@@ -187,7 +187,7 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 		}
 		ended := to < len(p.t)
 		if !ended || v.partial && end+beside > last {
-			continue // it goes on, or what follows is not known yet
+			continue // it lasts, or what follows is not known yet
 		}
 		p.judged = max(p.judged, end)
 		hours := float64(end-p.t[from]) / 3600
@@ -379,7 +379,7 @@ func (p *holding) stormy(from, to, w int) bool {
 }
 
 var standWords = map[string]string{
-	"dark":   "It went on after dark.",
+	"dark":   "It continued after dark.",
 	"light":  "Meanwhile the light fell below what the reading says, or never reached it.",
 	"clouds": "Clouds passed before and after it, and it ended below.",
 	"jump":   "It began where the power was and ended with a jump.",

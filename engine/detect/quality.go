@@ -100,7 +100,7 @@ func (r *repetition) follow(v *view, k int, rating float64, moves []int) {
 		}
 		r.cells++
 		flat := p > offShare*rating && rating > 0 && !math.IsNaN(c) && p*r.hours >= max(3, 0.03*rating) && r.cells >= 4
-		alone := math.IsNaN(c) && math.IsNaN(r.light) && math.IsNaN(r.temp) // then it is a reading that stands still
+		alone := math.IsNaN(c) && math.IsNaN(r.light) && math.IsNaN(r.temp) // then it is a frozen reading
 		night := p > offShare*rating && rating > 0 && v.clear[i] == 0 && r.cells > 3 && !alone
 		r.hours += v.hours()
 		if !math.IsNaN(r.light) {
@@ -115,7 +115,7 @@ func (r *repetition) follow(v *view, k int, rating float64, moves []int) {
 		still := established(r.dayCells, r.dayHours) && (r.highest-r.lowest > 20 || r.cells > 3 && (r.light > 2 && v.clear[i] >= 0.1 || v.clear[i] >= 0.2))
 		r.alive = r.alive || moves[i] > 1 || moves[i] == 1 && !u.moves(i)
 		if r.alive && !math.IsInf(r.lowest, 1) && r.highest-r.lowest <= 1 {
-			still = false // the sensor stands still for all: it says nothing of this unit's logger
+			still = false // the sensor is frozen for all: it does not show this unit's logger
 		}
 		if !r.held && (flat || night || still) {
 			r.held = true

@@ -144,7 +144,7 @@ func TestSinglePlants(t *testing.T) {
 		{"Hebei 01 without place", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "", 1000, 20000, series.PowerKW, time.UTC, nil, "2018-10-23T06:30:00Z", 6, 4, ""},
 		{"Hebei 00", "data/pvod/station00.csv.gz", "2006-01-02 15:04:05", "power", "lmd_totalirrad", 1000, 6600, series.PowerKW, time.UTC, hebei(38.05, 114.95), "2019-04-15T23:15:00Z", 12, 4, ""},
 		{"Golden", "data/pvdaq-50/ac_power_15min_2011-2012.csv.gz", "2006-01-02T15:04Z", "ac_power_2", "", 0.001, 3.37, series.PowerKW, time.UTC, &solar.Location{LatitudeDeg: 39.74, LongitudeDeg: -105.18, AltitudeM: 1800}, "", 12, 25, "2011-11-06T00:00:00Z"},
-		{"a house in Sydney", "data/household-30min/ausgrid_customer12_2011-2012.csv.gz", "2006-01-02 15:04:05", "GG", "", 1, 1.5, series.EnergyKWh, time.FixedZone("", 36000), &solar.Location{LatitudeDeg: -33.9, LongitudeDeg: 151.2}, "", 0, 0, "2011-10-02T14:00:00Z"},
+		{"a roof in Sydney", "data/household-30min/ausgrid_customer12_2011-2012.csv.gz", "2006-01-02 15:04:05", "GG", "", 1, 1.5, series.EnergyKWh, time.FixedZone("", 36000), &solar.Location{LatitudeDeg: -33.9, LongitudeDeg: 151.2}, "", 0, 0, "2011-10-02T14:00:00Z"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			columns := []string{c.power}

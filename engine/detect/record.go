@@ -55,7 +55,7 @@ type facts struct {
 	source      string  // of the figure, in words
 	dcVolts     float64 // highest DC voltage, and the hours in which there was one to read
 	dcHours     float64
-	acVolts     float64 // highest AC voltage likewise
+	acVolts     float64 // highest AC voltage as above
 	acHours     float64
 }
 

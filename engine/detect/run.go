@@ -116,7 +116,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 		src, _ := newSource(u.Frame, step)
 		g.sources = append(g.sources, src)
 		if u.CapacityKW <= 0 {
-			s.note(s.in.Units[k].AssetID, "no capacity is given, so the highest power shown so far stands in; the first day is not judged")
+			s.note(s.in.Units[k].AssetID, "no capacity is given, so the highest power so far is used instead; the first day is not evaluated")
 		}
 	}
 	s.memory = newMemory(s.in.Units)
@@ -221,7 +221,7 @@ func (s *session) limits(sights map[string]Sight) {
 		s.note("", "without coordinates the site's own past tells day from night: what happens in the first three days is judged by peers and irradiance alone")
 	}
 	if s.modules.source() == noLight {
-		s.note("", "soiling and degradation need to know the light on the modules: coordinates, and a plane that is given or that clear days have told; here they are not judged")
+		s.note("", "soiling and degradation require the irradiance on the modules: coordinates, and a plane that is given or known from clear days; they are not evaluated here")
 	}
 	light, warmth := false, false
 	for _, u := range s.in.Units {
@@ -229,7 +229,7 @@ func (s *session) limits(sights map[string]Sight) {
 		warmth = warmth || present(u.Frame.Values(series.TemperatureC))
 	}
 	if !light {
-		s.note("", "no irradiance is measured, so a site without power is told from a dark one by its own past: its outages are announced after an hour and a quarter, and dirt only where it is heavy")
+		s.note("", "no irradiance is measured, so a site without power is distinguished from a dark one by its history: outages are announced after an hour and a quarter, and soiling only if it is heavy")
 	}
 	if !warmth {
 		s.note("", "no temperature is measured, so snow is not judged and may be called an outage")
@@ -246,12 +246,12 @@ func (s *session) limits(sights map[string]Sight) {
 		case ok:
 			s.note(u.AssetID, "%s", sight.Words())
 		case alone && s.in.Site.Location == nil:
-			s.note(u.AssetID, "it is not known to look the same way as two other units, and without coordinates there is no model of its own past, so losses of strings and shade are not judged")
+			s.note(u.AssetID, "its orientation is not known to equal that of two other units, and without coordinates it has no model of its history, so losses of strings and shading are not evaluated")
 		case alone:
 			s.note(u.AssetID, "too few clear days are known to hold it against its own past, so losses of strings and shade are not judged yet")
 		}
 		if !present(u.Frame.Values(series.EnergyCounterKWh)) {
-			s.note(u.AssetID, "no lifetime counter, so a gap in its data cannot be told from an outage")
+			s.note(u.AssetID, "no lifetime counter, so a gap in its data cannot be distinguished from an outage")
 		}
 	}
 }

@@ -80,10 +80,10 @@ func (m *scaleState) at(v *view, s *session, k, i int) {
 		m.idle = 0
 	}
 	if factor > 1 && same {
-		factor = 0 // it stands still: that is another family's
+		factor = 0 // it is frozen: that is another family's
 	}
 	if factor < 1 && m.idle >= idleSamples {
-		factor = 0 // it goes on reading what it reads by night: it makes nothing
+		factor = 0 // it continues with its night reading: it produces nothing
 	}
 	switch {
 	case factor != 0:

@@ -24,8 +24,8 @@ const sightDays = 6
 // found five times in six.
 const sightPower = 1.22
 
-// sights returns the detectable loss of each unit that has a model of its own
-// past, by asset id.
+// sights returns the detectable loss of each unit with a model of its
+// history, by asset id.
 func (s *session) sights() map[string]Sight {
 	out := map[string]Sight{}
 	for k := range s.losses.units {
@@ -79,9 +79,9 @@ func (u *unitLosses) watching(day int64) *baseline {
 func (s Sight) Words() string {
 	against := map[string]string{"peers": "its peers", "irradiance": "the irradiance", "clear sky": "the light of a clear sky"}[s.Basis]
 	if math.IsNaN(s.Detectable) {
-		return fmt.Sprintf("it is held against %s; too few clear days are known yet to say which losses that shows", against)
+		return fmt.Sprintf("it is compared with %s; too few clear days are known yet to state the detectable losses", against)
 	}
-	return fmt.Sprintf("it is held against %s, on which a day strays by %.1f %%: a lasting loss of %.0f %% is seen within %d clear days",
+	return fmt.Sprintf("it is compared with %s, from which a day deviates by %.1f %%: a lasting loss of %.0f %% is detected within %d clear days",
 		against, 100*s.Noise, math.Ceil(100*s.Detectable), s.ClearDays)
 }
 

@@ -46,7 +46,7 @@ const (
 	soilingError    = 0.006   // of a day's figure
 	soilingLoss     = 0.01    // least loss worth an event
 	soilingSlope    = -2.5e-4 // least decline in a day
-	soilingMost     = 0.3     // that dirt takes at all, as models of it have it
+	soilingMost     = 0.3     // that soiling takes at most, as models of it have it
 	soilingSteepest = -8e-3   // what sinks faster is no dirt
 	soilingCertain  = -1.5e-4 // the same at the edge of the 95 % band
 	soilingJump     = 0.012   // least jump up that is a cleaning
@@ -384,7 +384,7 @@ func soilingEvidence(r *record) []Evidence {
 	return []Evidence{
 		shows("yield_slope", 2, 100*f.level, 100*f.spread, "%/day", "Yield on %s sank by %.2f %% a day over the weeks before it was noticed, at least %.2f %% with 95 %% certainty.",
 			f.source, -100*f.level, -100*f.spread),
-		shows("loss_now", 0.7, 100*r.fraction, 100*soilingLoss, "%", "It now stands %.1f %% below the start of the decline, after %d days of good light.", 100*r.fraction, f.days),
+		shows("loss_now", 0.7, 100*r.fraction, 100*soilingLoss, "%", "It is now %.1f %% below the start of the decline, after %d days of high irradiance.", 100*r.fraction, f.days),
 		shows("all_units", 0.5, float64(len(r.units)), float64(len(r.units)), "units", "The figure is the median of the site's units: no single one explains it."),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"app.sunloop/engine/loss"
 )
 
-// losses follows each unit's production relative to the model of its own past,
+// losses follows each unit's production relative to a model of its history,
 // and finds lasting steps down: strings, combiners, one of several plants
 // behind a meter.
 type losses struct {
@@ -31,7 +31,7 @@ type unitLosses struct {
 
 // step is a loss that came at once and stays.
 type step struct {
-	from, to int64 // days; to is 0 while it goes on
+	from, to int64 // days; to is 0 while it lasts
 	seen     int64 // day on which it was announced
 	size     float64
 	by       *baseline             // whose index showed it
@@ -526,7 +526,7 @@ func (u *unitLosses) back(v *view, s *session, b *baseline, day int64) bool {
 	}
 	level, ok := st.levels[b]
 	if b != st.by && len(st.by.index) > 0 && day-st.by.index[len(st.by.index)-1].day < staleDays {
-		return false // what announced it goes on judging it
+		return false // the basis that announced it continues to evaluate it
 	}
 	if !ok || b.index[n-stepEndDays].day < st.seen {
 		return false

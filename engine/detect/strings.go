@@ -123,7 +123,7 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 	step := medianOf(c.low[max(len(c.low)-7, 0):])
 	switch {
 	case len(c.low) > patience:
-		c.absorb() // weeks without a verdict: what there is now is the normal
+		c.absorb() // weeks without a result: the present state is the normal
 		return
 	case (c.sum < chartLimit || len(c.low) < 2) && c.lowRow < 3, step < leastStep, down < 0.6*step:
 		return

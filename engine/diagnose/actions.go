@@ -10,7 +10,7 @@ import (
 type Action struct {
 	Priority string // high, medium, low
 	Text     string
-	Remote   bool    // needs nobody on site
+	Remote   bool    // requires no one on site
 	Hours    float64 // hands-on, of the whole crew's presence
 	Crew     int
 }
@@ -75,7 +75,7 @@ var actions = map[detect.Family][]Action{
 		{"low", "Enter the new capacity if the array was changed; else check the logger's factor.", true, 0.25, 1},
 	},
 	detect.PartialShading: {
-		{"medium", "Photograph the array at the hours named and trim what stands in the sun.", false, 4, 1},
+		{"medium", "Photograph the array at the hours named and trim what shades it.", false, 4, 1},
 	},
 	detect.Degradation: {
 		{"medium", "Measure the current-voltage curves of the strings and compare them with the warranty.", false, 8, 2},

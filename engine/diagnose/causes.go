@@ -76,7 +76,7 @@ var priors = map[detect.Family][]priorCause{
 		{causeBreaker, "electrical", 0.16, "The AC breaker or contactor of the unit is open."},
 		{causeTrip, "grid", 0.14, "The unit tripped on a grid disturbance and has not restarted."},
 		{causeDCSwitch, "electrical", 0.07, "The DC disconnect is open, or its fuses are blown."},
-		{causeManual, "operation", 0.05, "Somebody switched the unit off."},
+		{causeManual, "operation", 0.05, "A person switched the unit off."},
 		{causeReadings, "communication", 0.05, "The unit runs and its readings are wrong."},
 		{causeGroundFault, "electrical", 0.01, "The insulation monitor keeps the unit off: a ground fault."},
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
@@ -98,7 +98,7 @@ var priors = map[detect.Family][]priorCause{
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
 	},
 	detect.StuckSensor: {
-		{causeFirmware, "communication", 0.55, "The logger repeats a value it has not read anew."},
+		{causeFirmware, "communication", 0.55, "The logger repeats a value without reading it again."},
 		{causeInterface, "communication", 0.25, "The unit's communication card hands out an old value."},
 		{causeUnknown, "unknown", 0.20, "No evidence points to a cause."},
 	},
@@ -153,7 +153,7 @@ var priors = map[detect.Family][]priorCause{
 	detect.ThermalDerating: {
 		{causeFilter, "environment", 0.34, "The air filter or the heat sink is blocked."},
 		{causeFan, "hardware", 0.30, "A fan has stopped."},
-		{causeDirectSun, "environment", 0.14, "The inverter stands in the sun."},
+		{causeDirectSun, "environment", 0.14, "The inverter is exposed to direct sun."},
 		{causeOversized, "operation", 0.10, "The array is too large for the inverter in this heat."},
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
 	},
@@ -174,7 +174,7 @@ var priors = map[detect.Family][]priorCause{
 	},
 	detect.PartialShading: {
 		{causeVegetation, "environment", 0.50, "Something has grown into the sun."},
-		{causeBuilding, "environment", 0.22, "Something was built or put up beside the array."},
+		{causeBuilding, "environment", 0.22, "Something was built or put up next to the array."},
 		{causeRows, "environment", 0.16, "A row shades the next one while the sun is low."},
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
 	},

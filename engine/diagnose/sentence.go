@@ -44,7 +44,7 @@ func (c *context) summary(e detect.Event) string {
 	case detect.TimeShift:
 		return fmt.Sprintf("The stamps of %s are %.0f min %s %s; the readings are corrected.", who, math.Abs(value("noon_moved")), clockOffset(value("noon_moved")), since)
 	case detect.StuckSensor:
-		return fmt.Sprintf("The power reading of %s stands still %s.", who, since)
+		return fmt.Sprintf("The power reading of %s is frozen %s.", who, since)
 	case detect.IrradianceSensor:
 		return fmt.Sprintf("The irradiance sensor misses %.0f %% of the light %s; the plant makes its power.", value("light_missing"), since)
 	case detect.GroundFault:
@@ -66,7 +66,7 @@ func (c *context) summary(e detect.Event) string {
 	case detect.CapacityChange:
 		return fmt.Sprintf("%s makes %.1f %% more than before %s.", who, value("relative_yield")-100, since)
 	case detect.PartialShading:
-		return fmt.Sprintf("%s is in shade while the sun stands at %s %s; %s lost.", who, window(e), since, lost)
+		return fmt.Sprintf("%s is in shade while the sun is at %s %s; %s lost.", who, window(e), since, lost)
 	case detect.Soiling:
 		if e.Basis != "" {
 			return fmt.Sprintf("Dirt takes about %.1f %% of what %s makes %s; %s lost.", 100*e.LossFraction, who, since, lost)

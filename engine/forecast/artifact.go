@@ -218,7 +218,7 @@ func decodeConfig(a Artifact) (config, error) {
 	for k, s := range c.Sets {
 		if s.Fleet {
 			if k == 0 || c.Sets[k-1].Fleet || !(c.Sets[k-1].FleetShare > 0) || s.Trees == 0 || !s.sameFeatures(c.Sets[k-1]) {
-				return c, malformed("set %d: a fleet's learners beside none of the site's", k)
+				return c, malformed("set %d: pooled learners without learners of the site", k)
 			}
 		} else {
 			order = append(order, s.Weather)
@@ -338,7 +338,7 @@ func (at *sections) decodeSet(s set, quantiles []float64) (*learners, error) {
 		at.forests, at.bins = at.forests+1, at.bins+1
 	}
 	if s.Fleet {
-		return l, nil // the set beside it calibrates both
+		return l, nil // the other set calibrates both
 	}
 	err := at.learned.Section(sectionCalibrator, at.calibrators, func(d *artifact.Decoder) {
 		if l.calibrator = d.Calibrator(); len(l.calibrator.Quantiles) != len(quantiles) {

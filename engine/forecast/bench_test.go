@@ -36,7 +36,7 @@ func BenchmarkTrain1Year15Min(b *testing.B)         { benchmarkTrain(b, 365, 15*
 func BenchmarkTrain2YearHourlyWeather(b *testing.B) { benchmarkTrain(b, 730, time.Hour, true) }
 
 // BenchmarkTrainInFleet trains a site with six peer sites of two years: with 30
-// days of its own, and with a year.
+// days of history, and with a year.
 func BenchmarkTrainInFleet(b *testing.B) {
 	for _, wx := range []bool{false, true} {
 		end := benchStart.AddDate(2, 0, 0)

@@ -8,7 +8,7 @@ type spec struct {
 	Weather bool
 	Columns []columnSpec // of the weather
 	Perfect bool         // the columns were measured: no forecast is as good
-	Spare   bool         // it only stands in where a forecast of the weather fails to come
+	Spare   bool         // it is only used if the weather forecast is missing
 	Season  bool         // the day of the year: with less than two years it only memorises
 }
 

@@ -472,7 +472,7 @@ func TestQuarterHoursAndHours(t *testing.T) {
 	}
 	for i, r := range rows {
 		if !slices.IsSorted(r) || r[1] != points[i].P10KW || r[3] != points[i].P50KW {
-			t.Fatalf("row %d: %v beside %+v", i, r, points[i])
+			t.Fatalf("row %d: %v next to %+v", i, r, points[i])
 		}
 	}
 }

@@ -180,9 +180,9 @@ func TestTrainBlendsTheFleetIn(t *testing.T) {
 		}
 		hashes = append(hashes, a.Hash())
 		for name, spoil := range map[string][2]string{
-			"no share":        {`"fleet_share": `, `"fleet_less": `},
-			"none beside it":  {`"fleet": true`, `"fleet": false`},
-			"another weather": {`"weather": true`, `"weather": false`},
+			"no share":           {`"fleet_share": `, `"fleet_less": `},
+			"no site next to it": {`"fleet": true`, `"fleet": false`},
+			"another weather":    {`"weather": true`, `"weather": false`},
 		} {
 			b := a
 			if b.Config = bytes.ReplaceAll(a.Config, []byte(spoil[0]), []byte(spoil[1])); bytes.Equal(b.Config, a.Config) {

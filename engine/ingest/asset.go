@@ -143,8 +143,8 @@ func (a *assetData) keepEnergy(interval, counter *column) {
 	}
 }
 
-// chooseFeedIn is for plants that sell all they make: what the grid took is
-// the production, less what the house used.
+// chooseFeedIn is for plants that sell all their production: the feed-in is
+// the production, less the consumption.
 func (a *assetData) chooseFeedIn(step int64, rep *report) bool {
 	c := a.best(roleFeedIn)
 	if c == nil {

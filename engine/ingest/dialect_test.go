@@ -37,7 +37,7 @@ type writing struct {
 	shape    string // "one", "wide" or "long"
 	group    string // mark between thousands
 	unitLine bool   // units stand below the header, not in it
-	missing  string // stands for a value that is not there
+	missing  string // a missing value
 	footer   []string
 	arrange  func(rows [][]string) [][]string
 }

@@ -16,7 +16,7 @@ type group struct {
 	starts   []int32 // index into rows of the first row of each time
 	times    []int64
 	repeated int  // rows of a quantity that another row of the same time has as well, in a file with a row for each quantity
-	direct   bool // the rows are the whole table as it stands
+	direct   bool // the rows are the whole table unchanged
 
 	measured map[*column][]float64 // what further returned
 }

@@ -269,7 +269,7 @@ func (e numberEvidence) style(delim byte) (style numberStyle, sure bool) {
 		return comma, true
 	case dotIsDecimal > 0:
 		return dot, true
-	case e.commaThree > 0 && e.small > 0 && e.large == 0: // 726 beside 1,099 and never 1099: the comma groups thousands
+	case e.commaThree > 0 && e.small > 0 && e.large == 0: // 726 next to 1,099 and never 1099: the comma groups thousands
 		return dot, true
 	case e.commaThree > 0 && delim != ',': // a lone comma is mostly the decimal mark there
 		return comma, false

@@ -124,7 +124,7 @@ func TestLayouts(t *testing.T) {
 		"devices above the columns": {"Plant;North;North;South\nTime;Power;Energy;Power\n;kW;kWh;W\n01.06.2024 10:00;1;9;3000\n01.06.2024 11:00;2;9;4000\n", []string{"North", "South"}, [][]float64{{1, 2}, {3, 4}}, first},
 		"roofs by name":             {"Time,North roof (kW),South roof (kW)\n2024-06-01 10:00,1,3\n2024-06-01 11:00,2,4\n", []string{"North roof", "South roof"}, [][]float64{{1, 2}, {3, 4}}, first},
 		"preamble of two columns":   {"Site,Rooftop 7\nExported,today\n\nTime,Power (kW)\n2024-06-01 10:00,1\n2024-06-01 11:00,2\n", []string{""}, [][]float64{{1, 2}}, first},
-		"plant beside its devices":  {"Time,Inverter 1 Power (kW),Inverter 2 Power (kW),Total power (kW)\n2024-06-01 10:00,1,3,4\n2024-06-01 11:00,2,4,6\n", []string{"Inverter 1", "Inverter 2"}, [][]float64{{1, 2}, {3, 4}}, first},
+		"plant with its devices":    {"Time,Inverter 1 Power (kW),Inverter 2 Power (kW),Total power (kW)\n2024-06-01 10:00,1,3,4\n2024-06-01 11:00,2,4,6\n", []string{"Inverter 1", "Inverter 2"}, [][]float64{{1, 2}, {3, 4}}, first},
 		"units below bare letters":  {"Time;P;E\nyyyy-mm-dd hh:mm;W;kWh\n2024-06-01 10:00;1000;7\n2024-06-01 11:00;2000;8\n", []string{""}, [][]float64{{1, 2}}, first},
 		"units below names":         {"Time;Device;AC Power\n;;W\n2024-06-01 10:00;A;1000\n2024-06-01 10:00;B;3000\n2024-06-01 11:00;A;2000\n2024-06-01 11:00;B;4000\n", []string{"A", "B"}, [][]float64{{1, 2}, {3, 4}}, first},
 		"units behind numbers":      {"Time,WR1 W,WR2 W\n2024-06-01 10:00,1000,3000\n2024-06-01 11:00,2000,4000\n", []string{"WR1", "WR2"}, [][]float64{{1, 2}, {3, 4}}, first},

@@ -18,7 +18,7 @@ const (
 	roleCounter       // lifetime energy counter by name
 	roleDaily         // counter of the day so far by name
 	roleFeedIn        // sold to the grid: production only where nothing else is
-	roleValue         // a value without a name of its own
+	roleValue         // a value without a name
 	roleQuantity      // one of series' further quantities
 	roleState         // operating state in words
 	roleUnknown       // numbers under a name that says nothing; the values may show what they are

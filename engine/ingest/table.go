@@ -65,11 +65,11 @@ func (p *plan) fill(text []byte, d dialect) (*table, error) {
 		t = p.tabulate(text, d, false)
 	}
 	if t.surplus*5 > t.read {
-		return nil, refuse(InconsistentColumns, t.surplusLine, "the header has %d columns but %d of %d data rows have more cells: the delimiter also stands inside unquoted numbers",
+		return nil, refuse(InconsistentColumns, t.surplusLine, "the header has %d columns but %d of %d data rows have more cells: the delimiter also occurs inside unquoted numbers",
 			p.cells, t.surplus, t.read)
 	}
 	if t.otherLine > 0 {
-		return nil, refuse(InconsistentColumns, t.otherLine, "another header, with other columns than that of line %d, stands amid the data: two files were joined", p.head.stack[0].line)
+		return nil, refuse(InconsistentColumns, t.otherLine, "another header, with other columns than that of line %d, is among the data: two files were joined", p.head.stack[0].line)
 	}
 	if t.lost > fewLost && t.lost*4 > t.read {
 		return nil, refuse(InconsistentColumns, t.lostLine, "%q has no time that can be read, nor have %d of %d data rows in all: they are not written as the first ones are",

@@ -9,7 +9,7 @@ import (
 
 // A sum of other units is no unit.
 const (
-	totalTolerance = 0.01 // of the sum; beside it half a unit of each part's last digit
+	totalTolerance = 0.01 // of the sum; in addition half a unit of each part's last digit
 	totalShare     = 0.95 // of the times at which something is produced
 	totalFewest    = 6    // such times
 )

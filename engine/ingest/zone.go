@@ -90,7 +90,7 @@ type foldState struct {
 // resolution is what became of the wall times.
 type resolution struct {
 	utc      []int64        // noWall where a row has no time
-	doubled  int            // rows that were told apart by their order
+	doubled  int            // rows that were distinguished by their order
 	leading  int            // rows with which a file begins in the second of the two hours
 	inGap    int            // rows whose wall time does not exist
 	gapSteps map[int64]int  // days with values in such rows
@@ -178,7 +178,7 @@ func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64,
 		res = t.settleSummerTime(res, zone, reversed, rep)
 	}
 	if res.doubled > 0 {
-		rep.decide("zone", "%d times come twice when %s puts the clock back; told apart by their order", res.doubled, zone)
+		rep.decide("zone", "%d times occur twice when %s sets the clock back; distinguished by their order", res.doubled, zone)
 	}
 	if res.leading > 0 {
 		rep.decide("zone", "%d times at the beginning come twice when %s puts the clock back; taken as the second hour, on which the next ones follow", res.leading, zone)

@@ -38,7 +38,7 @@ func TestBeginsInTheHourThatComesTwice(t *testing.T) {
 		}
 		told := strings.Contains(fmt.Sprint(res.Decisions), "taken as the second hour")
 		if told == begin.Before(second) {
-			t.Errorf("from %s it is told that the hour was chosen: %v", begin.UTC(), told)
+			t.Errorf("from %s it reports that the hour was chosen: %v", begin.UTC(), told)
 		}
 	}
 }

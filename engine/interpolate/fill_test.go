@@ -67,7 +67,7 @@ func TestCompleteProperties(t *testing.T) {
 		for _, x := range r.Filled {
 			possible(t, f.model, x)
 			if len(wx.GHI.Values) == 0 && x.Sight == ByWeather {
-				t.Fatalf("weather is claimed where there is none")
+				t.Fatalf("weather is claimed without data")
 			}
 		}
 		again, err := f.model.Complete(context.Background(), power, wx, 1)

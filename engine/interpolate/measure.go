@@ -39,7 +39,7 @@ func gapsFor(d time.Duration, most int) int {
 type trial struct {
 	length int // position among the measured lengths
 	class  int
-	sight  int  // what the methods were told of the sky
+	sight  int  // what the methods know of the sky
 	best   bool // and no more is known
 	*candidates
 	clear []float32

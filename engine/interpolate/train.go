@@ -101,7 +101,7 @@ func prepare(site forecast.Site, power series.Series, wx Weather, o Options) (*M
 		return nil, nil, unfit("no power above nothing was measured")
 	case !(site.CapacityKW > 0) || math.IsInf(site.CapacityKW, 0):
 		site.CapacityKW = high
-		notes = append(notes, fmt.Sprintf("the capacity is not known: the highest power seen, %.4g kW, stands for it", high))
+		notes = append(notes, fmt.Sprintf("the capacity is not known: the highest power seen, %.4g kW, is used for it", high))
 	}
 	share, peak, seen, err := forecast.Plausible(site, power)
 	if err != nil {

@@ -19,7 +19,7 @@ type view struct {
 	index       []float32 // where known
 	known       []bool
 	base        []float32 // the bridge; the index where known
-	left, right []float32 // hours to the nearest known step; far where there is none
+	left, right []float32 // hours to the nearest known step; far without one
 }
 
 // far is the distance, in hours, of an edge that is not there.

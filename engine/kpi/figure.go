@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Figure is a KPI as it is shown: with its unit, the window it is of,
-// its formula and what its value rests on.
+// Figure is a KPI as it is shown: with its unit, its window, its formula and
+// the data that its value is based on.
 type Figure struct {
 	Name             string
 	Value            float64 // NaN where it is not reportable

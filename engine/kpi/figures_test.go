@@ -141,7 +141,7 @@ func TestRepairTimes(t *testing.T) {
 	near(t, "detected", got.MeanToDetectH, 2.5)
 	near(t, "detected, median", got.MedianToDetectH, 1)
 	near(t, "acknowledged", got.MeanToAcknowledgeH, 1.25)
-	near(t, "nobody", RepairTimes(nil).MeanToRepairH, nan)
+	near(t, "unknown", RepairTimes(nil).MeanToRepairH, nan)
 	near(t, "MTBF", MeanTimeBetweenFailuresH(4000, 2), 2000)
 	if !math.IsInf(MeanTimeBetweenFailuresH(4000, 0), 1) {
 		t.Error("MTBF without a failure is finite")

@@ -87,7 +87,7 @@ const (
 
 // Availability returns time-based availability, A = Σ w (t_useful − t_down) / Σ
 // w t_useful with capacity as weight. An interval is useful while the expected
-// power is above 5 % of capacity; a unit is down in it below 1 % of its own
+// power is above 5 % of capacity; a unit is down in it below 1 % of the unit's
 // capacity. expected returns the share of capacity, 0 to 1, that a healthy
 // plant would produce at the interval's start; NaN or less than 5 % is not
 // useful. Intervals without a reading are excluded: missing data are not

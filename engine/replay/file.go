@@ -195,7 +195,7 @@ func (s SiteTable) site() (forecast.Site, error) {
 	case !(s.CapacityKW > 0) || math.IsInf(s.CapacityKW, 0):
 		return forecast.Site{}, fmt.Errorf("site.capacity_kw is %g; it must be above 0", s.CapacityKW)
 	case (s.TiltDeg == nil) != (s.AzimuthDeg == nil):
-		return forecast.Site{}, errors.New("site.tilt_deg and site.azimuth_deg are given together or not at all")
+		return forecast.Site{}, errors.New("site.tilt_deg and site.azimuth_deg are only valid together")
 	}
 	site := forecast.Site{ID: s.Name, Zone: zone, CapacityKW: s.CapacityKW,
 		Location: solar.Location{LatitudeDeg: *s.Latitude, LongitudeDeg: *s.Longitude, AltitudeM: s.AltitudeM}}

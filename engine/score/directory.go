@@ -185,7 +185,7 @@ func (f caseFile) read(dir string) (Case, error) {
 	frames := map[string]series.Frame{}
 	for _, name := range f.Files {
 		if name != filepath.Base(name) {
-			return Case{}, fmt.Errorf("file %q does not lie beside %s", name, truthFile)
+			return Case{}, fmt.Errorf("file %q is not in the folder of %s", name, truthFile)
 		}
 		some, err := readCSV(filepath.Join(dir, name))
 		if err != nil {

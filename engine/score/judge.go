@@ -22,7 +22,7 @@ const (
 	truckRollUSD = 150
 )
 
-// verdict is what one case adds to the report.
+// verdict is the contribution of one case to the report.
 type verdict struct {
 	families   map[string]*tally
 	overall    tally
@@ -205,8 +205,8 @@ func (v *verdict) finding(c Case, findings []diagnose.Finding, m matching, k int
 	v.samples = append(v.samples, sample{e.Family, e.Basis, diagnose.EvidenceSum(e.Event), was == string(e.Family), was})
 }
 
-// clipping is evaluated by days and units: at the rating for an hour or more,
-// or not at all. Days in between, and days with wrong readings, are excluded.
+// clipping is evaluated by days and units: at the rating for at least an
+// hour. Days in between, and days with wrong readings, are excluded.
 func (v *verdict) clipping(c Case, clipped map[string][]detect.Span) {
 	if c.Clipped == nil {
 		return

@@ -114,7 +114,7 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// excused reports whether a finding without a fault of its own is right
+// excused reports whether a finding without a matching fault is right
 // nevertheless: an outage that stops the logger is also a gap, unless it is
 // reported as a data gap only; and a clock that is set forward leaves a gap.
 func excused(e *diagnose.Finding, truth []simulate.Truth) bool {

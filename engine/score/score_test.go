@@ -153,7 +153,7 @@ func TestFromDirSaysWhatIsWrong(t *testing.T) {
 	for _, c := range []struct{ truth, csv, want string }{
 		{`{`, "", "truth.json"},
 		{`[{"name":"x","files":["a.csv"],"zone":"Nowhere/Here"}]`, "", `zone "Nowhere/Here"`},
-		{`[{"name":"x","files":["../a.csv"],"zone":"UTC"}]`, "", "does not lie beside"},
+		{`[{"name":"x","files":["../a.csv"],"zone":"UTC"}]`, "", "is not in the folder of"},
 		{`[{"name":"x","files":["a.csv"],"zone":"UTC"}]`, "a,b\n", "line 1"},
 		{`[{"name":"x","files":["a.csv"],"zone":"UTC"}]`, head + "yesterday,A,1\n", "line 2"},
 		{`[{"name":"x","files":["a.csv"],"zone":"UTC"}]`, head + "2026-01-01T00:00:00Z,A,one\n", `line 2: "one"`},

@@ -28,7 +28,7 @@ type day struct {
 	sensor  curve     // plane-of-array irradiance, W/m²
 	tempC   []float64 // at nodes
 	traces  []entry   // what each fault that acts on the day does
-	clipped []int     // cells in which each unit stands at its rating
+	clipped []int     // cells in which each unit is at its rating
 }
 
 // curve is linear in each cell, from left to right, and may jump between

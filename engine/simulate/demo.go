@@ -197,7 +197,7 @@ func (p *plan) past() {
 		{sib, 133, 8, 30 * time.Hour, Fault{Kind: CommunicationGap, Cause: "logger lost its modem"}, nil},
 		{sib, 62, 11, 5 * time.Hour, Fault{Kind: UnitOutage, Code: 1 << 2, Cause: "AC breaker tripped, reset on site"}, []int{0}},
 		{hav, 200, 13, 3 * time.Hour, Fault{Kind: SiteOutage, Code: 1 << 4, Cause: "utility switched the feeder"}, nil},
-		{hav, 95, 0, 60 * 24 * time.Hour, Fault{Kind: PartialShade, Severity: 0.4, AzimuthDeg: 215, WidthDeg: 30, Cause: "scaffolding beside the roof"}, []int{1}},
+		{hav, 95, 0, 60 * 24 * time.Hour, Fault{Kind: PartialShade, Severity: 0.4, AzimuthDeg: 215, WidthDeg: 30, Cause: "scaffolding next to the roof"}, []int{1}},
 		{hav, 47, 12, 28 * time.Hour, Fault{Kind: CommunicationGap, Gap: RowsEmpty, Cause: "inverter firmware update left the bus address unset"}, []int{5}},
 		{hav, 30, 10, 3 * time.Hour, Fault{Kind: StuckSensor, Cause: "logger repeated its last reading"}, []int{0}},
 		{gil, 300, 0, 24 * 24 * time.Hour, Fault{Kind: StringLoss, Severity: 0.12, Code: 1 << 12, Cause: "rodent damage to cables"}, []int{1}},

@@ -10,7 +10,7 @@ type effect struct {
 	array, beam float64 // share of the array's power and of the beam that remain
 	limitKW     float64
 	off         bool
-	stuck       *aim // of a tracker that stands still
+	stuck       *aim // of a frozen tracker
 }
 
 // acKW is a unit's AC power under the light of its plane: array power with a

@@ -18,7 +18,7 @@ const (
 	Soiling          Kind = "soiling"                    // Severity is the loss a dry day adds, 0.003 for 0.3 %; rain washes it off
 	Curtailment      Kind = "curtailment"                // Severity is the limit as a share of the rating
 	Derating         Kind = "thermal_derating"           // Severity is how much hotter the cabinet is than it should be, °C
-	PartialShade     Kind = "partial_shading"            // Severity is the share of the beam lost while the sun stands in the window
+	PartialShade     Kind = "partial_shading"            // Severity is the share of the beam lost while the sun is in the window
 	StuckSensor      Kind = "stuck_sensor"               // the power reading holds; Severity unused
 	Degradation      Kind = "degradation"                // Severity is the loss in a year, 0.01 for 1 %
 	TimeShift        Kind = "time_shift"                 // Severity is how many minutes the stamps are late; negative: early
@@ -27,7 +27,7 @@ const (
 	Snow             Kind = "snow_cover"                 // Severity is the share of the light that the snow keeps off; it slides in the last hours
 	GroundFault      Kind = "ground_or_insulation_fault" // the unit starts late on wet mornings; Severity unused
 	IntermittentTrip Kind = "intermittent_trip"          // the unit stops several times a day for less than half an hour; Severity unused
-	TrackerFault     Kind = "tracker_fault"              // the tracker stands still; Severity is its angle from flat, east negative
+	TrackerFault     Kind = "tracker_fault"              // the tracker is frozen; Severity is its angle from flat, east negative
 	IrradianceSensor Kind = "irradiance_sensor"          // Severity is the share of the light that the sensor does not see
 	CapacityChange   Kind = "capacity_change"            // Severity is the share of array added
 	Underperformance Kind = "underperformance"           // Severity is the share lost once it has crept in

@@ -51,7 +51,7 @@ func inject(r *rand.Rand, s *Site, kind Kind, day time.Time) (Fault, time.Durati
 		short(hour, 4*hour, day24, 7*day24)
 		f.Gap = Gap(r.IntN(3))
 		if s.Portal == BarePortal && f.Gap == RowsHeld {
-			f.Gap = RowsRemoved // where there is power alone, rows that repeat are a reading that stands still
+			f.Gap = RowsRemoved // with power only, repeated rows are a frozen reading
 		}
 	case StringLoss:
 		last, f.Severity, f.Code = 30*day24, share(0.05, 0.08, 0.12, 0.25), code(0, 0, 1<<12)
@@ -64,7 +64,7 @@ func inject(r *rand.Rand, s *Site, kind Kind, day time.Time) (Fault, time.Durati
 	case PartialShade:
 		last, f.Severity, f.AzimuthDeg, f.WidthDeg = 40*day24, share(0.2, 0.4, 0.6), 140+80*r.Float64(), share(10, 25, 40)
 	case StuckSensor:
-		f.From, last = byDay, pick(hour/2, 3*hour, 2*day24) // what stands still at zero is an outage to all who have no counter
+		f.From, last = byDay, pick(hour/2, 3*hour, 2*day24) // a reading frozen at zero is an outage for everyone without a counter
 	case Degradation:
 		last, f.Severity = 2000*day24, share(0.005, 0.01, 0.02)
 	case TimeShift:

@@ -47,7 +47,7 @@ func Inject(seed uint64, s *Site, frames map[string]series.Frame) (map[string]se
 	var truth []Truth
 	for _, f := range s.Faults {
 		if f.Kind == TrackerFault {
-			return nil, nil, fmt.Errorf("inject fault %s into site %s: a tracker that stands still does not follow from measured power", f.ID, s.ID)
+			return nil, nil, fmt.Errorf("inject fault %s into site %s: a frozen tracker does not follow from measured power", f.ID, s.ID)
 		}
 		t := Truth{Fault: f, Family: f.Kind.Family()}
 		inj := injector{site: s, fault: &f, truth: &t, threshold: onsetShare * 4 * s.ratingOf(f.Units)}

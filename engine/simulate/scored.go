@@ -14,7 +14,7 @@ type Case struct {
 	Step  time.Duration // of its telemetry
 	Until time.Time     // end of it
 	Clean bool          // nothing was injected: what is announced is a false alarm
-	Plain bool          // detection is told neither planes nor strings
+	Plain bool          // detection knows neither planes nor strings
 }
 
 // The extent of a seed.

@@ -49,7 +49,7 @@ type Truth struct {
 	DailyLostKWh []float64 // the same by day; empty for faults of the data
 	LossFraction float64   // share of the production that was lost while it showed, of its last week
 	ShownHours   float64   // hours of daylight in which it showed, mean over its units
-	Visible      bool      // it cost, or falsified, more than the onset and lasted long enough to be told from chance
+	Visible      bool      // it cost, or falsified, more than the onset and lasted long enough to be distinguished from chance
 }
 
 // TruthBetween is the truth of [from, to), in order of time. The days in it are

@@ -127,7 +127,7 @@ func TestDayProperties(t *testing.T) {
 		noon := SPA(transit, loc, Atmosphere{})
 		for _, side := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
 			if SPA(transit.Add(side), loc, Atmosphere{}).ZenithDeg < noon.ZenithDeg-0.005 {
-				t.Fatalf("sun stands higher %v from transit", side)
+				t.Fatalf("sun is higher %v from transit", side)
 			}
 		}
 		for _, e := range []time.Time{rise, set} {

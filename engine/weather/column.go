@@ -84,7 +84,7 @@ func FromColumns(issuedAt time.Time, source string, start time.Time, step time.D
 }
 
 // Forecasted returns the first forecast (not measured) column of a quantity. ok
-// is false if there is none.
+// is false without a match.
 func (f Forecast) Forecasted(q Quantity) (s series.Series, ok bool) {
 	for _, c := range f.Columns {
 		if c.Quantity == q && !c.Measured {

@@ -1,6 +1,6 @@
 // Package backtest scores forecasters the way they are used: fitted on what
 // was known at an origin, tested on what came after it, at several origins.
-// From the scores come the weights of a blend and the verdict on a challenger.
+// The scores give the weights of a blend and the evaluation of a challenger.
 package backtest
 
 import (

@@ -19,7 +19,7 @@ type Config struct {
 	Dropout   float64
 	Batch     int
 	Epochs    int
-	Samples   int // a pass sees at most, drawn anew each epoch; 0 is all
+	Samples   int // a pass sees at most, drawn again each epoch; 0 is all
 	Patience  int // epochs without a better validation loss before stopping; 0 never stops
 	Quantiles []float64
 	Seed      uint64

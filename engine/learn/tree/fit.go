@@ -18,8 +18,8 @@ type Config struct {
 	Rate            float64 // shrinkage of a boosted tree's leaves
 	Leaves          int     // at most, a tree
 	MinLeaf         int     // samples a leaf holds at least
-	FeatureFraction float64 // of the features, drawn anew for each tree
-	BagFraction     float64 // of the groups (of the samples without groups), drawn anew for each tree
+	FeatureFraction float64 // of the features, drawn again for each tree
+	BagFraction     float64 // of the groups (of the samples without groups), drawn again for each tree
 	Patience        int     // rounds without a better validation loss before stopping; 0 never stops
 	Seed            uint64
 }

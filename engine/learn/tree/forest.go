@@ -24,7 +24,7 @@ const forestSteps = 256
 // average each leaf's own quantiles instead measured 3 % worse.
 type Forest struct {
 	Features  int
-	Low, Step float32 // value b stands for Low + b·Step up to Low + (b+1)·Step
+	Low, Step float32 // value b means Low + b·Step up to Low + (b+1)·Step
 	Trees     []ForestTree
 }
 
@@ -65,7 +65,7 @@ func FitForest(ctx context.Context, d *frame.Binned, c Config) (*Forest, error) 
 			return nil, err
 		}
 		t.draw(rng)
-		t.out = t.out[:0] // nobody asks where these go
+		t.out = t.out[:0] // these are not used
 		grown, leaves := t.grow()
 		values := make([]uint8, 0, LeafValues*len(leaves))
 		for _, l := range leaves {
