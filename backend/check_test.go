@@ -51,8 +51,8 @@ func state(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestCheckTellsALeftoverFromAFault: what the service drops by itself is told,
-// and nothing is wrong.
+// TestCheckTellsALeftoverFromAFault: a leftover that the service drops by
+// itself is reported, and is no fault.
 func TestCheckTellsALeftoverFromAFault(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -77,7 +77,7 @@ func TestCheckTellsALeftoverFromAFault(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := checkFolder(t.Context(), dir); err != nil || len(c.Faults) > 0 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "object models/acme/North/1/model was under way") {
+	if c, err := checkFolder(t.Context(), dir); err != nil || len(c.Faults) > 0 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "object models/acme/North/1/model was being stored") {
 		t.Errorf("announced: %+v, %v", c, err)
 	}
 }
@@ -160,8 +160,8 @@ func TestCheckNamesDamage(t *testing.T) {
 			return tx.Delete("uploads/id", entries(tx, "uploads/id")[0].Key)
 		}), "of uploads is not in its index id"},
 		{"index to nothing", stored(func(tx store.Tx) error {
-			return tx.Put("uploads/id", []byte("x"), []byte("nobody"))
-		}), "index id of uploads names the record \"nobody\", which is not there"},
+			return tx.Put("uploads/id", []byte("x"), []byte("unknown"))
+		}), "index id of uploads names the record \"unknown\", which is not there"},
 		{"index in the wrong place", stored(func(tx store.Tx) error {
 			return tx.Put("uploads/id", []byte("x"), entries(tx, "uploads/id")[0].Value)
 		}), "where it does not belong"},
@@ -213,7 +213,7 @@ func TestCheckNamesDamage(t *testing.T) {
 		}), "the checksum is not that of the record"},
 		{"object cut", object(func(path string) error { return os.Truncate(path, 10) }), ": 10 bytes, not "},
 		{"object gone", object(os.Remove), "which is not there"},
-		{"object of nobody", func(t *testing.T, dir string) {
+		{"object without a record", func(t *testing.T, dir string) {
 			if err := os.WriteFile(filepath.Join(dir, "objects", "stray"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +239,7 @@ func TestCheckNamesDamage(t *testing.T) {
 			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
 				t.Fatal(err)
 			}
-			// The copy has modes of its own.
+			// The copy has separate modes.
 			err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 				mode := fs.FileMode(0o600)
 				if err == nil && d.IsDir() {

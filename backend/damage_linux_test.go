@@ -40,7 +40,7 @@ type damageReport struct {
 	Check      string            `json:"check"` // faults; empty when all is well
 	Serve      string            `json:"serve"` // why the service does not start
 	Answers    map[string]string `json:"answers"`
-	Backup     string            `json:"backup"`  // why there is none
+	Backup     string            `json:"backup"`  // the reason if there is no result
 	Restore    string            `json:"restore"` // of the backup
 	Restored   string            `json:"restored"`
 	Answers2   map[string]string `json:"restored_answers"`

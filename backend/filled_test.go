@@ -68,7 +68,7 @@ func fill(t *testing.T, dir string) (keys filled) {
 	}
 	h := open(t, Config{DataDir: dir, Now: now, Wall: wall, TrainingDays: 20, WebhookAllow: []string{"127.0.0.1"}, RequireMFA: true, Weather: forecasts{}})
 
-	// A site with a model, its forecasts held against what came, and a fault.
+	// A site with a model, its forecasts compared with measurements, and a fault.
 	plant := simulate.Clean(1, start.AddDate(0, 0, -80), 2).Sites[0]
 	plant.SetFaults([]simulate.Fault{{ID: "f", Kind: simulate.UnitOutage, Units: []string{plant.Units[0].AssetID}, From: filledAt.Add(-5 * time.Hour)}})
 	send := func(from, to time.Time, how func(*client.Client) func(api.UploadRequest, *bytes.Buffer) (*api.UploadAck, error)) {
@@ -106,7 +106,7 @@ func fill(t *testing.T, dir string) (keys filled) {
 	_, err = h.CreateIssue(ctx, api.IssuesRequest{Site: plant.ID, Component: unit, IssueType: "dust", Description: "Dust on the filter"})
 	must(err)
 
-	// Work, with a webhook that nobody takes.
+	// Work, with a webhook that no endpoint accepts.
 	order := worksite(t, h)
 	_, err = h.Subscribe(ctx, order, "http://127.0.0.1:9/hook")
 	must(err)
@@ -149,7 +149,7 @@ func fill(t *testing.T, dir string) (keys filled) {
 	_, err = person.FreemiumVerify(ctx, "ben@example.org")
 	must(err)
 	h.wait("snapshots", "partner-snapshots", "interpolations", "forecast-scores", "calibrations")
-	h.restart() // whatever was under way has ended
+	h.restart() // all running jobs have ended
 	must(h.service.Close())
 	// What a process that is killed leaves: an upload and a plan half way.
 	db, err := bolt.Open(dir, bolt.Options{})
@@ -168,8 +168,8 @@ func fill(t *testing.T, dir string) (keys filled) {
 	must(err)
 	accounts, err := auth.New(ctx, auth.Options{Records: db, Key: key, Now: wall, Shared: true})
 	must(err)
-	if _, err := accounts.Login(ctx, "nobody", "a wrong one", "192.0.2.1"); err == nil {
-		t.Error("nobody signs in")
+	if _, err := accounts.Login(ctx, "unknown", "a wrong one", "192.0.2.1"); err == nil {
+		t.Error("an unknown user signs in")
 	}
 	for _, table := range check.Tables() {
 		must(db.View(ctx, func(tx store.Tx) error {

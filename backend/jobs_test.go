@@ -11,8 +11,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// TestReviveJob lets a job die, finds it by the operator's socket and revives
-// it: it dies again, since nobody knows how to run it.
+// TestReviveJob lets a job fail, finds it through the administrative socket
+// and retries it: it fails again, since no code runs its kind.
 func TestReviveJob(t *testing.T) {
 	h := open(t, Config{DataDir: t.TempDir(), Now: time.Now})
 	err := h.service.opened.Load().records.Update(t.Context(), func(tx store.Tx) error {

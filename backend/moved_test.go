@@ -19,7 +19,7 @@ import (
 
 // TestMovedHouse moves the filled folder into a database and a place for
 // objects: a service over these answers what one over the folder does, and its
-// key and its person come in. Over half a house there is none.
+// key and its person come in. A service does not open an incomplete migration.
 func TestMovedHouse(t *testing.T) {
 	data, was := unpackFolder(t, 1)
 	cfg := lookConfig(t.TempDir())
@@ -36,7 +36,7 @@ func TestMovedHouse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := New(cfg); !errors.Is(err, postgres.ErrMoving) {
-		t.Errorf("a service is made over half a house: %v, %v", s, err)
+		t.Errorf("a service opened an incomplete migration: %v, %v", s, err)
 	}
 	o.Progress = nil
 	report, err := migrate.Run(t.Context(), o)

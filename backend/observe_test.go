@@ -178,7 +178,7 @@ func TestARequestIsSeenFromOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.follow(ack.UploadID)
-	waitFor(t, "what is told after the webhook and the import", func() bool {
+	waitFor(t, "log after the webhook and the import", func() bool {
 		m := scraped(t, h.service)
 		return amount(t, m, `sunloop_webhook_posts_total{outcome="delivered"}`) == 1 && amount(t, m, `sunloop_job_runs_total{kind="ingest",outcome="done"}`) == 1
 	})
@@ -256,7 +256,7 @@ func TestARequestIsSeenFromOutside(t *testing.T) {
 	}
 	posted := linked("webhook", move[i:i+1])
 	if want := "00-" + hex.EncodeToString(posted.TraceId) + "-" + hex.EncodeToString(posted.SpanId) + "-01"; hook.header.Get("Traceparent") != want {
-		t.Errorf("the place was told %q, not %q", hook.header.Get("Traceparent"), want)
+		t.Errorf("the endpoint received %q, not %q", hook.header.Get("Traceparent"), want)
 	}
 	linked("job ingest", got.named("POST upload-train"))
 	if n := len(got.named("GET health")); n > 0 {
@@ -304,7 +304,7 @@ func TestADeadCollectorIsNoMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := tracer.Close(); err != nil { // comes back although nobody answers
+	if err := tracer.Close(); err != nil { // recovers although the server does not respond
 		t.Errorf("closed with %v", err)
 	}
 }
@@ -314,7 +314,7 @@ func TestTracesWantAnAddress(t *testing.T) {
 		t.Errorf("without an endpoint: %v, %v", tracer, err)
 	}
 	for _, endpoint := range []string{"127.0.0.1:4318", "grpc://collector:4317", "://"} {
-		if _, err := tracing.Open(t.Context(), tracing.Config{Endpoint: endpoint}); err == nil || !strings.Contains(err.Error(), "--otlp wants the URL of a collector") {
+		if _, err := tracing.Open(t.Context(), tracing.Config{Endpoint: endpoint}); err == nil || !strings.Contains(err.Error(), "--otlp: invalid URL of a collector") {
 			t.Errorf("%q: %v", endpoint, err)
 		}
 	}
@@ -339,7 +339,7 @@ func TestReadinessNamesItsParts(t *testing.T) {
 	}
 	dir := t.TempDir()
 	logged := &lines{}
-	s, err := New(Config{DataDir: dir, Now: now, Wall: now, Logger: slog.New(slog.NewJSONHandler(logged, nil)), Metrics: true}) // Run is not called: nobody takes jobs
+	s, err := New(Config{DataDir: dir, Now: now, Wall: now, Logger: slog.New(slog.NewJSONHandler(logged, nil)), Metrics: true}) // Run is not called: no worker takes jobs
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +400,7 @@ func TestReadinessNamesItsParts(t *testing.T) {
 			t.Fatalf("HTTP %d, %v", code, parts)
 		}
 		if strings.Contains(text, dir) {
-			t.Errorf("a stranger reads %s", text)
+			t.Errorf("an unauthenticated client reads %s", text)
 		}
 	}
 	if n := len(logged.of(t, "not ready")); n != 2 {

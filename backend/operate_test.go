@@ -57,7 +57,7 @@ func buckets(t *testing.T, file string) map[string]string {
 	return all
 }
 
-// files reads a folder's files that backups keep, but for the database.
+// files reads a folder's files that backups keep, except for the database.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -228,8 +228,9 @@ func (h *house) version(order string) int {
 	return o.Version
 }
 
-// prefix opens a restored folder as a service does, and finds what was
-// acknowledged before the backup began, and nothing half.
+// prefix opens a restored folder as a service does, and finds
+// everything acknowledged before the backup began, and no partial
+// data.
 func (h *house) prefix(dir, order string, least, moved int) {
 	h.t.Helper()
 	t, ctx := h.t, h.t.Context()
@@ -367,7 +368,7 @@ func TestBackupAge(t *testing.T) {
 	}
 	const series = "sunloop_backup_age_seconds"
 	if m := scraped(t, s); strings.Contains(m, "\n"+series) {
-		t.Error("a backup is told of that was never made")
+		t.Error("a backup that was never made is reported")
 	}
 	if _, err := s.Admin().Backup(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
@@ -391,7 +392,7 @@ func TestBackupAge(t *testing.T) {
 	}
 	now = now.Add(90 * 24 * time.Hour)
 	if m := scraped(t, s); strings.Contains(m, "\n"+series) {
-		t.Error("a backup of long ago is told of")
+		t.Error("an old backup is reported")
 	}
 }
 

@@ -43,8 +43,8 @@ func TestPausedAndRotatedOverTheWire(t *testing.T) {
 		move(api.OrderRequest{Action: api.ActionResume})
 		want = append(want, api.OrderOnHold, api.OrderInProgress)
 	}
-	// Another place is told of the end of a second order: by then the deliverer
-	// has looked at all that was due.
+	// Another endpoint is notified of the end of a second order: by then the
+	// deliverer has processed all that was due.
 	other, others := endpoint(t)
 	second := workOrder(t, h)
 	if _, err := h.Subscribe(t.Context(), second, other.URL); err != nil {

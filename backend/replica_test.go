@@ -30,7 +30,7 @@ import (
 )
 
 // replicas are services over one database and one folder of objects, each with a
-// data folder of its own and the same key.
+// separate data folder and the same key.
 func replicas(t *testing.T, n int, edit func(i int, cfg *Config)) []*house {
 	t.Helper()
 	dir := t.TempDir()
@@ -294,8 +294,8 @@ func TestReplicaBackup(t *testing.T) {
 	}
 }
 
-// TestReplicasPostOnce: each event of an order comes to its subscriber, whichever
-// replica the order was moved on, and none is under way twice at a time.
+// TestReplicasPostOnce: each event of an order is delivered to its subscriber,
+// whichever replica changed the order, and none is posted twice at a time.
 func TestReplicasPostOnce(t *testing.T) {
 	var mu sync.Mutex
 	posted, underWay := map[string]int{}, map[string]bool{}
@@ -397,13 +397,13 @@ func TestReplicasRenewOnce(t *testing.T) {
 		}
 		for i, h := range two {
 			if _, err := h.service.Auth().Authenticate(t.Context(), fresh[0]); !errors.Is(err, api.ErrInvalidToken) {
-				t.Errorf("replica %d: the session goes on: %v", i, err)
+				t.Errorf("replica %d: the session continues: %v", i, err)
 			}
 		}
 	}
 }
 
-// TestReplicaMetrics: a replica tells of its transactions, its connections to the
+// TestReplicaMetrics: a replica reports its transactions, its connections to the
 // database and the jobs in it.
 func TestReplicaMetrics(t *testing.T) {
 	one := replicas(t, 1, func(_ int, cfg *Config) { cfg.Metrics = true })[0]
@@ -416,6 +416,6 @@ func TestReplicaMetrics(t *testing.T) {
 		}
 	}
 	if strings.Contains(w.Body.String(), "sunloop_store_free_pages ") {
-		t.Error("it tells of the pages of a file")
+		t.Error("it reports the pages of a file")
 	}
 }

@@ -196,7 +196,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	_, err = root.APIKeyInfo(ctx, made.APIKey)
 	must(err)
 
-	// Webhooks: one that arrives, one that nobody takes, one that is refused.
+	// Webhooks: one that is delivered, one that is never accepted, one that is refused.
 	order := worksite(t, h)
 	good, err := root.Subscribe(once(ctx, "hook"), order, place.URL+"/?token="+callbackToken)
 	must(err)
@@ -252,7 +252,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	panics(api.PathLogin, "")
 	panics(api.PathUsers, h.key)
 
-	// What is told.
+	// Output of the service.
 	var trail []api.AuditRecord
 	for q := (api.AuditRequest{}); ; {
 		part, err := root.Audit(ctx, q)
@@ -302,11 +302,11 @@ func TestNoSecretIsTold(t *testing.T) {
 	for where, text := range told {
 		for what, secret := range secrets {
 			if storetest.Told(text, secret) {
-				t.Errorf("the %s stands in %s", what, where)
+				t.Errorf("the %s is in %s", what, where)
 			}
 		}
 		if _, records := atRest[where]; !records && (strings.Contains(text, callbackToken) || emailCode.MatchString(text)) {
-			t.Errorf("a callback's token or a letter's code stands in %s", where)
+			t.Errorf("a callback's token or a message's code is in %s", where)
 		}
 	}
 }

@@ -57,9 +57,9 @@ func (h *house) sendFile(csv string, headers ...string) (*httptest.ResponseRecor
 }
 
 // TestSilentBucket: a bucket that swallows requests ends the first upload within
-// the wait of its request, and the next before its body is read. Nothing is
-// left of either. Reads and changes of records go on, and readiness says so,
-// until the bucket answers again.
+// the wait of its request, and the next before its body is read. Nothing is left
+// of either. Reads and changes of records continue, and readiness reports it,
+// until the bucket responds again.
 func TestSilentBucket(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	h := open(t, Config{DataDir: t.TempDir(), Now: time.Now, Objects: p.URI, Wait: shortWait})

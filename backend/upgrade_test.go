@@ -29,7 +29,7 @@ import (
 	"app.sunloop/backend/store/bolt"
 )
 
-var updateFolder = flag.Bool("update-folder", false, "make the data folder of this schema version anew, in testdata")
+var updateFolder = flag.Bool("update-folder", false, "write the data folder of this schema version in testdata")
 
 // reads are what is asked of a filled folder: of every table that a caller can
 // see, something.
@@ -127,7 +127,8 @@ func answers(t *testing.T, h *house) map[string]any {
 	return all
 }
 
-// lost says what of want is not in got. What got has beside it is new.
+// lost says what of want is not in got. Fields of got that golden does not have
+// are new.
 func lost(at string, want, got any) []string {
 	switch want := want.(type) {
 	case map[string]any:
@@ -160,7 +161,7 @@ type kept struct {
 	Answers map[string]any `json:"answers"`
 }
 
-const keptAnswers = "answers.json" // in the archive, beside the folder "data"
+const keptAnswers = "answers.json" // in the archive, next to the folder "data"
 
 // unpackFolder is a copy of the data folder of a schema version, and what a
 // service over it answered.
@@ -222,8 +223,8 @@ func TestResumOldFolder(t *testing.T) {
 
 // TestUpgrade opens a copy of the data folder of each schema version that there
 // has been: it checks clean before and after, what it answered it still
-// answers, and its key and its person still come in. With
-// -update-folder the folder of this version is made anew.
+// answers, and its key and its person still come in. With -update-folder the
+// folder of this version is written.
 func TestUpgrade(t *testing.T) {
 	if *updateFolder {
 		keep(t, filepath.Join("testdata", fmt.Sprintf("schema-%d.tar.gz", bolt.SchemaVersion)))
@@ -256,7 +257,7 @@ func TestUpgrade(t *testing.T) {
 			if in, err := person.VerifyMFA(ctx, begun.MFAToken, was.Keys.Recovery); err != nil || in.Token == "" {
 				t.Errorf("its person does not come in: %v", err)
 			}
-			// What waits goes on: the plan half way is made, the upload half way forgotten.
+			// Waiting work continues: the plan half way is completed, the upload half way dropped.
 			ended := make(chan error, 1)
 			going, stop := context.WithCancel(ctx)
 			go func() { ended <- h.service.Run(going) }()

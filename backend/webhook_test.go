@@ -188,8 +188,8 @@ func TestWebhookChild(t *testing.T) {
 // id if it was posted before.
 func TestKilledBetweenChangeAndPost(t *testing.T) {
 	dir := t.TempDir()
-	// The place takes the connection and never answers, so the child dies with
-	// the event under way.
+	// The endpoint accepts the connection and never responds, so the child
+	// dies while the event is posted.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestKilledBetweenChangeAndPost(t *testing.T) {
 	if order == "" {
 		t.Fatal("the child changed nothing")
 	}
-	// The same address, with somebody who answers now.
+	// The same address, with a server that responds now.
 	calls := make(chan call, 10)
 	l, err := net.Listen("tcp", silent.Addr().String())
 	if err != nil {

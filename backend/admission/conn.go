@@ -39,7 +39,7 @@ type Conn struct {
 	begun         bool          // a request has come
 	answered      bool          // a request was answered
 	authenticated bool          // a credential was accepted
-	requests      int           // under way
+	requests      int           // in progress
 	receiving     int           // of these, the body is being read
 	sending       int           // of these, the answer has begun
 }
@@ -127,9 +127,9 @@ func (c *Conn) Authenticate() {
 	})
 }
 
-// Begin reports that the header of a request is complete. Many says that other
-// requests may be under way on the connection. The caller calls end after the
-// request.
+// Begin reports that the header of a request is complete. Many reports that
+// other requests may be running on the connection. The caller calls end after
+// the request.
 func (c *Conn) Begin(many bool) (end func()) {
 	c.change(func() {
 		c.requests++
@@ -164,8 +164,8 @@ func (c *Conn) Send() (end func()) {
 	return func() { c.change(func() { c.sending-- }) }
 }
 
-// IsAdditional reports whether c is unauthenticated and has more than one request
-// under way. It is false for a connection of a trusted proxy.
+// IsAdditional reports whether c is unauthenticated and has more than one running
+// request. It is false for a connection of a trusted proxy.
 func (c *Conn) IsAdditional() bool {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()

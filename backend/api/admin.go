@@ -31,7 +31,7 @@ type UsersRequest struct {
 	SiteIDs     []string `json:"site_ids,omitempty" limit:"1000 id"`     // of these customers; without it, or *, all
 	Active      *bool    `json:"active,omitempty"`                       // false keeps the user out and ends all sessions
 	GroupID     *string  `json:"group_id,omitempty" limit:"id"`          // of the user in the caller's own systems; in tokens from the next one; empty takes it away
-	SkinID      *string  `json:"skin_id,omitempty" limit:"id"`           // likewise: how they look to the user
+	SkinID      *string  `json:"skin_id,omitempty" limit:"id"`           // also how they look to the user
 	// SSHPublicKeys are the user's for the console over SSH, each a line as in a
 	// .pub file, in place of the former; [] takes all away.
 	SSHPublicKeys []string `json:"ssh_public_keys,omitzero" limit:"20 token"`

@@ -20,12 +20,12 @@ func AlertSeverities() []string {
 	return []string{AlertCritical, AlertMajor, AlertModerate, AlertMinor, AlertNormal}
 }
 
-// States of an alert, after ISA-18.2. What is shelved or suppressed goes on
-// living: it is only not shown as something to do.
+// States of an alert, after ISA-18.2. A shelved or suppressed alert stays
+// active; it is only not shown as something to do.
 const (
-	AlertUnacknowledged = "unack"      // the fault is there and nobody has seen it
-	AlertAcknowledged   = "ack"        // it is there, and somebody has
-	AlertReturned       = "rtn-unack"  // it is gone, and nobody has seen that it was there
+	AlertUnacknowledged = "unack"      // active and unacknowledged
+	AlertAcknowledged   = "ack"        // active and acknowledged
+	AlertReturned       = "rtn-unack"  // returned to normal and unacknowledged
 	AlertShelved        = "shelved"    // by a person, for a time
 	AlertSuppressed     = "suppressed" // by a plan, as of maintenance
 	AlertCleared        = "cleared"    // it is over
@@ -51,7 +51,7 @@ var (
 	ErrTerminalNotFound = UnknownID("Terminal device not found")
 )
 
-// Alert tells of one fault at a terminal device, which watches units of a
+// Alert reports one fault at a terminal device, which monitors units of a
 // site. The fields after Cursor are extensions.
 type Alert struct {
 	TerminalDeviceID string         `json:"terminal_device_id" limit:"id"`
@@ -71,7 +71,7 @@ type Alert struct {
 	AcknowledgedBy string      `json:"acknowledged_by,omitempty" limit:"name cut"`
 	AcknowledgedAt Time        `json:"acknowledged_at,omitzero"`
 	ShelvedUntil   Time        `json:"shelved_until,omitzero"`
-	SuppressedTo   Time        `json:"suppressed_until,omitzero"` // absent: until somebody ends it
+	SuppressedTo   Time        `json:"suppressed_until,omitzero"` // absent: until it is ended
 	EnergyAtRiskKW float64     `json:"energy_at_risk_kw"`
 	ResolvedAt     Time        `json:"resolved_at,omitzero"`
 	Occurrences    int         `json:"occurrences"`               // times that it fired
@@ -103,7 +103,7 @@ type AlertMove struct {
 type AlertsQuery struct {
 	TerminalDeviceID string `query:"terminal_device_id"`
 	SiteID           string `query:"site_id"`
-	CustomerID       string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	CustomerID       string `query:"customer_id"` // of the site; empty: the only accessible one that has it
 	Start            Time   `query:"start"`
 	End              Time   `query:"end"`
 	Limit            int    `query:"limit"`  // 0: all
@@ -120,8 +120,8 @@ type SiteAlertsResponse struct {
 	Records map[string][]Alert `json:"records"`
 }
 
-// AlertPeriod answers /ooda/data-period; both records are null when there is
-// none.
+// AlertPeriod is the response of /ooda/data-period; both records are null
+// without alerts.
 type AlertPeriod struct {
 	SiteID           string `json:"site_id"`
 	TerminalDeviceID string `json:"terminal_device_id,omitempty"`
@@ -164,7 +164,7 @@ const (
 	FloodBegins   = 10               // alarms in FloodInterval, more of which are a flood
 	FloodEnds     = 5                // fewer of which end it
 	FloodInterval = 10 * time.Minute // counted from the beginning of the window
-	StaleAfter    = 24 * time.Hour   // an alert that stands so long is stale
+	StaleAfter    = 24 * time.Hour   // an alert that is active for so long is stale
 	Chattering    = 3                // changes in a minute that make an alert chatter
 	MostFrequent  = 10               // how many kinds of alarms TopTenPercent is of
 )
@@ -197,7 +197,7 @@ type AlertCounts struct {
 // AlertPeriodQuery asks for GET /ooda/data-period.
 type AlertPeriodQuery struct {
 	SiteID           string `query:"site_id"`
-	CustomerID       string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	CustomerID       string `query:"customer_id"` // of the site; empty: the only accessible one that has it
 	TerminalDeviceID string `query:"terminal_device_id"`
 }
 

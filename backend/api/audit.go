@@ -40,7 +40,7 @@ type AuditResponse struct {
 type AuditRecord struct {
 	AuditID     string            `json:"audit_id" limit:"id"`
 	Timestamp   Time              `json:"timestamp"`
-	Actor       string            `json:"actor,omitempty" limit:"name cut"`   // the username, or the name of the API key; absent: somebody unknown
+	Actor       string            `json:"actor,omitempty" limit:"name cut"`   // the username, or the name of the API key; absent: an unknown caller
 	ActorID     string            `json:"actor_id,omitempty" limit:"id cut"`  // user_id or api_key_id
 	Address     string            `json:"address,omitempty" limit:"name cut"` // where the request came from
 	Route       string            `json:"route" limit:"name cut"`

@@ -36,11 +36,11 @@ type BOM struct {
 	TotalCostUSD    *float64  `json:"total_cost_usd,omitempty"` // when that is the currency, or the catalogue's
 	MaintenanceType string    `json:"maintenance_type"`
 	ScheduleID      string    `json:"schedule_id,omitempty"`
-	FaultFamily     string    `json:"fault_family,omitempty"` // of the finding in hand
+	FaultFamily     string    `json:"fault_family,omitempty"` // of the selected finding
 	SummaryID       string    `json:"summary_id,omitempty"`   // the finding
 	EstimatedHours  float64   `json:"estimated_hours"`        // of work at the unit
-	Isolating       bool      `json:"isolating"`              // the unit stands still meanwhile
-	Measuring       bool      `json:"measuring"`              // it wants strong sun
+	Isolating       bool      `json:"isolating"`              // the unit is down during the work
+	Measuring       bool      `json:"measuring"`              // it requires strong sun
 	OrderID         string    `json:"order_id,omitempty"`     // the work order that takes it
 
 	CatalogueCurrency string  `json:"catalogue_currency,omitempty"` // of the prices, where they were converted
@@ -89,7 +89,7 @@ type Part struct {
 	UnitCost     float64 `json:"unit_cost"`
 	Currency     string  `json:"currency"`
 	Essential    bool    `json:"essential"`
-	Counted      bool    `json:"counted"` // somebody has counted it; what nobody has is not said to be short
+	Counted      bool    `json:"counted"` // counted at least once; a part that was never counted is not reported as short
 	OnHand       int     `json:"on_hand"`
 	Reserved     int     `json:"reserved"`  // by work orders
 	Available    int     `json:"available"` // on hand and not reserved

@@ -1,7 +1,7 @@
 package api
 
-// FleetResponse answers POST /terminal/telemetry with action fleet (extension):
-// the sites in reach by name.
+// FleetResponse is the response of POST /terminal/telemetry with action fleet
+// (extension): the accessible sites by name.
 type FleetResponse struct {
 	Success    bool        `json:"success"`
 	Sites      []FleetSite `json:"sites"`

@@ -34,7 +34,7 @@ type FreemiumVerifyResponse struct {
 	Message string `json:"message"`
 }
 
-// FreemiumRequest are the fields of the form beside its file.
+// FreemiumRequest are the fields of the form in addition to its file.
 type FreemiumRequest struct {
 	Email            string `json:"email" limit:"320"`
 	VerificationCode string `json:"verification_code" limit:"word"`

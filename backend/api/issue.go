@@ -7,7 +7,7 @@ const (
 	IssueResolved   = "Resolved"
 )
 
-// Reasons that resolve an issue which nobody has acknowledged.
+// Reasons that resolve an unacknowledged issue.
 const (
 	ReasonAuto      = "auto" // its finding cleared; the service alone gives it
 	ReasonDuplicate = "duplicate"
@@ -33,7 +33,7 @@ type IssuesRequest struct {
 	Page
 }
 
-// Issue is something that somebody must see to.
+// Issue is a fault that requires the attention of a user.
 type Issue struct {
 	IssueID         string      `json:"issue_id" limit:"id"`
 	AssetID         string      `json:"asset_id,omitempty" limit:"id"`

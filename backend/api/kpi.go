@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Bounds of a window of key figures.
+// Bounds of a window of KPIs.
 const (
 	DefaultKPIDays = 30     // up to the site's last midnight
 	MaxKPIUnitDays = 36_600 // units times days: a hundred units' year
 )
 
-// KPIQuery asks for a site's key figures: GET /sites/{site_id}/kpis
-// (extension). On the wire a time without an offset is in the site's zone.
+// KPIQuery requests a site's KPIs: GET /sites/{site_id}/kpis (extension).
+// On the wire a time without an offset is in the site's zone.
 type KPIQuery struct {
 	SiteID     string
-	CustomerID string // of the site; empty: the only one in reach that has it
+	CustomerID string // of the site; empty: the only accessible one that has it
 	From, To   Time   // From <= t < To; zero: the last 30 whole days
 }
 
-// KPIs are a site's key figures over a window.
+// KPIs are the KPIs of a site over a window.
 type KPIs struct {
 	SiteID           string   `json:"site_id"`
 	From             Time     `json:"from"`
@@ -29,8 +29,8 @@ type KPIs struct {
 	RatedKW          float64  `json:"rated_kw"`          // theirs
 	DataAvailability *float64 `json:"data_availability"` // 0 to 1; null: nothing was due
 	Reportable       bool     `json:"reportable"`        // enough of the data arrived
-	// UsefulBy says what told when there was light enough to judge a unit:
-	// irradiance, forecast, peers.
+	// UsefulBy is the source for whether the irradiance sufficed to
+	// evaluate a unit: irradiance, forecast, peers.
 	UsefulBy   []string        `json:"useful_by"`
 	Figures    []KPI           `json:"figures"`
 	Categories []CategoryHours `json:"availability_categories"`
@@ -153,7 +153,7 @@ type LossCause struct {
 	LostKWh     float64 `json:"lost_kwh"`
 }
 
-// KPI is one key figure.
+// KPI is one performance indicator.
 type KPI struct {
 	Name             string   `json:"name"`
 	Value            *float64 `json:"value"` // null where it is not reportable

@@ -12,7 +12,7 @@ const (
 	RequestsPerMinute     = 60  // accepted requests in any 60 s, per key and API
 	UserRequestsPerMinute = 600 // the same for a signed-in person
 	MaxUploadBytes        = 10 << 20
-	MaxFormBytes          = MaxUploadBytes + 1<<20 // an upload with the fields beside its file
+	MaxFormBytes          = MaxUploadBytes + 1<<20 // an upload with the fields in addition to its file
 	MaxJSONBytes          = 256 << 10              // a JSON body of a route that needs a credential
 	MaxPublicJSONBytes    = 16 << 10               // of one that needs none: sign-in, codes, checks of a key
 	MaxJSONDepth          = 16                     // lists and objects within each other in a JSON body

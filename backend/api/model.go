@@ -75,7 +75,7 @@ type Model struct {
 
 // Ways a challenger is evaluated.
 const (
-	EvaluatedFirst         = "first"          // there was nothing to be held against
+	EvaluatedFirst         = "first"          // there was no model to compare with
 	EvaluatedHeldOut       = "held_out"       // both models forecast days that neither had seen
 	EvaluatedRollingOrigin = "rolling_origin" // the common origins of both backtests
 	EvaluatedOwnBacktest   = "own_backtest"   // too few origins in common: each its own backtest
@@ -120,7 +120,7 @@ type ModelsRequest struct {
 	ModelType    string `json:"model_type,omitempty" limit:"word"` // default forecasting
 	ModelVersion string `json:"model_version,omitempty" limit:"id"`
 	Reason       string `json:"reason,omitempty" limit:"text"` // of promote and rollback
-	Force        bool   `json:"force,omitempty"`               // promote whatever the verdict
+	Force        bool   `json:"force,omitempty"`               // promote whatever the evaluation
 	Page
 }
 
@@ -133,7 +133,7 @@ type ModelMove struct {
 	At           Time   `json:"at"`
 	Actor        string `json:"actor"`
 	Reason       string `json:"reason"`
-	Forced       bool   `json:"forced,omitempty"` // against the verdict
+	Forced       bool   `json:"forced,omitempty"` // against the evaluation
 }
 
 // ModelMoveResponse answers evaluate, promote and rollback.

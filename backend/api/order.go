@@ -51,21 +51,21 @@ func HoldReasons() []string {
 	return []string{HoldWeather, HoldUtility, HoldAccess, HoldParts, HoldSafety, HoldOther}
 }
 
-// TechnicianUnassigned stands for nobody.
+// TechnicianUnassigned is the technician of an unassigned order.
 const TechnicianUnassigned = "unassigned"
 
 // ReopenWithin is how long after its completion an order may be opened again.
 const ReopenWithin = 7 * 24 * time.Hour
 
-// ReservationLasts is how long after its planned start an order that nobody has
+// ReservationLasts is how long after its planned start an order that was not
 // started keeps its parts.
 const ReservationLasts = 14 * 24 * time.Hour
 
 // ErrOrderNotFound refuses an order_id that is not there.
 var ErrOrderNotFound = UnknownID("Order not found")
 
-// Order is a work order: maintenance of an asset that somebody is to do. The
-// fields after Priority are extensions.
+// Order is a work order: maintenance of an asset to be done by a technician.
+// The fields after Priority are extensions.
 type Order struct {
 	OrderID                string  `json:"order_id" limit:"id"`
 	AssetID                string  `json:"asset_id" limit:"id"`
@@ -74,7 +74,7 @@ type Order struct {
 	EstimatedCompletion    Time    `json:"estimated_completion"`
 	ScheduleID             string  `json:"schedule_id,omitempty" limit:"id"`
 	BOMID                  string  `json:"bom_id" limit:"id"`
-	AssignedTechnician     string  `json:"assigned_technician" limit:"name"` // TechnicianUnassigned: nobody
+	AssignedTechnician     string  `json:"assigned_technician" limit:"name"` // TechnicianUnassigned: none
 	EstimatedDurationHours float64 `json:"estimated_duration_hours"`
 	Priority               string  `json:"priority" limit:"word"`
 
@@ -82,9 +82,9 @@ type Order struct {
 	MaintenanceType string        `json:"maintenance_type" limit:"word"`
 	FaultFamily     string        `json:"fault_family,omitempty" limit:"word"`
 	SummaryID       string        `json:"summary_id,omitempty" limit:"id"` // the finding that it is about
-	IssueID         string        `json:"issue_id,omitempty" limit:"id"`   // the issue that it mends
+	IssueID         string        `json:"issue_id,omitempty" limit:"id"`   // the issue that it fixes
 	PlannedStart    Time          `json:"planned_start"`
-	Isolating       bool          `json:"isolating"` // the unit stands still meanwhile
+	Isolating       bool          `json:"isolating"` // the unit is down during the work
 	HoldReason      string        `json:"hold_reason,omitempty" limit:"word"`
 	CompletionNotes string        `json:"completion_notes,omitempty" limit:"text"`
 	CompletedAt     Time          `json:"completed_at,omitzero"`
@@ -109,7 +109,7 @@ type OrderClocks struct {
 	AcknowledgeDue Time     `json:"acknowledge_due"`
 	StartDue       Time     `json:"start_due"`
 	RestoreDue     Time     `json:"restore_due"`
-	AcknowledgedAt Time     `json:"acknowledged_at,omitzero"` // first sign of somebody: a technician, or a move that is no hold
+	AcknowledgedAt Time     `json:"acknowledged_at,omitzero"` // first response: an assigned technician, or a transition other than hold
 	StartedAt      Time     `json:"started_at,omitzero"`
 	RestoredAt     Time     `json:"restored_at,omitzero"`
 	PausedMinutes  int      `json:"paused_minutes"`
@@ -143,7 +143,7 @@ type Downtime struct {
 // States of the verification of a repair.
 const (
 	VerificationWaiting  = "waiting"   // for a clear day of the unit
-	VerificationVerified = "verified"  // the unit makes what it should, and its fault is not seen any more
+	VerificationVerified = "verified"  // the unit produces the expected power, and its fault is not detected any more
 	VerificationFailed   = "not_clean" // after a clear day it does not
 	VerificationExpired  = "expired"   // no clear day came in time
 )
@@ -152,7 +152,7 @@ const (
 type Verification struct {
 	State string  `json:"state" limit:"word"`
 	At    Time    `json:"at"`
-	Day   string  `json:"day,omitempty" limit:"word"` // the clear day that told, by the site's calendar
+	Day   string  `json:"day,omitempty" limit:"word"` // the clear day of the verification, by the site's calendar
 	Ratio float64 `json:"ratio,omitempty"`            // of what was made to what was expected on it
 }
 

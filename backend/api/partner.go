@@ -46,7 +46,7 @@ func DateOf(t time.Time, zone *time.Location) Date { return Date(t.In(zone).Form
 // CurrencyZAR is the currency that partners' clients read.
 const CurrencyZAR = "ZAR"
 
-// Targets that the rollup is held against, as shares.
+// Targets with which the rollup is compared, as shares.
 const (
 	PRTarget           = 0.8
 	AvailabilityTarget = 0.98
@@ -63,11 +63,12 @@ const (
 // has as many.
 const RollupDays = 30
 
-// KPIRollup answers GET /kpi-rollup: the key figures of a site's last whole
-// days. Clients read its numbers without a look whether they are there, so
-// those that the site's data do not tell are 0 and named in NotKnown. What is
-// money in the site's currency is left out where the site has no tariff; the
-// fields in ZAR are also left out where its currency has no exchange rate.
+// KPIRollup is the response of GET /kpi-rollup: the KPIs of a site's last
+// whole days. Clients read its numbers without a look whether they are there,
+// so those that the site's data do not tell are 0 and named in NotKnown. What
+// is money in the site's currency is left out where the site has no tariff;
+// the fields in ZAR are also left out where its currency has no exchange
+// rate.
 type KPIRollup struct {
 	SiteID        string            `json:"site_id"`
 	Period        RollupPeriod      `json:"period"`
@@ -134,7 +135,7 @@ type RollupEAR struct {
 	AnnualProjectionZAR    *float64           `json:"annual_projection_zar,omitempty"`
 	ValueLost              *float64           `json:"value_lost,omitempty"`        // extension: the loss by the tariff
 	RealizedSavings        *float64           `json:"realized_savings,omitempty"`  // extension: the production by the tariff
-	AnnualProjection       *float64           `json:"annual_projection,omitempty"` // extension: value_lost, if a year went on like the period
+	AnnualProjection       *float64           `json:"annual_projection,omitempty"` // extension: value_lost in a year at the rate of the period
 }
 
 // RollupFinancial is money. Those without zar are in TariffCurrency
@@ -240,7 +241,7 @@ func (m MaintenanceSignals) Counted() MaintenanceSignals {
 // SignalsQuery asks for GET /maintenance-signals.
 type SignalsQuery struct {
 	SiteID     string
-	CustomerID string // of the site; empty: the only one in reach that has it
+	CustomerID string // of the site; empty: the only accessible one that has it
 	Since      Time   // signals with a later timestamp; zero: all
 	Severity   string // one of PartnerSeverities; empty: all
 }
@@ -362,7 +363,7 @@ const DefaultSnapshotHours = 24
 // SnapshotQuery asks for a snapshot of a site.
 type SnapshotQuery struct {
 	SiteID     string `query:"site_id"`
-	CustomerID string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	CustomerID string `query:"customer_id"` // of the site; empty: the only accessible one that has it
 	Kind       string `query:"kind"`        // one of SnapshotKinds, or SnapshotForecast
 	Since      string `query:"since"`       // of signals
 	Severity   string `query:"severity"`    // of signals
@@ -418,7 +419,7 @@ func snapshotRoute(name, path, summary, description string, errs []*Error) Route
 }
 
 var (
-	kpiRollup = snapshotRoute("kpi-rollup", PathKPIRollup, "Read the key figures of the last 30 whole days of a site",
+	kpiRollup = snapshotRoute("kpi-rollup", PathKPIRollup, "Read the KPIs of the last 30 whole days of a site",
 		"Made beforehand; may be kept for 60 seconds. Fewer days where the data began later, none for a site without a whole day. Numbers that the data do not tell are 0 and named in not_known.", snapshotErrors)
 	maintenanceSignals = snapshotRoute("maintenance-signals", PathMaintenanceSignals, "Read the faults of a site",
 		"Made beforehand; may be kept for 60 seconds. Those that last or ended within 30 days, newest signal first. Ask again with the cursor as since for what is new or has become worse.",

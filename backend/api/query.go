@@ -105,7 +105,7 @@ type EnergyForecast struct {
 type RecordsQuery struct {
 	AssetID    string `query:"asset_id"`
 	SiteID     string `query:"site_id"`
-	CustomerID string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	CustomerID string `query:"customer_id"` // of the site; empty: the only accessible one that has it
 	Start      Time   `query:"start"`
 	End        Time   `query:"end"`
 	Resolution string `query:"resolution"` // empty: as it was measured
@@ -125,7 +125,7 @@ type ActivitiesRequest struct {
 // no peer on a network can have it.
 const InProcess = "in-process"
 
-// Headers of the contract beside the standard ones.
+// Headers of the contract in addition to the standard ones.
 const (
 	HeaderAPIKey         = "X-Api-Key"
 	HeaderRequestID      = "X-Request-Id"

@@ -24,7 +24,7 @@ func Priorities() []string { return []string{PriorityHigh, PriorityMedium, Prior
 // date and never stored.
 const (
 	SchedulePending   = "pending"
-	ScheduleConfirmed = "confirmed" // somebody has said that it will be done, or an order does it
+	ScheduleConfirmed = "confirmed" // a user has confirmed it, or an order does it
 	ScheduleCompleted = "completed"
 	ScheduleCancelled = "cancelled"
 )
@@ -69,7 +69,7 @@ type Schedule struct {
 	Reason      string     `json:"reason" limit:"text"`
 	Overdue     bool       `json:"overdue"` // its day is past and it is not done
 	OrderID     string     `json:"order_id,omitempty" limit:"id"`
-	Task        string     `json:"task,omitempty" limit:"text"` // of recurring work: what names the series beside the asset
+	Task        string     `json:"task,omitempty" limit:"text"` // of recurring work: the name of the series of the asset
 	EveryDays   int        `json:"every_days,omitempty"`        // the next is so many days after this one was completed
 	EveryMonths int        `json:"every_months,omitempty"`      // the same in months
 	NextID      string     `json:"next_schedule_id,omitempty" limit:"id"`
@@ -92,13 +92,13 @@ type WorkMove struct {
 
 // Kinds of work by what they want of the sun.
 const (
-	WorkIsolating = "isolating" // the unit stands still: least energy is lost
+	WorkIsolating = "isolating" // the unit is down: least energy is lost
 	WorkMeasuring = "measuring" // as curves and thermography: the strongest sun
 )
 
-// SunForMeasuring is the irradiance in the plane of the modules that measuring
-// work wants at least, W/m²: 700 of IEC 61829 for curves, 600 of IEC TS
-// 62446-3 for thermography; the lower one.
+// SunForMeasuring is the least plane-of-array irradiance for measurements,
+// W/m²: 700 of IEC 61829 for curves, 600 of IEC TS 62446-3 for thermography;
+// the lower one.
 const SunForMeasuring = 600
 
 // WindForWork is the wind in m/s above which work outdoors should not begin.
@@ -113,15 +113,15 @@ const RainForWork = 0.2
 const BundleWithin = 14 * 24 * time.Hour
 
 // WorkWindow is a time at which work may be done. Cost and Extra are money in
-// the site's currency, 0 where it has no tariff; a bill of materials of the
-// same currency can be held against them.
+// the site's currency, 0 without a tariff; a bill of materials in the same
+// currency can be compared with them.
 type WorkWindow struct {
 	Start         Time    `json:"start"`
 	End           Time    `json:"end"`
 	EnergyKWh     float64 `json:"energy_kwh"`     // that the unit, or the site, is expected to make meanwhile (P50)
 	Cost          float64 `json:"cost"`           // of that energy
 	ExtraKWh      float64 `json:"extra_kwh"`      // more than in the best window
-	ExtraCost     float64 `json:"extra_cost"`     // likewise
+	ExtraCost     float64 `json:"extra_cost"`     // as above
 	IrradianceWM2 float64 `json:"irradiance_wm2"` // mean, in the plane of the modules where that is known, else horizontal
 	SunSuffices   bool    `json:"sun_suffices"`   // it never falls below SunForMeasuring
 	WindMS        float64 `json:"wind_ms"`        // the most

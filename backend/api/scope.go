@@ -2,7 +2,7 @@ package api
 
 import "slices"
 
-// Every stands in a list of customers or sites for all of them.
+// Every in a list of customers or sites means all of them.
 const Every = "*"
 
 // Scope is whose data a caller may see and change: a site is within it when
@@ -15,8 +15,8 @@ type Scope struct {
 	Role      string
 }
 
-// Unlimited is the scope of the service itself, for its jobs and the command
-// line beside the data folder.
+// Unlimited is the scope of the service itself, for its jobs and for
+// commands on the data folder.
 func Unlimited(actor string) Scope {
 	return Scope{Customers: []string{Every}, Sites: []string{Every}, Actor: actor, Role: RoleAdmin}
 }

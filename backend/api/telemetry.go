@@ -51,8 +51,8 @@ type LatestResponse struct {
 	Records []Record `json:"records"`
 }
 
-// DataPeriod answers /telemetry/data-period; both records are null when there
-// is none.
+// DataPeriod is the response of /telemetry/data-period; both records are null
+// without data.
 type DataPeriod struct {
 	SiteID      string `json:"site_id"`
 	AssetID     string `json:"asset_id,omitempty"`
@@ -61,7 +61,7 @@ type DataPeriod struct {
 }
 
 // SiteSummaryRequest is the body of POST /terminal/telemetry: action
-// site-summary of a site, or fleet of all sites in reach.
+// site-summary of a site, or fleet of all accessible sites.
 type SiteSummaryRequest struct {
 	Action     string `json:"action" limit:"word"`
 	SiteID     string `json:"site_id,omitempty" limit:"id"`     // site-summary
@@ -98,7 +98,7 @@ type SiteSummaryResponse struct {
 // PeriodQuery asks for GET /telemetry/data-period and GET /telemetry/latest.
 type PeriodQuery struct {
 	SiteID     string `query:"site_id"`
-	CustomerID string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	CustomerID string `query:"customer_id"` // of the site; empty: the only accessible one that has it
 	AssetID    string `query:"asset_id"`    // empty: all units of the site
 }
 

@@ -25,8 +25,8 @@ const (
 	DeliveryDropped   = "dropped" // its subscription ended before it was delivered
 )
 
-// SecretOverlap is how long the former secret of a subscription signs beside a
-// new one.
+// SecretOverlap is how long the former secret of a subscription also signs
+// after a rotation.
 const SecretOverlap = 24 * time.Hour
 
 // Refusals of job tracking.

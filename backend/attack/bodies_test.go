@@ -23,7 +23,7 @@ const parallel = 64
 type body struct {
 	name, path, contentType string
 	bytes                   []byte
-	status                  []int // that the service may answer, beside 503; 0: it may break off
+	status                  []int // that the service may return, in addition to 503; 0: it may close the connection
 }
 
 // within is a JSON object whose field holds as many copies of an element as fit

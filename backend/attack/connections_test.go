@@ -40,7 +40,8 @@ func dialFrom(t testing.TB, local, address string) net.Conn {
 	return c
 }
 
-// stranger is the address of one of n strangers in so many networks.
+// stranger is the address of one of n unauthenticated clients in a number of
+// networks.
 func stranger(i, networks int) string {
 	return fmt.Sprintf("127.1.%d.%d", i%networks, i/networks%250+1)
 }
@@ -78,9 +79,9 @@ func (v *target) askFrom(t testing.TB, local, path, credential string) (status i
 	return resp.StatusCode, time.Since(begin)
 }
 
-// beside asks for health from the attackers' networks and from others, and
-// sends authenticated requests, and says how many were answered and the longest
-// time of a health check.
+// beside requests health from the attackers' networks and from others, and
+// sends authenticated requests, and returns how many were answered and the
+// longest time of a health check.
 func (v *target) beside(t testing.TB, key, path string) (answered, asked int, longest time.Duration) {
 	t.Helper()
 	for i := range 10 {
@@ -170,8 +171,9 @@ func TestSilentConnections(t *testing.T) {
 	v.reportHeld(t, "silent connections", fmt.Sprintf("%d idle TCP connections from 20 addresses, --max-connections %d", n, n), strangers, n/4+max(n/16, 16), key, path)
 }
 
-// TestAuthenticatedConnectionsStay floods the service with connections of
-// strangers: an authenticated connection that is idle keeps its place.
+// TestAuthenticatedConnectionsStay floods the service with
+// unauthenticated connections: an idle authenticated connection keeps its
+// slot.
 func TestAuthenticatedConnectionsStay(t *testing.T) {
 	const n = 80
 	v := serve(t, "--max-connections", strconv.Itoa(n))
@@ -206,7 +208,7 @@ func TestAuthenticatedConnectionsStay(t *testing.T) {
 		}
 	}
 	report(t, row{
-		name: "authenticated connections", tried: fmt.Sprintf("%d half headers from 20 networks beside %d idle authenticated connections, --max-connections %d", 5*n, len(kept), n),
+		name: "authenticated connections", tried: fmt.Sprintf("%d half headers from 20 networks and %d idle authenticated connections, --max-connections %d", 5*n, len(kept), n),
 		bound: "each authenticated connection stays", measured: fmt.Sprintf("%d of %d stay", stay, len(kept)), ok: stay == len(kept),
 	})
 }

@@ -52,7 +52,7 @@ func (v *target) signIn(ctx context.Context, c *http.Client, name, password stri
 	return resp.StatusCode, resp.Header.Get("Retry-After")
 }
 
-// TestSignInDuringAFlood: while strangers from many networks guess passwords, a
+// TestSignInDuringAFlood: while clients from many networks guess passwords, a
 // user signs in from a network where it did before.
 func TestSignInDuringAFlood(t *testing.T) {
 	longtest.Mark(t)
@@ -73,7 +73,7 @@ func TestSignInDuringAFlood(t *testing.T) {
 		c := from(t, fmt.Sprintf("127.%d.%d.1", 1+i/100, i%100))
 		wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				// A guess on the account, then names that nobody has.
+				// A guess on the account, then unknown names.
 				name := adminName
 				if n%5 > 0 {
 					name = fmt.Sprintf("user-%d-%d", i, n)
@@ -102,7 +102,7 @@ func TestSignInDuringAFlood(t *testing.T) {
 	select {
 	case <-flooded:
 	case <-time.After(time.Minute):
-		t.Error("the queue of strangers is never full")
+		t.Error("the queue of unknown networks is never full")
 	}
 	n := size(10, 200)
 	var took []time.Duration
@@ -120,7 +120,7 @@ func TestSignInDuringAFlood(t *testing.T) {
 	slices.Sort(took)
 	p99 := took[(len(took)*99-1)/100]
 	if statuses[0] > 0 || silent > 0 {
-		t.Errorf("strangers: %d without an answer, %d refusals without Retry-After", statuses[0], silent)
+		t.Errorf("attackers: %d without a response, %d refusals without Retry-After", statuses[0], silent)
 	}
 	// The time is a bound of the full form only: it depends on the machine.
 	report(t, row{"sign-in during a flood", fmt.Sprintf("passwords guessed from %d networks (HTTP status: requests): %v", networks, statuses),

@@ -13,8 +13,9 @@ type limit struct {
 	each  time.Duration
 }
 
-// The limits of who is known, of strangers from one network, and of all
-// strangers together: a flood from one network must not hide what others try.
+// The limits of authenticated callers, of unauthenticated clients of one
+// network, and of all unauthenticated clients together: a flood from one
+// network must not hide the attempts of others.
 var (
 	limitOfActor     = limit{60, time.Minute}
 	limitOfNetwork   = limit{20, 10 * time.Minute}
@@ -24,7 +25,7 @@ var (
 const maxBudgets = 4096
 
 // budgets are those of the actors and networks; the empty one is that of all
-// strangers. In memory: a restart forgives.
+// unauthenticated clients. In memory: a restart forgives.
 type budgets map[string]*budget
 
 type budget struct {
@@ -34,8 +35,9 @@ type budget struct {
 	omitted int
 }
 
-// take takes one record of an actor, or of a stranger at the address when that
-// is empty. It answers how many were omitted since the last that was kept.
+// take takes one record of an actor, or of an unauthenticated client at the
+// address if the actor is empty. It answers how many were omitted since the
+// last that was kept.
 func (b *budgets) take(actor, address string, bounded bool, now time.Time) (ok bool, omitted int) {
 	if !bounded {
 		if e := (*b)[actor]; e != nil {

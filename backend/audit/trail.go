@@ -1,6 +1,6 @@
 // Package audit keeps the audit trail: one record for each request that writes,
-// never changed afterwards. Records of denied requests are bounded, so that
-// nobody can fill the disk with them.
+// never changed afterwards. Records of denied requests are limited, so that
+// clients cannot fill the disk with them.
 package audit
 
 import (
@@ -215,7 +215,8 @@ func visible(r api.AuditRecord, scope api.Scope) bool {
 	return customers && scope.CanSite(r.SiteID)
 }
 
-// Sweep drops what strangers did long ago. A service calls it every hour or so.
+// Sweep deletes old records of unauthenticated clients. A service calls it
+// every hour or so.
 func (t *Trail) Sweep(ctx context.Context) error {
 	before := store.Key(firstOf(api.At(t.now().Add(-strangersFor))))
 	return t.records.Update(ctx, func(tx store.Tx) error {

@@ -223,21 +223,22 @@ func TestBudgetsOfManyActorsAreForgotten(t *testing.T) {
 		}
 	}
 	if b[""] == nil || b[""].left != limitOfStrangers.burst-1 {
-		t.Error("strangers were forgiven")
+		t.Error("the budget of unauthenticated clients was reset")
 	}
 }
 
-// TestSweep drops what strangers did, after its time, and nothing else.
+// TestSweep deletes the records of unauthenticated clients after their time,
+// and no others.
 func TestSweep(t *testing.T) {
 	w := newWorld(t)
-	w.append(api.AuditRecord{Route: "old stranger", Status: 401}, api.AuditRecord{Route: "old user", Actor: "ana", ActorID: "usr_1", SiteID: "s", Status: 403})
+	w.append(api.AuditRecord{Route: "old unauthenticated", Status: 401}, api.AuditRecord{Route: "old user", Actor: "ana", ActorID: "usr_1", SiteID: "s", Status: 403})
 	w.clock = w.clock.Add(time.Minute)
-	w.append(api.AuditRecord{Route: "young stranger", Status: 401})
+	w.append(api.AuditRecord{Route: "new unauthenticated", Status: 401})
 	w.clock = w.clock.Add(strangersFor)
 	if err := w.Sweep(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"young stranger", "old user"}, w.names(all, api.AuditQuery{})); d != "" {
+	if d := cmp.Diff([]string{"new unauthenticated", "old user"}, w.names(all, api.AuditQuery{})); d != "" {
 		t.Error(d)
 	}
 }

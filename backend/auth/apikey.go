@@ -91,7 +91,7 @@ func (k APIKey) Record() api.KeyRecord {
 func (k apiKey) expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
 
 // NewKey describes a key to create. It names at least one site or customer; if
-// the other list is empty it means all. api.Every stands for all.
+// the other list is empty it means all. api.Every means all.
 type NewKey struct {
 	Name      string
 	Role      string // default api.RoleOperator

@@ -46,8 +46,8 @@ func stem(text string) string {
 	}, spelled.Replace(letters))
 }
 
-// guessable refuses a password that is among the first that a stranger would
-// try, of anybody and of this user.
+// guessable refuses a password that is among the first that an attacker
+// would try, for any user and for this one.
 func guessable(password, username string) error {
 	plain := strings.ToLower(norm.NFKC.String(password))
 	word := stem(password)
@@ -63,7 +63,7 @@ func guessable(password, username string) error {
 	walk := func(row string) bool { return strings.Contains(row, plain) || strings.Contains(row, string(backwards)) }
 	switch {
 	case strings.Trim(plain, first) == "", slices.Contains(guessed, word), slices.ContainsFunc(rows, walk):
-		return api.InvalidField("password", "one of the first that a stranger would try")
+		return api.InvalidField("password", "one of the first that an attacker would try")
 	}
 	local, _, _ := strings.Cut(username, "@")
 	for _, name := range []string{username, local} {

@@ -82,7 +82,7 @@ func (s *Service) externalAccount(tx store.Tx, p Provider, who identity) (a, was
 		err = denied("there is no user of this name")
 	case err != nil:
 	case a.External != nil:
-		err = denied("the username is somebody else's")
+		err = denied("the username belongs to another user")
 	case p.KeepApart:
 		err = denied("the user of this name signs in with a password")
 	default:

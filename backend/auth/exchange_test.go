@@ -40,8 +40,8 @@ func TestExchangeSignsIn(t *testing.T) {
 	if !errors.Is(err, api.ErrForbidden) || SubjectOf(err) != u.ID {
 		t.Errorf("another person of the name: %v about %q", err, SubjectOf(err))
 	}
-	if _, err := w.exchange("company", r.token(func(_ map[string]any, c jwt.MapClaims) { c["sub"], c["preferred_username"] = "person-3", "nobody" })); !errors.Is(err, api.ErrForbidden) {
-		t.Errorf("somebody who is no user: %v", err)
+	if _, err := w.exchange("company", r.token(func(_ map[string]any, c jwt.MapClaims) { c["sub"], c["preferred_username"] = "person-3", "unknown" })); !errors.Is(err, api.ErrForbidden) {
+		t.Errorf("a person who is not a user: %v", err)
 	}
 	if err := w.change("ana", UserChange{Active: new(false)}); err != nil {
 		t.Fatal(err)
@@ -91,10 +91,10 @@ func TestExchangeRefusesForgedTokens(t *testing.T) {
 		{"without an end", r.token(drop("exp")), api.ErrTokenExpired},
 		{"not yet valid", r.token(set("nbf", w.clock.now().Add(time.Hour).Unix())), api.ErrInvalidToken},
 		{"for another client", r.token(set("aud", "other")), api.ErrInvalidToken},
-		{"for nobody", r.token(drop("aud")), api.ErrInvalidToken},
+		{"for no user", r.token(drop("aud")), api.ErrInvalidToken},
 		{"of another issuer", r.token(set("iss", "https://elsewhere.example")), api.ErrInvalidToken},
 		{"of no issuer", r.token(drop("iss")), api.ErrInvalidToken},
-		{"of nobody", r.token(drop("sub")), api.ErrInvalidToken},
+		{"of no user", r.token(drop("sub")), api.ErrInvalidToken},
 		{"without a username", r.token(drop("preferred_username")), api.ErrForbidden},
 		{"an escape in the username", r.token(set("preferred_username", "ana\x1b[2J")), api.ErrForbidden},
 		{"truncated", good[:len(good)-4], api.ErrInvalidToken},

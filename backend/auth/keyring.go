@@ -216,8 +216,8 @@ func (s *Service) currentKey(ctx context.Context, now time.Time) (kid string, ke
 	return kid, k.PrivateKey, nil
 }
 
-// ripe returns the newest key that all replicas know, or the oldest if there is
-// none.
+// ripe returns the newest key that all replicas have read, or the oldest if no
+// key is old enough.
 func (r *keyring) ripe(now time.Time) (kid string) {
 	var at time.Time
 	young := true

@@ -61,7 +61,8 @@ func TestKeyLivesAsLongAsItsTokens(t *testing.T) {
 	}
 }
 
-// TestKeyIsRotatedByAge: once, whoever sweeps, and not before its time.
+// TestKeyIsRotatedByAge: once, whichever replica sweeps, and not before its
+// time.
 func TestKeyIsRotatedByAge(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, func(o *Options) { o.RequireMFA, o.SigningKeyAge = false, 30*24*time.Hour })

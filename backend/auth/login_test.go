@@ -66,7 +66,7 @@ func TestLoginRefusals(t *testing.T) {
 		want                     error
 	}{
 		{"wrong password", "admin", "wrong password", api.ErrInvalidCredential},
-		{"unknown name", "nobody", goodPassword, api.ErrInvalidCredential},
+		{"unknown name", "unknown", goodPassword, api.ErrInvalidCredential},
 		{"empty", "", "", api.ErrInvalidCredential},
 		{"a name too long", strings.Repeat("a", 1000), goodPassword, api.ErrInvalidCredential},
 		{"a password too long", "admin", strings.Repeat("a", 5000), api.ErrInvalidCredential},
@@ -363,9 +363,9 @@ func TestSlowDownIsPerAddressAndEnds(t *testing.T) {
 		t.Errorf("%d tries in no time, want %d", tries, freeTries)
 	}
 	if _, err := w.Login(ctx, "owner", goodPassword, "192.0.2.1"); err != nil {
-		t.Errorf("the owner is locked out by a stranger: %v", err)
+		t.Errorf("the owner is locked out by another client: %v", err)
 	}
-	for range 8 { // however long it went on, a minute's wait is enough
+	for range 8 { // however long it lasted, a minute's wait is enough
 		w.clock.add(maxWait)
 		if _, err := w.Login(ctx, "owner", "not the password", "198.51.100.7"); !errors.Is(err, api.ErrInvalidCredential) {
 			t.Errorf("after a minute: %v", err)

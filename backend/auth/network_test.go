@@ -56,7 +56,7 @@ func TestAccountBudgetSparesItsNetworks(t *testing.T) {
 			}
 			w.clock.add(maxWait)
 			if w.guess(two[0], "owner", "198.19.0.1") != 401 || w.guess(two[1], "owner", "198.19.0.1") != 429 {
-				t.Error("a sign-in of the owner gives strangers new guesses")
+				t.Error("a sign-in of the owner gives other clients new guesses")
 			}
 			if _, err := two[1].Login(t.Context(), "owner", goodPassword, "203.0.113.9"); err != nil {
 				t.Errorf("the owner, where it is known since: %v", err)
@@ -70,7 +70,7 @@ func TestAddressesOfAHostCountAsOne(t *testing.T) {
 	w := newWorld(t, noMFA)
 	statuses := map[int]int{}
 	for i := range 30 {
-		statuses[w.guess(w.Service, "somebody", fmt.Sprintf("2001:db8::%x", i))]++
+		statuses[w.guess(w.Service, "another", fmt.Sprintf("2001:db8::%x", i))]++
 	}
 	if statuses[401] != freeTries {
 		t.Errorf("30 guesses from a /64: %v", statuses)

@@ -38,7 +38,7 @@ type Provision struct {
 	Role           string   // empty: RoleClaim must name one
 	RoleClaim      string   // a role's id or a list with one; the most powerful counts
 	Customers      []string // ids, or api.Every
-	CustomersClaim string   // an id or a list of ids; beside Customers
+	CustomersClaim string   // an id or a list of ids; in addition to Customers
 }
 
 // ErrProvider is that a provider does not answer, or not as it should.
@@ -192,7 +192,7 @@ func (i *issuer) identify(ctx context.Context, token string) (identity, error) {
 
 // wrongSignature is in the verifier's error of a signature by another key; it
 // has no type.
-const wrongSignature = "failed to verify signature"
+const wrongSignature = "verify signature"
 
 // verified reads email_verified, which some providers write as a string.
 func verified(claim any) bool { return claim == true || claim == "true" }

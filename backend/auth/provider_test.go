@@ -236,9 +236,9 @@ func TestSilentProvider(t *testing.T) {
 		cause string
 		spoil func(*realm)
 	}{
-		"failing":        {"502 Bad Gateway", func(r *realm) { r.status = http.StatusBadGateway }},
-		"no keys at all": {"invalid character", func(r *realm) { r.set = "<html>" }},
-		"no key of use":  {"holds no key", func(r *realm) { r.set = `{"keys":[{"kty":"oct","k":"AAAA"}]}` }},
+		"failing":       {"502 Bad Gateway", func(r *realm) { r.status = http.StatusBadGateway }},
+		"no keys":       {"invalid character", func(r *realm) { r.set = "<html>" }},
+		"no key of use": {"holds no key", func(r *realm) { r.set = `{"keys":[{"kty":"oct","k":"AAAA"}]}` }},
 		"too large": {"too large", func(r *realm) {
 			b, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: r.keys["one"].Public(), KeyID: "one"}}})
 			r.set = string(b) + strings.Repeat(" ", maxFetchBytes)

@@ -114,7 +114,7 @@ func TestKnownNetworksDoNotWaitForOthers(t *testing.T) {
 			c.come(ctx, fmt.Sprintf("s%d-", i), false, 0, 1)
 		}
 		if got := c.hashes.order(); got != "s0-0" {
-			t.Errorf("of strangers run %q, want one", got)
+			t.Errorf("of unknown networks run %q, want one", got)
 		}
 		c.come(ctx, "k", true, 0, 1)
 		if got := c.hashes.order(); got != "k0" {
@@ -126,7 +126,7 @@ func TestKnownNetworksDoNotWaitForOthers(t *testing.T) {
 		got := strings.Fields(c.hashes.order())
 		known := slices.DeleteFunc(slices.Clone(got), func(name string) bool { return name[0] != 'k' })
 		if others := len(got) - len(known); others == 0 || others > 10/knownTurns {
-			t.Errorf("of 10 turns strangers had %d beside the known: %v", others, got)
+			t.Errorf("of 10 turns unknown networks had %d in addition to the known: %v", others, got)
 		}
 		if len(c.refused) != 0 {
 			t.Errorf("%v are refused", c.refused)

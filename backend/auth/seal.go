@@ -21,7 +21,8 @@ import (
 // separate file.
 type Key [32]byte
 
-// LoadKey reads the key file, or creates it with a random key if there is none.
+// LoadKey reads the key file, or creates it with a random key if it does not
+// exist.
 func LoadKey(path string) (Key, error) {
 	var k Key
 	b, err := regularfile.Read(path)

@@ -72,7 +72,7 @@ const maxSession = 30 * 24 * time.Hour
 // empty store.
 func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Records == nil || o.Now == nil {
-		return nil, errors.New("auth wants records and a clock")
+		return nil, errors.New("auth requires records and a clock")
 	}
 	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime, keyAge: cmp.Or(o.SigningKeyAge, DefaultSigningKeyAge), shared: o.Shared, onUser: o.OnUser, hasSites: o.HasSites}
 	if s.issuer == "" {

@@ -79,8 +79,8 @@ func TestSharedKeyOfOldRecords(t *testing.T) {
 	}
 }
 
-// TestSharedKeyRace: of replicas that begin together on empty records, each with
-// a folder of its own, one has its key; the others are refused and keep none.
+// TestSharedKeyRace: of replicas that start together on empty records, each with
+// a separate folder, one has its key; the others are refused and keep none.
 func TestSharedKeyRace(t *testing.T) {
 	records, dir := emptyRecords(t), t.TempDir()
 	var wg sync.WaitGroup
@@ -124,7 +124,7 @@ func (u *unsure) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 }
 
 // TestSharedKeyUnsure: a key whose mark may have been stored is kept; without it
-// nobody would ever open the records again.
+// the records could not be decrypted again.
 func TestSharedKeyUnsure(t *testing.T) {
 	records, path := &unsure{Records: emptyRecords(t)}, filepath.Join(t.TempDir(), "key")
 	if _, err := SharedKey(t.Context(), records, path); !errors.Is(err, store.ErrUnavailable) {

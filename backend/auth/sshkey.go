@@ -37,8 +37,8 @@ type SSHKey struct {
 	Fingerprint string // SHA256:…, as ssh-keygen -l prints it
 }
 
-// ParseSSHKey reads a public key as it stands in a .pub file. The error is a
-// refusal of the field ssh_public_keys.
+// ParseSSHKey reads a public key in the format of a .pub file. The error is
+// a refusal of the field ssh_public_keys.
 func ParseSSHKey(line string) (SSHKey, error) {
 	wrong := func(why string) (SSHKey, error) { return SSHKey{}, api.InvalidField(api.FieldSSHKeys, why) }
 	line = strings.TrimSpace(line)
@@ -122,8 +122,8 @@ func (s *Service) HasSSHKey(ctx context.Context, username string, key []byte) (b
 }
 
 // LoginByKey signs in the holder of a public key of the user, in SSH's wire
-// format. The caller has checked a signature by it. The key stands for the
-// password alone: the answer is that of Login. address is where the caller is.
+// format. The caller has checked a signature by it. The key replaces only the
+// password: the response is that of Login. address is where the caller is.
 func (s *Service) LoginByKey(ctx context.Context, username string, key []byte, address string) (api.LoginResponse, error) {
 	a, err := s.keyHolder(ctx, username, key)
 	if err != nil {

@@ -137,7 +137,7 @@ func TestSSHKeysOfAUser(t *testing.T) {
 	}
 	change([]string{renamed}, renamed)
 	if good() {
-		t.Error("a session goes on after a key was taken away")
+		t.Error("a session continues after a key was removed")
 	}
 	change(nil, renamed)
 	if err := w.change("ana", UserChange{SSHKeys: []string{two, "rubbish"}}); err == nil {
@@ -182,7 +182,7 @@ func TestLoginByKey(t *testing.T) {
 		if p, err := w.Authenticate(ctx, r.Token); err != nil || p.Name != "ana" {
 			t.Errorf("the token is %+v's: %v", p, err)
 		}
-		for name, key := range map[string][]byte{"ana": other, "ben": wire, "nobody": wire, strings.Repeat("n", 9999): wire} {
+		for name, key := range map[string][]byte{"ana": other, "ben": wire, "unknown": wire, strings.Repeat("n", 9999): wire} {
 			if _, err := w.LoginByKey(ctx, name, key, "192.0.2.1"); !errors.Is(err, api.ErrInvalidCredential) {
 				t.Errorf("%.20s: %v", name, err)
 			}

@@ -65,7 +65,7 @@ type User struct {
 	Customers     []string // ids, or api.Every
 	Sites         []string // ids, or api.Every
 	GroupID       string   // of systems outside, which read it in tokens; may be empty
-	SkinID        string   // likewise
+	SkinID        string   // as above
 	Active        bool
 	SSHKeys       []string // public ones, each as in a .pub file
 	Enrolled      bool     // has an authenticator
@@ -125,7 +125,7 @@ type NewUser struct {
 	Customers []string // ids, or api.Every; an administrator has every one if none is given
 	Sites     []string // ids, or api.Every; none: every one of the customers
 	GroupID   string   // of systems outside; may be empty
-	SkinID    string   // likewise
+	SkinID    string   // as above
 	SSHKeys   []string // public ones, each as in a .pub file
 
 	address string // of the person, whose network the account knows; may be empty
@@ -311,16 +311,16 @@ type UserChange struct {
 	Customers []string
 	Sites     []string
 	GroupID   *string  // empty takes it away
-	SkinID    *string  // likewise
+	SkinID    *string  // as above
 	SSHKeys   []string // public ones in place of the former; empty and not nil: none
 	Active    *bool    // false keeps the user out
 	Password  *string  // a new one
-	ResetTOTP bool     // forget authenticator and recovery codes: the next sign-in enrols anew
-	Unlink    bool     // forget who the user is at an identity provider: the next sign-in by one links anew
+	ResetTOTP bool     // delete authenticator and recovery codes: the next sign-in enrols again
+	Unlink    bool     // delete the link to an identity provider: the next sign-in by one links again
 	Unlock    bool     // forget wrong passwords and codes: the next sign-in need not wait
 }
 
-// endsSessions says whether the user must sign in anew.
+// endsSessions reports whether the user must sign in again.
 func (c UserChange) endsSessions() bool {
 	return c.Active != nil && !*c.Active || c.Password != nil || c.ResetTOTP || c.Unlink
 }
@@ -453,8 +453,8 @@ func (a account) unlimited() bool {
 	return slices.Contains(a.Customers, api.Every) && slices.Contains(everyIfNone(a.Sites), api.Every)
 }
 
-// keepsAdmin refuses a change of who was an administrator that leaves no one
-// to undo it: no administrator at all, or none who sees everything.
+// keepsAdmin refuses a change that leaves no administrator to undo it: none
+// in all, or none with access to everything.
 func keepsAdmin(tx store.Tx, was account) error {
 	if !was.administers() {
 		return nil

@@ -148,7 +148,7 @@ func TestLastAdminStays(t *testing.T) {
 	if a := w.account("two"); a.Inactive || a.Role != api.RoleAdmin {
 		t.Errorf("a refused change was kept: %+v", a)
 	}
-	if err := w.change("nobody", UserChange{Role: api.RoleAnalyst}); !errors.Is(err, api.ErrUserNotFound) {
+	if err := w.change("unknown", UserChange{Role: api.RoleAnalyst}); !errors.Is(err, api.ErrUserNotFound) {
 		t.Errorf("unknown user: %v", err)
 	}
 }

@@ -131,7 +131,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("restored (-want +got):\n%s", d)
 		}
 		if left, _ := os.ReadDir(filepath.Dir(dir)); len(left) != 1 {
-			t.Errorf("beside the folder is %v", left)
+			t.Errorf("in the parent folder: %v", left)
 		}
 	}
 }
@@ -263,7 +263,7 @@ func TestHostile(t *testing.T) {
 		{"a device", with(part("tls/k", "")), and(link(tar.TypeChar, "tls/k", "")), "", "not a plain file"},
 		{"a pipe", with(part("tls/k", "")), and(link(tar.TypeFifo, "tls/k", "")), "", "not a plain file"},
 		{"a folder", with(), and(link(tar.TypeDir, "tls/", "")), "", "not a plain file"},
-		{"more behind", with(), good, strings.Repeat("\x00", 1<<20), "goes on after its last part"},
+		{"more behind", with(), good, strings.Repeat("\x00", 1<<20), "has data after its last part"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -366,7 +366,7 @@ func TestEncrypted(t *testing.T) {
 		t.Errorf("no passphrase: %v", err)
 	}
 	if err := refused(t, plain, Restoring{Passphrase: says("correct horse"), Encrypted: true}); !strings.Contains(err.Error(), "is not encrypted") {
-		t.Errorf("a plain file in the place of an encrypted one: %v", err)
+		t.Errorf("a plain file instead of an encrypted one: %v", err)
 	}
 	for range 60 {
 		at := rand.IntN(len(file))

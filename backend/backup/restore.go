@@ -98,7 +98,7 @@ func vacant(dir string) error {
 		return refuse("%s is not a folder", dir)
 	}
 	if _, err := f.Readdirnames(1); err == nil {
-		return refuse("the data folder %s is not empty: restore wants a new or an empty one", dir)
+		return refuse("the data folder %s is not empty: restore requires a new or an empty one", dir)
 	} else if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("look into the data folder: %w", err)
 	}

@@ -146,7 +146,7 @@ func unpackInto(r io.Reader, root *os.Root, o Restoring) (m Manifest, err error)
 	}
 	var more [1]byte
 	if n, err := io.ReadFull(z, more[:]); n > 0 {
-		return m, refuse("the backup goes on after its last part")
+		return m, refuse("the backup has data after its last part")
 	} else if !errors.Is(err, io.EOF) {
 		return m, err
 	}

@@ -107,7 +107,7 @@ func Replica(ctx context.Context, p Paths, now func() time.Time) (c Report, err 
 	if err == nil {
 		err = c.checkObjects(ctx, db, place)
 	}
-	c.Notes = []string{} // what is under way is a replica's that serves
+	c.Notes = []string{} // uploads in progress belong to a running replica
 	if _, absent := os.Stat(p.DataDir); err != nil || errors.Is(absent, fs.ErrNotExist) {
 		return c, err
 	}
@@ -419,7 +419,7 @@ func compare(ctx context.Context, db Records, place objectReader, there map[stri
 		switch {
 		case known[key] || strings.HasSuffix(key, ".tmp"):
 		case announced[key]:
-			notes = append(notes, fmt.Sprintf("object %s was under way when the service ended, and is named by no record: the service drops it after its next start", key))
+			notes = append(notes, fmt.Sprintf("object %s was being stored when the service ended, and is named by no record: the service drops it after its next start", key))
 		default:
 			faults = append(faults, fmt.Sprintf("object %s is named by no record", key))
 		}

@@ -17,13 +17,14 @@ import (
 	"github.com/go-resty/resty/v2"
 )
 
-// Reply is what is known of an answer beside its body; see [Observe].
+// Reply is the information about a response in addition to its body; see
+// [Observe].
 type Reply struct {
 	Status      int
 	NotModified bool // the value is the one of a former call
 	RequestID   string
 	Took        time.Duration
-	Remaining   int // requests left in the rate window; -1 when not told
+	Remaining   int // requests left in the rate window; -1 if unknown
 }
 
 type replyKey struct{}
@@ -162,8 +163,8 @@ func retryAfter(resp *resty.Response) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// send sends r, and once more when the token was renewed by another call
-// while this one was under way.
+// send sends r, and once more if the token was renewed by another call
+// meanwhile.
 func (c *Client) send(ctx context.Context, r request, etag string) (*resty.Response, error) {
 	if !r.bare {
 		c.renew(ctx)

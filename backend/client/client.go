@@ -31,17 +31,17 @@ type Options struct {
 	UserAgent  string
 	TLS        *tls.Config // only with a nil Transport
 
-	// Patience is how long a call may wait in all where the service says to
-	// come again (429 and 503 with Retry-After); 0: not at all. Only calls that
-	// may be sent twice are sent again: reads, refusals for the rate, and those
-	// with an Idempotency-Key. What streams a file is not.
+	// Patience is how long a call may wait in all if the service asks for a
+	// retry (429 and 503 with Retry-After); 0: it does not wait. Only calls
+	// that may be sent twice are sent again: reads, refusals for the rate, and
+	// those with an Idempotency-Key. What streams a file is not.
 	Patience time.Duration
 	// Wait is how time passes between two tries; nil: a timer.
 	Wait func(ctx context.Context, d time.Duration) error
 
 	// Now turns on the renewal of a user's token in its last quarter.
 	Now func() time.Time
-	// OnToken is told of each renewed token, so that it may be kept.
+	// OnToken is called with each renewed token, so that it may be stored.
 	OnToken func(token string)
 	// Kept returns the token that is kept where OnToken keeps it; optional. Another
 	// process may have renewed it: a second renewal of the same token would end

@@ -19,7 +19,7 @@ import (
 // now is the clock of the plants in the examples.
 var now = time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)
 
-// service runs a service in a folder of its own and answers a client of it,
+// service runs a service in a separate folder and returns a client of it,
 // with an API key. Over a network it would be
 //
 //	client.New(client.Options{BaseURL: "https://ops.example.com", Credential: key, Patience: time.Minute})
@@ -46,7 +46,7 @@ func check(err error) {
 }
 
 // production is a portal's file of hours up to now, of two inverters of which the
-// second stands still for the last days.
+// second is down in the last days.
 func production(days, still int) string {
 	var b strings.Builder
 	b.WriteString("timestamp,asset_id,power_kw\n")
@@ -100,8 +100,8 @@ func Example() {
 	// 48 hours, each within its interval: true
 }
 
-// From a fault to somebody who cares for it: what is wrong comes with its cause
-// and what it costs; taking its issue on acknowledges its alert.
+// From a fault to its acknowledgement: a finding comes with its cause and its
+// cost; acknowledging its issue acknowledges its alert.
 func ExampleClient_Findings() {
 	ctx := context.Background()
 	c, stop := service()
@@ -127,8 +127,8 @@ func ExampleClient_Findings() {
 	// inverter_outage ack
 }
 
-// Refusals are *api.Error: they carry the status, the words of the contract and
-// the request's id, and may be told apart by errors.Is.
+// Error responses are *api.Error: they have the status, the message of the
+// contract and the request's id, and may be distinguished by errors.Is.
 func ExampleClient_Forecast_refused() {
 	ctx := context.Background()
 	c, stop := service()

@@ -11,12 +11,12 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// InProcess is a transport that calls h in a goroutine of its own: the answer
+// InProcess is a transport that calls h in a separate goroutine: the response
 // streams, and the end of the request's context or of its body ends the
 // handler's context too. The handler sees [api.InProcess] as remote address.
 func InProcess(h http.Handler) http.RoundTripper { return InProcessFrom(h, api.InProcess) }
 
-// InProcessFrom is InProcess for somebody elsewhere: the handler sees the
+// InProcessFrom is InProcess for a remote user: the handler sees the
 // address (host:port) as remote address.
 func InProcessFrom(h http.Handler, address string) http.RoundTripper { return inProcess{h, address} }
 
@@ -25,7 +25,7 @@ type inProcess struct {
 	address string
 }
 
-// errLeft ends what a handler still writes when nobody reads any more.
+// errLeft ends the writes of a handler when the response is not read any more.
 var errLeft = errors.New("the caller has left")
 
 // RoundTrip answers when the handler has written its header.
@@ -128,8 +128,8 @@ func (w *pipedWriter) Write(p []byte) (int, error) {
 // Flush does nothing more: what is written is with the reader already.
 func (w *pipedWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
-// finish ends the answer. A handler that failed before its header has no
-// answer at all; later, its body breaks off.
+// finish ends the answer. If a handler fails before its header, there is
+// no response; later, its body is truncated.
 func (w *pipedWriter) finish(err error) {
 	if err != nil {
 		w.once.Do(func() {

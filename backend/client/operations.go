@@ -8,7 +8,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Sites lists the sites in reach; q.CustomerID narrows.
+// Sites lists the accessible sites; q.CustomerID narrows.
 func (c *Client) Sites(ctx context.Context, q api.ListQuery) (*api.SitesResponse, error) {
 	return Call(ctx, c, api.ListSites, api.SitesRequest{CustomerID: q.CustomerID, Page: q.Page})
 }
@@ -52,7 +52,7 @@ func (c *Client) SetAsset(ctx context.Context, asset api.Asset) (*api.AssetsResp
 	return Call(ctx, c, api.SetAsset, api.AssetsRequest{Asset: asset})
 }
 
-// InstallComponent puts r.Component into a unit, in the place of the one with
+// InstallComponent puts r.Component into a unit; it replaces the one with
 // r.FormerSerial unless that is empty.
 func (c *Client) InstallComponent(ctx context.Context, r api.AssetsRequest) (*api.AssetsResponse, error) {
 	return Call(ctx, c, api.InstallComponent, r)
@@ -120,7 +120,8 @@ func (c *Client) SiteSummary(ctx context.Context, site api.SiteRef) (*api.SiteSu
 	return Call(ctx, c, api.GetSiteSummary, api.SiteSummaryRequest{CustomerID: site.CustomerID, SiteID: site.SiteID})
 }
 
-// Fleet is the day so far of all sites in reach, by name; q.CustomerID narrows.
+// Fleet is the day so far of all accessible sites, by name; q.CustomerID
+// narrows.
 func (c *Client) Fleet(ctx context.Context, q api.ListQuery) (*api.FleetResponse, error) {
 	return Call(ctx, c, api.ListFleet, api.SiteSummaryRequest{CustomerID: q.CustomerID, Page: q.Page})
 }
@@ -130,7 +131,7 @@ func (c *Client) Activities(ctx context.Context, q api.ListQuery) (*api.Activiti
 	return Call(ctx, c, api.ListActivities, api.ActivitiesRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, Page: q.Page})
 }
 
-// Alerts lists what wants doing first, with the counts of all. An empty state
+// Alerts lists the most urgent first, with the counts of all. An empty state
 // is all but cleared ones.
 func (c *Client) Alerts(ctx context.Context, q api.ListQuery, state string) (*api.AlertsResponse, error) {
 	return Call(ctx, c, api.ListAlerts, api.AlertsRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, AssetID: q.AssetID, State: state, Page: q.Page})
@@ -211,8 +212,8 @@ func (c *Client) CreateKey(ctx context.Context, k api.KeysRequest) (*api.KeysRes
 	return Call(ctx, c, api.CreateKey, k)
 }
 
-// RotateKey makes a key in the place of k.APIKeyID, which opens for
-// k.OverlapHours yet; the answer holds the new one, this once.
+// RotateKey creates a key that replaces k.APIKeyID, which stays valid
+// for k.OverlapHours; the response shows the new one once.
 func (c *Client) RotateKey(ctx context.Context, k api.KeysRequest) (*api.KeysResponse, error) {
 	return Call(ctx, c, api.RotateKey, k)
 }
@@ -451,7 +452,8 @@ func (c *Client) AlertPeriod(ctx context.Context, site api.SiteRef, terminalDevi
 }
 
 // TerminalAlerts reads the alerts of q.TerminalDeviceID, ascending in time.
-// The last one of a part that q.Limit cut carries the cursor to go on from.
+// The last one of a page that q.Limit truncated carries the cursor of the
+// next.
 func (c *Client) TerminalAlerts(ctx context.Context, q api.AlertsQuery) (*api.AlertRecordsResponse, error) {
 	return Call(ctx, c, api.ListTerminalAlerts, q)
 }
@@ -469,15 +471,15 @@ func (c *Client) MoveAlert(ctx context.Context, req api.AlertsRequest) (*api.Ale
 	return callAction(ctx, c, api.AcknowledgeAlert, req)
 }
 
-// KPIs are a site's key figures over a window, each with its unit, window and
+// KPIs are a site's KPIs over a window, each with its unit, window and
 // source; zero times of q are the last 30 whole days. An unknown site is
 // [api.ErrSiteNotFound], a window that is empty or too large a 400.
 func (c *Client) KPIs(ctx context.Context, q api.KPIQuery) (*api.KPIs, error) {
 	return Call(ctx, c, api.GetKPIs, api.KPIRequest{SiteID: q.SiteID, CustomerID: q.CustomerID, From: timeText(q.From), To: timeText(q.To)})
 }
 
-// KPIRollup are the key figures of a site's last whole days;
-// [api.ErrNotFound] before they were made.
+// KPIRollup are the KPIs of a site's last whole days;
+// [api.ErrNotFound] before they were computed.
 func (c *Client) KPIRollup(ctx context.Context, site api.SiteRef) (*api.KPIRollup, error) {
 	return Call(ctx, c, api.GetKPIRollup, snapshotOf(site))
 }

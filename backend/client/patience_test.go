@@ -52,12 +52,12 @@ func TestPatience(t *testing.T) {
 		waited        time.Duration
 		refused       bool
 	}{
-		{"a read waits as told", list, 2, 429, "7", time.Minute, 3, 14 * time.Second, false},
+		{"a read waits for Retry-After", list, 2, 429, "7", time.Minute, 3, 14 * time.Second, false},
 		{"a service that is busy", list, 1, 503, "3", time.Minute, 2, 3 * time.Second, false},
 		{"without patience", list, 1, 429, "7", 0, 1, 0, true},
 		{"patience ends", list, 9, 429, "25", time.Minute, 3, 50 * time.Second, true},
-		{"no time is told", list, 1, 503, "", time.Minute, 1, 0, true},
-		{"a date is told", list, 1, 503, "Wed, 21 Oct 2015 07:28:00 GMT", time.Minute, 1, 0, true},
+		{"no Retry-After", list, 1, 503, "", time.Minute, 1, 0, true},
+		{"Retry-After is a date", list, 1, 503, "Wed, 21 Oct 2015 07:28:00 GMT", time.Minute, 1, 0, true},
 		{"another refusal", list, 1, 409, "7", time.Minute, 1, 0, true},
 		{"a write beyond the rate was not looked at", create, 1, 429, "7", time.Minute, 2, 7 * time.Second, false},
 		{"a write that may have been done", create, 1, 503, "7", time.Minute, 1, 0, true},

@@ -35,7 +35,7 @@ func (c *Client) KeySet(ctx context.Context) (*api.KeySet, error) {
 	return Call(ctx, c, api.GetKeySet, api.None{})
 }
 
-// SetupStatus says whether the service still wants its first administrator.
+// SetupStatus reports whether the service still needs its first administrator.
 func (c *Client) SetupStatus(ctx context.Context) (*api.SetupStatus, error) {
 	return Call(ctx, c, api.GetSetupStatus, api.None{})
 }

@@ -10,7 +10,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Progress is told how many bytes of the file are sent.
+// Progress is called with the number of bytes of the file that are sent.
 type Progress func(sent int64)
 
 // UploadTrain sends a file of production history. progress may be nil.

@@ -22,7 +22,7 @@ func TestAssets(t *testing.T) {
 	if a := terminal(t, "/terminal/assets", "action", "list", "customer_id", secondCustomer).is(object(fields{"assets": some(oneAsset), "count": integer})); len(a.elements("assets")) != 16 {
 		t.Errorf("%d units of %s", len(a.elements("assets")), secondCustomer)
 	}
-	// The specification's form has no ids at all: everything that the key opens.
+	// The specification's form has no ids: everything that the key has access to.
 	terminal(t, "/terminal/assets", "action", "list").is(object(fields{"success": exactly(true), "assets": some(oneAsset), "count": integer}))
 	for _, more := range [][]any{nil, {"customer_id", customer}, {"customer_id", customer, "site_id", site}} {
 		a := terminal(t, "/terminal/assets", append([]any{"action", "get", "asset_id", asset}, more...)...).is(object(fields{"success": exactly(true), "asset": oneAsset}))

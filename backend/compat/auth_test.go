@@ -129,8 +129,8 @@ func claims(t *testing.T, token string) answer {
 }
 
 func TestSignInRefusals(t *testing.T) {
-	signIn(t, "/api/auth/login", "username", "nobody", "password", password).refused(http.StatusUnauthorized, "Invalid credentials")
-	signIn(t, "/api/auth/login", "username", "nobody").refused(http.StatusBadRequest, "Missing required field: password")
+	signIn(t, "/api/auth/login", "username", "unknown", "password", password).refused(http.StatusUnauthorized, "Invalid credentials")
+	signIn(t, "/api/auth/login", "username", "unknown").refused(http.StatusBadRequest, "Missing required field: password")
 	signIn(t, "/api/auth/login", "password", password).refused(http.StatusBadRequest, "Missing required field: username")
 	signIn(t, "/api/auth/verify-mfa", "mfa_token", "unknown", "totp_code", "123456").refused(http.StatusUnauthorized, "MFA token expired")
 	signIn(t, "/api/auth/verify-mfa", "mfa_token", "unknown").refused(http.StatusBadRequest, "Missing required field: totp_code")
@@ -169,7 +169,7 @@ func TestAPIKeysOfASite(t *testing.T) {
 	info := signIn(t, "/api/auth/api-key-info", "api_key", key).
 		is(object(fields{"api_key_id": text, "permitted_site_ids": count(1, exactly(site)), "expires_at": exactly(api.At(expires).String()), "created_at": instant}))
 	if strings.Contains(string(info.body), key) {
-		t.Error("the key is told again")
+		t.Error("the key is shown again")
 	}
 	signIn(t, "/api/auth/validate-api-key", "api_key", key, "site_id", site).is(object(fields{"valid": exactly(true), "permitted_site_ids": count(1, exactly(site))}))
 	signIn(t, "/api/auth/validate-api-key", "api_key", key, "site_id", "Havelland").is(object(fields{"valid": exactly(false), "permitted_site_ids": count(1, exactly(site))}))

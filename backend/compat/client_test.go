@@ -130,7 +130,7 @@ func (a answer) at(path string) any {
 	return v
 }
 
-// text is a text at a path; it fails the test where there is none.
+// text returns a text at a path; it fails the test if the path is missing.
 func (a answer) text(path string) string {
 	a.t.Helper()
 	s, ok := a.at(path).(string)
@@ -183,8 +183,8 @@ func read(t *testing.T, host api.Host, path string, v url.Values, nullable ...st
 	return first
 }
 
-// told is what an answer says, but for the id of a forecast that was made for
-// this one request.
+// told is the content of a response, except for the id of a forecast that was
+// made for this request.
 func told(a answer) any {
 	o, ok := a.value.(map[string]any)
 	if !ok {
@@ -273,8 +273,8 @@ func postForm(t *testing.T, h header, base, path string, parts ...part) answer {
 	return send(t, q)
 }
 
-// raw writes text on a connection of its own, ends its side of it when half is
-// true, and answers all that comes back until the service closes.
+// raw writes text on a separate connection, closes its side of it if half is
+// true, and returns everything received until the service closes.
 func raw(t *testing.T, base, text string, half bool) string {
 	t.Helper()
 	c, err := tls.Dial("tcp", strings.TrimPrefix(base, "https://"), &tls.Config{RootCAs: shared.roots})

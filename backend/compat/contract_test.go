@@ -28,9 +28,9 @@ import (
 	"app.sunloop/backend/auth"
 )
 
-// TestContract tries every row of the contract against the service, but for
-// those that need a broken one: they are tried in httpapi. With -v it prints
-// the rows, which `make contract` does.
+// TestContract tests every row of the contract against the service, except
+// for those that need a broken one: they are tested in httpapi. With -v it
+// prints the rows, which `make contract` does.
 func TestContract(t *testing.T) {
 	t.Parallel() // after the tests that count what the demo has: this one adds to it
 	c := newContract(t)
@@ -77,7 +77,7 @@ func newContract(t *testing.T) *contractTest {
 			c.foreign = s
 		}
 	}
-	// Gaps are filled after the training, by a job of its own.
+	// Gaps are filled after the training, by a separate job.
 	for {
 		_, _, err := shared.service.Domain().Models.Interpolations(t.Context(), api.Unlimited("test"), api.ListQuery{CustomerID: customer, Page: api.Page{Limit: 1}})
 		if err == nil {
@@ -159,7 +159,7 @@ func refusedAs(rule contract.Rule, answer map[string]any) string {
 	case answer["success"] != false || answer["status"] != "error" || answer["request_id"] == "":
 		return fmt.Sprintf("the refusal is %v", answer)
 	case rule.Message != "" && answer["error"] != rule.Message:
-		return fmt.Sprintf("told %q instead of %q", answer["error"], rule.Message)
+		return fmt.Sprintf("%q instead of %q", answer["error"], rule.Message)
 	case rule.Field != "" && field != rule.Field:
 		return fmt.Sprintf("the details name the field %q instead of %q", field, rule.Field)
 	}
@@ -261,7 +261,7 @@ func (c *contractTest) credential(rule contract.Rule) string {
 
 var placeholder = regexp.MustCompile(`\{[a-z_:-]+\}`)
 
-// fill answers what stands for a name in braces.
+// fill returns the value for a name in braces.
 func (c *contractTest) fill(name string, rule contract.Rule) string {
 	c.serial++
 	switch name {

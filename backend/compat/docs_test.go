@@ -39,8 +39,8 @@ func blocks(t *testing.T, name string) []block {
 }
 
 // TestDocumentedCalls runs the curl examples of the documents in their order,
-// and finds what they say is printed. What stands for a secret of the reader is
-// filled in; commands other than curl are run by the tests of cmd.
+// and finds what they say is printed. Placeholders for secrets are filled in;
+// commands other than curl are run by the tests of cmd.
 func TestDocumentedCalls(t *testing.T) {
 	t.Parallel() // after the tests that count what the demo has
 	for _, tool := range []string{"sh", "curl", "jq"} {
@@ -59,7 +59,7 @@ func TestDocumentedCalls(t *testing.T) {
 	roof(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		// From a network of its own: each may ask for three codes an hour.
+		// From a separate network: each may request three codes an hour.
 		".curlrc":        fmt.Sprintf("cacert = %q\nshow-error\ninterface = 127.0.99.1\n", filepath.Join(shared.dir, "tls", "certificate.pem")),
 		"production.csv": history(),
 	} {

@@ -59,7 +59,7 @@ func TestForecastOfACustomer(t *testing.T) {
 func TestForecastRefusals(t *testing.T) {
 	read(t, api.HostMain, "/forecast", query("site_id", site)).refused(http.StatusBadRequest, "Missing required parameter: customer_id")
 	read(t, api.HostMain, "/forecast", query("customer_id", secondCustomer)).refused(http.StatusNotFound, "No model found for customer")
-	read(t, api.HostMain, "/forecast", query("customer_id", "nobody")).refused(http.StatusNotFound, "No model found for customer")
+	read(t, api.HostMain, "/forecast", query("customer_id", "unknown")).refused(http.StatusNotFound, "No model found for customer")
 	read(t, api.HostMain, "/forecast", query("customer_id", customer, "site_id", "Nowhere")).refused(http.StatusNotFound, "Site not found")
 	for _, hours := range []string{"0", "721", "two", "-1"} {
 		read(t, api.HostMain, "/forecast", query("customer_id", customer, "horizon_hours", hours)).refused(http.StatusBadRequest, "Invalid parameter: horizon_hours")
@@ -98,7 +98,7 @@ func TestEnergyForecast(t *testing.T) {
 		}
 	}
 	if a := ask("site_id", site, "forecast_hours", 1).is(energy(1)); a.value.(map[string]any)["device_forecasts"] != nil {
-		t.Errorf("devices that nobody asked for: %s", a.body)
+		t.Errorf("devices that were not requested: %s", a.body)
 	}
 	ask("site_id", site, "device_id", asset, "customer_id", customer, "forecast_hours", 720).is(energy(720))
 	ask("forecast_hours", 24).refused(http.StatusBadRequest, "Missing required field: customer_id")
@@ -121,7 +121,7 @@ func TestStoredForecasts(t *testing.T) {
 			is(object(fields{"success": exactly(true), "customer_id": exactly(customer), "forecast_results": both(some(stored), descending("generated_at")), "count": integer}))
 	}
 	terminal(t, "/terminal/forecast").refused(http.StatusBadRequest, "Missing required field: customer_id")
-	terminal(t, "/terminal/forecast", "customer_id", "nobody").refused(http.StatusNotFound, "No forecast results found")
+	terminal(t, "/terminal/forecast", "customer_id", "unknown").refused(http.StatusNotFound, "No forecast results found")
 }
 
 func TestInterpolations(t *testing.T) {
@@ -141,5 +141,5 @@ func TestInterpolations(t *testing.T) {
 			is(object(fields{"success": exactly(true), "customer_id": exactly(customer), "interpolation_results": both(some(result), descending("processed_at")), "count": integer}))
 	}
 	terminal(t, "/terminal/interpolation").refused(http.StatusBadRequest, "Missing required field: customer_id")
-	terminal(t, "/terminal/interpolation", "customer_id", "nobody").refused(http.StatusNotFound, "No interpolation results found")
+	terminal(t, "/terminal/interpolation", "customer_id", "unknown").refused(http.StatusNotFound, "No interpolation results found")
 }

@@ -37,7 +37,7 @@ func newProvider() (*provider, error) {
 	return p, nil
 }
 
-// token says who somebody is, for some time.
+// token is a token for a person, with a validity.
 func (p *provider) token(name string, life time.Duration) (string, error) {
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
 		"iss": p.URL, "aud": clientID, "sub": "subject-" + name, "preferred_username": name, "exp": time.Now().Add(life).Unix(),

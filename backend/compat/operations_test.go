@@ -34,7 +34,7 @@ func TestOODASummaries(t *testing.T) {
 	}
 	terminal(t, "/terminal/ooda").refused(http.StatusBadRequest, "Missing required field: customer_id")
 	terminal(t, "/terminal/ooda", "action", "list").refused(http.StatusBadRequest, "Missing required field: customer_id")
-	terminal(t, "/terminal/ooda", "customer_id", "nobody").refused(http.StatusNotFound, "No OODA summaries found")
+	terminal(t, "/terminal/ooda", "customer_id", "unknown").refused(http.StatusNotFound, "No OODA summaries found")
 }
 
 func TestDetection(t *testing.T) {
@@ -205,7 +205,7 @@ func TestActivities(t *testing.T) {
 	for _, form := range [][]any{{"action", "list", "customer_id", customer}, {"action", "list"}, {"customer_id", customer, "site_id", site}, {"action", "list", "customer_id", customer, "limit", 1000}} {
 		terminal(t, "/terminal/activities", form...).is(activities)
 	}
-	terminal(t, "/terminal/activities", "action", "list", "customer_id", "nobody").is(object(fields{"activities": count(0, text), "count": exactly(0.0)}))
+	terminal(t, "/terminal/activities", "action", "list", "customer_id", "unknown").is(object(fields{"activities": count(0, text), "count": exactly(0.0)}))
 }
 
 // TestWhatEveryPathRefuses in the one shape of errors.

@@ -155,8 +155,8 @@ func ordered(name string, sign int) shape {
 
 var anyInstant = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$`)
 
-// faultless says what no answer may hold anywhere: null, but for the paths
-// given, and times in another width.
+// faultless reports what no response may contain anywhere: null, except
+// for the given paths, and times in another width.
 func faultless(path string, v any, nullable []string) []string {
 	var wrong []string
 	switch v := v.(type) {

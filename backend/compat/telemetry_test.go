@@ -97,7 +97,7 @@ func TestTelemetryResolutions(t *testing.T) {
 		refused(http.StatusBadRequest, "Invalid parameter: resolution")
 }
 
-// TestTelemetryOfAllTime asks as a client does that wants everything, and pages
+// TestTelemetryOfAllTime requests everything, as some clients do, and pages
 // through it a thousand at a time.
 func TestTelemetryOfAllTime(t *testing.T) {
 	const all, end = "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"

@@ -12,7 +12,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// receiver is a client's own server, which is told of changes of orders.
+// receiver is a client's server, which receives changes of orders.
 type receiver struct {
 	*httptest.Server
 	got chan event
@@ -54,7 +54,7 @@ func TestJobTracking(t *testing.T) {
 	}))})
 	for _, form := range [][]any{{"order_id", order}, {"job_id", order, "customer_id", customer}, {"order_id", order, "customer_id", customer, "limit", 1000}} {
 		if l := terminal(t, "/terminal/track", append([]any{"action", "list"}, form...)...).is(listed); strings.Contains(string(l.body), "whsec_") {
-			t.Error("the secret is told again")
+			t.Error("the secret is shown again")
 		}
 	}
 
@@ -103,7 +103,7 @@ func TestJobTracking(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s was told %v of %v", path, got, want)
+			t.Errorf("%s received %v of %v", path, got, want)
 		}
 	}
 

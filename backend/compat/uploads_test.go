@@ -166,8 +166,8 @@ func TestUploadsByPath(t *testing.T) {
 		is(object(fields{"success": exactly(true), "uploads": both(count(2, upload), descending("created_at")), "count": exactly(2.0)}))
 }
 
-// TestUploadsShorterThanAnnounced break off, or stop coming: the client is
-// told, and its connection is free for nobody any more.
+// TestUploadsShorterThanAnnounced break off, or stop: the client gets an
+// error, and its connection is not used again.
 func TestUploadsShorterThanAnnounced(t *testing.T) {
 	t.Parallel()
 	body, kind := formOf(t, uploadParts("Compat Short")...)

@@ -90,7 +90,7 @@ func TestBOMs(t *testing.T) {
 	for _, more := range [][]any{{"asset_id", faulty}, {"asset_id", faulty, "customer_id", customer}, {"customer_id", customer, "limit", 1000}} {
 		terminal(t, "/terminal/bom", append([]any{"action", "list"}, more...)...).is(boms)
 	}
-	// Where the currency is the dollar, its name stands beside the sum.
+	// If the currency is the dollar, its name is next to the sum.
 	us := shared.fleet.Sites[2]
 	a := terminal(t, "/terminal/bom", "action", "generate", "asset_id", us.Units[0].AssetID, "maintenance_type", "corrective").is(object(fields{"total_cost": number, "total_cost_usd": number}))
 	if us.Currency != "USD" || a.at("total_cost") != a.at("total_cost_usd") {
@@ -123,7 +123,7 @@ func TestOrders(t *testing.T) {
 	if at := first.text("estimated_completion"); at < soon {
 		t.Errorf("it is to be done by %s, before it is scheduled", at)
 	}
-	// With customer_id the bill is enough; nobody is assigned.
+	// With customer_id the bill is sufficient; no technician is assigned.
 	short := ask(bodyOf("action", "create", "customer_id", customer, "bom_id", bill(t, unit), "additional", true)).is(created)
 	got := ask(bodyOf("action", "get", "customer_id", customer, "order_id", short.text("order_id"))).is(object(fields{"order": object(fields{
 		"order_id": text, "asset_id": exactly(unit), "status": orderStatus, "created_at": instant, "estimated_completion": instant, "bom_id": text,

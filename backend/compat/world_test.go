@@ -40,7 +40,7 @@ const (
 // so that a model is trained, on a morning in Sibaya.
 var now = time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)
 
-// world is the service that all tests share, on listeners of its own.
+// world is the service that all tests share, on separate listeners.
 type world struct {
 	dir      string
 	provider *provider // of people who sign in elsewhere

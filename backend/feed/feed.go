@@ -177,7 +177,7 @@ func (f *Player) Live(ctx context.Context) error {
 					return err
 				}
 				if strings.Count(file.String(), "\n") < 2 {
-					continue // nobody reported
+					continue // not reported
 				}
 				req := f.request(s, s.ID+"_live.csv")
 				if err := f.patient(ctx, func() error {

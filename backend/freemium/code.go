@@ -85,7 +85,7 @@ func (s *Service) SendCode(ctx context.Context, email, remote string) error {
 	return nil
 }
 
-var errNotSent = api.ErrUnavailable.With("reason", "the code could not be sent; try again later")
+var errNotSent = api.ErrUnavailable.With("reason", "the code was not sent; try again later")
 
 // tooMany is the refusal of a network that has to wait; nil for no wait.
 func tooMany(wait time.Duration) error {

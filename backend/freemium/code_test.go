@@ -108,8 +108,8 @@ func TestOneOfManyRedeems(t *testing.T) {
 	}
 }
 
-// TestGiveBack asserts that a code is valid again, but for no more attempts
-// than it had, and not over a newer one.
+// TestGiveBack asserts that a code is valid again, but only for its
+// remaining attempts, and not instead of a newer one.
 func TestGiveBack(t *testing.T) {
 	w := newWorld(t)
 	digits := w.code(t, ana, remote(1))
@@ -303,7 +303,7 @@ func TestCodeThatIsNotSent(t *testing.T) {
 	if err := w.SendCode(t.Context(), "unknown@example.org", remote(1)); err != nil {
 		t.Errorf("the answer tells a mail box that is not there: %v", err)
 	}
-	w.fail = errors.New("nobody listens")
+	w.fail = errors.New("no listener")
 	for range 2 * api.FreemiumCodesPerHour { // none of them counts
 		if err := w.SendCode(t.Context(), ana, remote(2)); !errors.Is(err, api.ErrUnavailable) {
 			t.Errorf("the mail server is away: %v", err)

@@ -30,7 +30,7 @@ func check(t *testing.T, f api.FreemiumForecast) {
 		case !(p.KWhForecast >= 0 && p.KWhForecast <= 100) || !(p.Confidence >= 0 && p.Confidence <= 1):
 			t.Errorf("%+v", p)
 		case elevation < -8 && (p.KWhForecast != 0 || p.Confidence != 1), elevation > 25 && p.KWhForecast <= 0:
-			t.Errorf("the sun stands at %.0f°: %+v", elevation, p)
+			t.Errorf("the sun is at %.0f°: %+v", elevation, p)
 		}
 		total += p.KWhForecast
 		if p.KWhForecast > peak.KWhForecast {
@@ -54,7 +54,7 @@ func TestForecast(t *testing.T) {
 		{"a month", csvOf(now, 30), "-29.86,31.03", modelAnalog, "the nearest town is"},
 		{"a quarter that ended long ago", csvOf(now.AddDate(-2, 0, 0), 90), "Durban", modelAnalog, "place: Durban"},
 		{"a place that is not known", csvOf(now, 90), "Roof", modelAnalog, "the sun in the data says about -"},
-		{"a file that goes on after now", csvOf(now.AddDate(0, 0, 1), 30), "Durban", modelAnalog, ""},
+		{"a file that continues after now", csvOf(now.AddDate(0, 0, 1), 30), "Durban", modelAnalog, ""},
 		{"local times", localTimes(csvOf(now, 30)), "Durban", modelAnalog, "zone of the location"},
 		{"a year", year, "Durban", modelBlend, "place: Durban"},
 	}
@@ -149,7 +149,7 @@ func TestRefusals(t *testing.T) {
 		{"no CSV", nil, "\x89PNG\r\n\x1a\n\x00\x00", api.ErrFreemiumCSV, "", nil},
 		{"no power", nil, "timestamp,colour\n2026-01-01T00:00:00Z,blue\n2026-01-01T01:00:00Z,red\n", api.ErrFreemiumCSV, "power", 1},
 		{"no time", nil, "colour,power_kw\nred,1\nblue,2\n", api.ErrFreemiumCSV, "time", 1},
-		{"place", func(r *api.FreemiumRequest) { r.Location = "Nowhere at All" }, good, errUnknownPlace, "no town of that name", nil},
+		{"place", func(r *api.FreemiumRequest) { r.Location = "Unknown Town" }, good, errUnknownPlace, "no town of that name", nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ type Service struct {
 	now     func() time.Time
 	log     *slog.Logger
 	hasher  hasher
-	busy    chan struct{} // forecasts under way
+	busy    chan struct{} // running forecasts
 }
 
 // atATime bounds the concurrent forecasts of this process: each uses both cores
@@ -41,7 +41,7 @@ const atATime = 2
 // New returns the service.
 func New(o Options) (*Service, error) {
 	if o.Records == nil || o.Mail == nil || o.Now == nil || len(o.Key) == 0 {
-		return nil, errors.New("freemium wants records, mail, a clock and a key")
+		return nil, errors.New("freemium requires records, mail, a clock and a key")
 	}
 	s := &Service{records: o.Records, mail: o.Mail, now: o.Now, log: o.Log, hasher: hasher(o.Key), busy: make(chan struct{}, atATime)}
 	if s.log == nil {

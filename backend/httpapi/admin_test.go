@@ -129,8 +129,8 @@ func TestUsersOverTheWire(t *testing.T) {
 	}
 }
 
-// TestLimitedAdministratorOverTheWire sees and makes nothing outside the own
-// customers, and is told no more than that it is not there.
+// TestLimitedAdministratorOverTheWire sees and creates nothing outside the
+// own customers, and the error does not reveal what exists there.
 func TestLimitedAdministratorOverTheWire(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, nil)
@@ -245,7 +245,7 @@ func TestKeysOverTheWire(t *testing.T) {
 	}
 	for _, action := range []string{"get", "set", "reset-password", "reset-mfa", "unlink", "unlock", "delete"} {
 		if r := w.as("admin", http.MethodPost, api.PathUsers, `{"action":"`+action+`"}`); r.Code != 400 || !strings.Contains(r.Body.String(), "Missing required field: user_id") {
-			t.Errorf("%s nobody: HTTP %d %s", action, r.Code, r.Body)
+			t.Errorf("%s unknown: HTTP %d %s", action, r.Code, r.Body)
 		}
 	}
 	if r := w.as("admin", http.MethodPost, api.PathUsers, `{"action":"drop"}`); r.Code != 400 || !strings.Contains(r.Body.String(), "Invalid action") {

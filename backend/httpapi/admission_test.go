@@ -22,15 +22,15 @@ func TestConnectionIsAuthenticated(t *testing.T) {
 		method, path, body, credential string
 		want                           bool
 	}{
-		"health":                 {http.MethodGet, api.PathHealth, "", "", false},
-		"health with a key":      {http.MethodGet, api.PathHealth, "", w.keys["own"], false},
-		"no credential":          {http.MethodPost, api.PathSites, `{"action":"list"}`, "", false},
-		"a credential of nobody": {http.MethodPost, api.PathSites, `{"action":"list"}`, "opa_prod_x", false},
-		"a key":                  {http.MethodPost, api.PathSites, `{"action":"list"}`, w.keys["own"], true},
-		"a token":                {http.MethodPost, api.PathSites, `{"action":"list"}`, token, true},
-		"a broken body":          {http.MethodPost, api.PathSites, `{`, w.keys["own"], true},
-		"a wrong password":       {http.MethodPost, api.PathLogin, `{"username":"ana","password":"wrong wrong wrong"}`, "", false},
-		"a password":             {http.MethodPost, api.PathLogin, `{"username":"ana","password":"` + password + `"}`, "", true},
+		"health":                {http.MethodGet, api.PathHealth, "", "", false},
+		"health with a key":     {http.MethodGet, api.PathHealth, "", w.keys["own"], false},
+		"no credential":         {http.MethodPost, api.PathSites, `{"action":"list"}`, "", false},
+		"an unknown credential": {http.MethodPost, api.PathSites, `{"action":"list"}`, "opa_prod_x", false},
+		"a key":                 {http.MethodPost, api.PathSites, `{"action":"list"}`, w.keys["own"], true},
+		"a token":               {http.MethodPost, api.PathSites, `{"action":"list"}`, token, true},
+		"a broken body":         {http.MethodPost, api.PathSites, `{`, w.keys["own"], true},
+		"a wrong password":      {http.MethodPost, api.PathLogin, `{"username":"ana","password":"wrong wrong wrong"}`, "", false},
+		"a password":            {http.MethodPost, api.PathLogin, `{"username":"ana","password":"` + password + `"}`, "", true},
 	} {
 		table := admission.New(admission.Limits{Connections: 1}, nil, time.Now)
 		conn := table.Admit(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, func() {})

@@ -13,7 +13,7 @@ import (
 	"app.sunloop/backend/limit"
 )
 
-// Alerts tell of faults at terminal devices.
+// Alerts report faults at terminal devices.
 type Alerts interface {
 	// TerminalDevices are those of a site, sorted.
 	TerminalDevices(ctx context.Context, scope api.Scope, siteID string) ([]string, error)
@@ -24,8 +24,8 @@ type Alerts interface {
 	AlertRecords(ctx context.Context, q api.AlertsQuery, afterTime, afterID string) (list []api.Alert, more bool, err error)
 	// AlertPeriod is their span; of all of the site's for an empty device.
 	AlertPeriod(ctx context.Context, siteID, device string) (first, last time.Time, ok bool, err error)
-	// Alerts lists what wants doing first, with counts of all; an empty state
-	// is all but cleared ones.
+	// Alerts lists the most urgent first, with counts of all; an empty state
+	// is all except cleared ones.
 	Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, state string) ([]api.Alert, api.AlertCounts, string, error)
 	// AlertHealth are the figures of the alarm system over windows until now.
 	AlertHealth(ctx context.Context, scope api.Scope, q api.ListQuery, windows ...time.Duration) ([]api.AlertHealth, error)

@@ -74,7 +74,7 @@ func TestAlertRecords(t *testing.T) {
 	scenario{method: http.MethodGet, key: "own", url: alertsURL + aDay + "&cursor=" + url.QueryEscape(foreign), status: 400, contains: []string{"Invalid parameter: cursor"}}.run(t, w)
 }
 
-// between is what stands between two marks, empty without them.
+// between returns the text between two marks, empty without them.
 func between(s, a, b string) string {
 	_, rest, _ := strings.Cut(s, a)
 	in, _, ok := strings.Cut(rest, b)
@@ -133,9 +133,9 @@ func TestAlertMoves(t *testing.T) {
 		scenario{name: "suppressed", body: `{"action":"suppress","alert_id":"ID","reason":"maintenance"}`, status: 200, contains: []string{`"state":"suppressed"`}},
 	)
 	w.clock.add(time.Hour)
-	w.judge(true) // goes on unseen
+	w.judge(true) // continues unseen
 	run(
-		scenario{name: "goes on", body: `{"state":"suppressed"}`, status: 200, contains: []string{`"count":1`, `"suppressed":1`}},
+		scenario{name: "continues", body: `{"state":"suppressed"}`, status: 200, contains: []string{`"count":1`, `"suppressed":1`}},
 		scenario{name: "suppressed no more", body: `{"action":"unsuppress","alert_id":"ID"}`, status: 200, contains: []string{`"state":"unack"`}},
 	)
 	w.clock.add(time.Hour)

@@ -171,9 +171,9 @@ func encode(buf *bytes.Buffer, v any) error {
 	return e.Encode(v)
 }
 
-// tagOf is a strong entity tag over the identity bytes. It tells a caller's own
-// answers apart, so that a hash that nobody may forge would be wasted: it took
-// a third of the time of a day's records.
+// tagOf is a strong entity tag over the identity bytes. It only distinguishes a
+// caller's own responses, so a cryptographic hash is not needed: it took a
+// third of the time of a day's records.
 func tagOf(b []byte) string {
 	sum := xxh3.Hash128(b).Bytes()
 	var text [2 + 2*16]byte
@@ -212,8 +212,8 @@ func diskRefusal(err error) *api.Error {
 // no store.
 const retryAfter = 5
 
-// Unavailable refuses what the service's store cannot do now, for a reason that
-// strangers may read.
+// Unavailable is an error for what the service's store cannot do now, with a
+// reason for unauthenticated readers.
 func Unavailable(why string) *api.Error {
 	e := api.ErrUnavailable.With("reason", why)
 	e.RetryAfter = retryAfter
@@ -251,11 +251,11 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 		}
 		switch {
 		case errors.Is(err, limit.ErrBudget):
-			refusal = Unavailable("the answers under way take the memory that is set aside for them: ask again, or for a shorter list")
+			refusal = Unavailable("the responses being sent use all memory reserved for them; retry later, or request a shorter list")
 		case errors.As(err, &over):
 			refusal = aboveLimit(over)
 		case errors.Is(err, context.Canceled) && canceled(q.Context()):
-			refusal = api.ErrUnavailable // nobody reads it
+			refusal = api.ErrUnavailable // it is not read any more
 		case errors.Is(err, store.ErrUnavailable):
 			refusal = Unavailable(store.Reason(err))
 			s.Log.Error("request failed", "request_id", requestID(w), "method", q.Method, "path", q.URL.Path, "error", err.Error())

@@ -32,7 +32,7 @@ type auditEntry struct {
 	err       error
 	before    any
 	after     any
-	customers []string // whose data it was about, beside the target's
+	customers []string // whose data it was about, in addition to the target's
 
 	idempotent bool // the request has an Idempotency-Key that counts
 }

@@ -227,9 +227,9 @@ func TestSignInsAreRecorded(t *testing.T) {
 	if r := login("hunter2-in-the-wrong-field", "x"); r.Status != 401 || r.TargetIDs != nil {
 		t.Errorf("an unknown name left %+v", r)
 	}
-	// A stranger cannot fill the disk.
+	// An unauthenticated client cannot fill the disk.
 	for range 300 {
-		w.ask(http.MethodPost, api.PathVerifyMFA, `{"mfa_token":"x","totp_code":"000000","x_id":"from a stranger"}`)
+		w.ask(http.MethodPost, api.PathVerifyMFA, `{"mfa_token":"x","totp_code":"000000","x_id":"from a client"}`)
 	}
 	list := w.trail()
 	if len(list) > 100 {
@@ -239,7 +239,7 @@ func TestSignInsAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{password, "not the password", "hunter2", "000000", "from a stranger"} {
+	for _, secret := range []string{password, "not the password", "hunter2", "000000", "from a client"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("the trail holds %q", secret)
 		}
@@ -258,8 +258,8 @@ func (h *hearing) WriteHeader(status int) {
 	h.ResponseRecorder.WriteHeader(status)
 }
 
-// TestRecordComesBeforeTheAnswer: nobody hears of a change that is not in the
-// trail yet.
+// TestRecordComesBeforeTheAnswer: no response reports a change that is not in
+// the trail yet.
 func TestRecordComesBeforeTheAnswer(t *testing.T) {
 	w := newWorld(t, nil)
 	q := httptest.NewRequest(http.MethodPost, api.PathDetect, strings.NewReader(`{"action":"run","asset_id":"`+ownAsset+`"}`))
@@ -271,7 +271,7 @@ func TestRecordComesBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// TestTrailFailsAlone: what was done is answered, and told to the log.
+// TestTrailFailsAlone: if the trail fails, the change is answered, and logged.
 func TestTrailFailsAlone(t *testing.T) {
 	w := newWorld(t, func(d *httpapi.Deps) { d.Audit = fullTrail{} })
 	if r := w.as("own", http.MethodPost, api.PathDetect, `{"action":"run","asset_id":"`+ownAsset+`"}`); r.Code != 200 {

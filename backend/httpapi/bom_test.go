@@ -37,7 +37,7 @@ func TestBOMs(t *testing.T) {
 	w.judge(true) // the unit makes no power
 	made := told[api.BOMResponse](w, api.PathBOM, kit)
 	if made.BOM.FaultFamily != "inverter_outage" || made.BOM.SummaryID == "" || made.Items[0].PartNumber != "INV-STR-50K" || !made.BOM.Isolating {
-		t.Errorf("with an outage in hand: %+v", made.BOM)
+		t.Errorf("with a selected outage: %+v", made.BOM)
 	}
 	if again := told[api.BOMResponse](w, api.PathBOM, `{"action":"get","bom_id":"`+made.BOMID+`"}`); *again.TotalCost != 5096 || len(again.Items) != 5 {
 		t.Errorf("kept as %+v", again)

@@ -17,9 +17,9 @@ import (
 
 var errBroken = errors.New("disk on fire")
 
-// Parts of the service that fail where a row of the contract says what that is
-// told as. The embedded interfaces have methods of their own names, so that
-// they need others.
+// Parts of the service that fail where a row of the contract describes the
+// error. The embedded interfaces have methods of their own names, so that they
+// need others.
 type (
 	wholeUploads    = httpapi.Uploads
 	wholeModels     = httpapi.Models

@@ -28,7 +28,7 @@ func (w *world) fill(bucket string, n int, key func(i int) []byte, value string)
 }
 
 // TestTooManyRecords refuses with 409 one record more than there may be, and
-// names what is full. Beside the full one there is room.
+// names what is full. In addition to the full one there is room.
 func TestTooManyRecords(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	unit := func(site, id string) string {
@@ -68,14 +68,14 @@ func TestTooManyRecords(t *testing.T) {
 				t.Errorf("HTTP %d %.300s, want 409 %s", a.Code, a.Body, c.want)
 			}
 			if a := w.as(c.who, http.MethodPost, c.path, c.room); a.Code != http.StatusOK && a.Code != http.StatusCreated {
-				t.Errorf("beside the full one: HTTP %d %.300s", a.Code, a.Body)
+				t.Errorf("next to the full one: HTTP %d %.300s", a.Code, a.Body)
 			}
 		})
 	}
 }
 
-// TestEndedKeysDoNotCount creates a key beside as many as there may be that were
-// revoked or have expired. Those that ended more than a year ago, and the oldest
+// TestEndedKeysDoNotCount creates a key in addition to the maximum number of
+// revoked or expired ones. Those that ended more than a year ago, and the oldest
 // above the limit, are deleted.
 func TestEndedKeysDoNotCount(t *testing.T) {
 	for _, c := range []struct{ old, kept int }{{10, api.MaxKeys}, {30, api.MaxKeys - 10}} {
@@ -83,8 +83,8 @@ func TestEndedKeysDoNotCount(t *testing.T) {
 	}
 }
 
-// testEndedKeys stores 20 ended keys more than there may be good ones, so many of
-// them ended more than a year ago, and wants so many kept.
+// testEndedKeys stores 20 ended keys more than the maximum of valid ones, a
+// number of which ended more than a year ago, and requires how many are kept.
 func testEndedKeys(t *testing.T, old, kept int) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	stored := func() (n int) {

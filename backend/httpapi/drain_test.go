@@ -70,9 +70,9 @@ func TestAnswerWaitsForTheBody(t *testing.T) {
 	}
 }
 
-// TestBodyThatNobodyWants is read up to the largest that any route takes, and
-// not at all if it says that it is longer or is held back.
-func TestBodyThatNobodyWants(t *testing.T) {
+// TestUnwantedBody: a body is read up to the largest that any route takes,
+// and not read if it says that it is longer or is held back.
+func TestUnwantedBody(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, c := range []struct {
 		name   string

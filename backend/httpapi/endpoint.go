@@ -180,7 +180,7 @@ func (in *input) has(name string) bool {
 	return json.Unmarshal(in.body, &fields) == nil && fields[name] != nil
 }
 
-// missingHandler returns an operation without a handler, nil if there is none.
+// missingHandler returns an operation without a handler, nil if all have one.
 func (e *endpoint) missingHandler() *api.Operation {
 	for _, o := range e.Operations {
 		if e.handlers[o.Action] == nil {

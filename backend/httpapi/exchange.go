@@ -27,16 +27,16 @@ type Exchange struct {
 	BytesIn     int64 // of the body, as far as it was read
 	BytesOut    int64 // of the body, as sent
 	RequestID   string
-	PrincipalID string // empty: nobody signed in
+	PrincipalID string // empty: not signed in
 	Address     string // the caller's
 }
 
-// Observe is told of requests; what is nil is not told.
+// Observe is called for requests; nil functions are not called.
 type Observe struct {
-	// Begin is told of a request that comes, and answers the context to serve it
-	// in.
+	// Begin is called at the start of a request, and returns the context to
+	// serve it in.
 	Begin func(ctx context.Context, q *http.Request) context.Context
-	// Ended is told what became of it, in that context.
+	// Ended is called with the result, in that context.
 	Ended func(ctx context.Context, e Exchange)
 }
 

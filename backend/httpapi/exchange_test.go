@@ -68,7 +68,7 @@ func TestExchange(t *testing.T) {
 		{"expired", "company", token("ana", -time.Minute), 401, "Token expired"},
 		{"no token", "company", "x", 401, "Invalid token"},
 		{"inactive", "company", token("ben", time.Minute), 403, "User account is inactive"},
-		{"nobody here", "company", token("eve", time.Minute), 403, "Access denied"},
+		{"unknown here", "company", token("eve", time.Minute), 403, "Access denied"},
 		{"an unknown provider", "other", token("ana", time.Minute), 400, "Invalid field: provider"},
 		{"a provider that is silent", "silent", token("ana", time.Minute), 503, "Service unavailable"},
 		{"nothing", "company", "", 400, "Missing required field: external_token"},

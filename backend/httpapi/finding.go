@@ -9,7 +9,7 @@ import (
 // Findings are the OODA summaries.
 type Findings interface {
 	// Findings lists active first, most energy at risk first;
-	// api.ErrNoSummaries when there is none.
+	// api.ErrNoSummaries without any.
 	Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error)
 }
 

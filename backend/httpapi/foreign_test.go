@@ -102,7 +102,7 @@ func (w *world) foreignThings(of ids, who string) things {
 	return t
 }
 
-// parameter is one that names a thing: where it stands, and its kind.
+// parameter is one that names a thing: where it is, and its kind.
 type idParameter struct {
 	name, kind, in string // in is query, path, body or form
 	list           bool
@@ -243,8 +243,8 @@ var (
 	secrets = regexp.MustCompile(`"(secret|api_key|next_cursor|cursor|prefix|request_id)":"[^"]*"`)
 )
 
-// leveled is what an answer says, in an order of its own: two things of one
-// instant have none.
+// leveled is the content of a response in a defined order: two records of
+// one instant have none.
 func leveled(text string) string {
 	parts := strings.FieldsFunc(ownIDs.ReplaceAllString(secrets.ReplaceAllString(text, `"$1":"…"`), "id"), func(r rune) bool { return strings.ContainsRune("{}[],", r) })
 	slices.Sort(parts)

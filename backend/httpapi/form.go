@@ -16,7 +16,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Bounds of an upload's form beside the file.
+// Limits of an upload's form in addition to the file.
 const (
 	maxFieldBytes = 4096
 	maxParts      = 64
@@ -47,7 +47,7 @@ func (f *form) fingerprint() []byte {
 var errInvalidForm = &api.Error{Status: http.StatusBadRequest, Message: "Invalid multipart form"}
 
 // form reads the whole form; the file goes to the spool, so that memory does
-// not grow with uploads under way.
+// not grow with running uploads.
 func (in *input) form() (*form, error) {
 	if err := in.claim.grow(formMemory); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ type spool struct {
 	lines  int // lines that are not empty
 	digest hash.Hash
 
-	text bool // the line under way has something in it
+	text bool // the current line is not empty
 }
 
 // keep reads a part into a spool that ends with the request. One that is

@@ -32,8 +32,8 @@ func (s *server) freemiumHandlers() {
 	})
 }
 
-// freemiumRequest reads the fields of the form. All that are missing are named
-// at once, but for the terms, which have words of their own.
+// freemiumRequest reads the fields of the form. All missing fields are named
+// together, except for the terms, which have a separate message.
 func freemiumRequest(f *form) (*api.FreemiumRequest, error) {
 	if f.refusal != nil {
 		return nil, f.refusal

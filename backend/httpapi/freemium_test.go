@@ -204,8 +204,9 @@ func TestFreemiumRefusals(t *testing.T) {
 	}
 }
 
-// TestFreemiumStrangers over the handler: whatever strangers ask for and try, the
-// code of a person stays valid, and no more than three e-mails reach a mailbox.
+// TestFreemiumStrangers over the handler: whatever other clients request and try,
+// the code of a person stays valid, and no more than three e-mails reach a
+// mailbox.
 func TestFreemiumStrangers(t *testing.T) {
 	w := newWorld(t, func(d *httpapi.Deps) { d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })
 	verify := func(email, from string) *httptest.ResponseRecorder {
@@ -233,7 +234,7 @@ func TestFreemiumStrangers(t *testing.T) {
 		t.Errorf("%d e-mails to one mailbox", w.box.sent)
 	}
 	if r := forecast(code, "198.18.9.9"); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), "Invalid or expired verification code") {
-		t.Errorf("a stranger beyond the tries: %d %s", r.Code, r.Body)
+		t.Errorf("another client beyond the attempts: %d %s", r.Code, r.Body)
 	}
 	if r := forecast(code, "203.0.113.77"); r.Code != http.StatusOK {
 		t.Errorf("the person who asked: %d %s", r.Code, r.Body)

@@ -43,7 +43,7 @@ func TestHeadersOfRefusals(t *testing.T) {
 	defer plain.Close()
 	defer secure.Close()
 	for _, server := range []*httptest.Server{plain, secure} {
-		w.clock.add(2 * 60e9) // the rate begins anew
+		w.clock.add(2 * 60e9) // the rate window begins again
 		for _, c := range cases {
 			q, err := http.NewRequestWithContext(t.Context(), c.method, server.URL+c.path, strings.NewReader(c.body))
 			if err != nil {

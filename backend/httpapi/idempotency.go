@@ -13,8 +13,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// idempotencyRecord is what a creating request with an Idempotency-Key answered, or
-// that it is under way.
+// idempotencyRecord is the response to a creating request with an Idempotency-Key,
+// or that it is in progress.
 type idempotencyRecord struct {
 	Key     []byte    `json:"key" limit:"64"`    // digest of caller, method, path and key
 	Body    []byte    `json:"body" limit:"1024"` // keyed digest of the body, which may hold a password
@@ -34,8 +34,8 @@ var rememberedAnswers = store.Table[idempotencyRecord]{
 // sealedAnswers is the place of what is sealed here.
 const sealedAnswers = "idempotency"
 
-// lease is how long a request under way keeps its key; a process that died
-// must not keep it for a day.
+// lease is how long a request in progress keeps its key; a process that
+// died must not keep it for a day.
 const lease = 2 * time.Minute
 
 // maxIdempotencyKey bounds the header.
@@ -48,7 +48,7 @@ var (
 )
 
 func inUse() *api.Error {
-	e := api.Conflict("A request with this Idempotency-Key is under way")
+	e := api.Conflict("A request with this Idempotency-Key is in progress")
 	e.RetryAfter = 1
 	return e
 }
@@ -176,8 +176,8 @@ func (s *server) claim(q *http.Request, mine idempotencyRecord) (former []byte, 
 		case r.Changed:
 			return errAnswerLost
 		}
-		// Beside other processes seldom: who looks for what has expired gets in the
-		// way of all who take a key meanwhile.
+		// Rarely with several processes: a search for expired keys conflicts with
+		// all requests that take a key meanwhile.
 		if !s.Shared || mine.Key[0]%16 == 0 {
 			if err := dropExpired(tx, now); err != nil {
 				return err

@@ -84,7 +84,7 @@ func TestKilledBeforeTheChange(t *testing.T) {
 	}
 	process.left, w.detects.fail = -1, nil
 	w.handler = httpapi.New(w.deps)
-	if r := post(); r.Code != http.StatusConflict || !strings.Contains(r.Body.String(), "is under way") {
+	if r := post(); r.Code != http.StatusConflict || !strings.Contains(r.Body.String(), "is in progress") {
 		t.Errorf("at once: %d %s", r.Code, r.Body)
 	}
 	w.clock.add(2 * time.Minute)

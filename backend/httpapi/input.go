@@ -124,8 +124,8 @@ func (in *input) readBody() ([]byte, error) {
 	}
 }
 
-// refused is the first field of the body that a value like v cannot be read
-// from, empty when there is none at the top.
+// refused returns the first field of the body into which a value like v
+// cannot be decoded, empty if no top-level field is the cause.
 func refused(body []byte, v any) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {

@@ -6,7 +6,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Issues are what somebody must see to.
+// Issues require the attention of a user.
 type Issues interface {
 	// Issues lists open ones first, then the last changed; all ids of q narrow.
 	Issues(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Issue, string, error)

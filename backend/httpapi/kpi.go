@@ -8,7 +8,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// KPIs are a site's key figures.
+// KPIs are a site's KPIs.
 type KPIs interface {
 	// KPIs of from <= t < to; zero times are the service's to choose. A window
 	// that is empty or too large is a 400.

@@ -163,5 +163,6 @@ func (s *server) cors(h http.Header, q *http.Request) (preflight bool) {
 	return true
 }
 
-// canceled says that the caller has left, so nobody reads an answer.
+// canceled is the error for a caller that has left, so that no response is
+// read.
 func canceled(ctx context.Context) bool { return ctx.Err() == context.Canceled }

@@ -11,8 +11,9 @@ import (
 type Models interface {
 	// Models lists by site, newest version first.
 	Models(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Model, string, error)
-	// EvaluateModel answers the challenger with its verdict;
-	// api.ErrModelNotFound for an unknown one, 409 for one that is none.
+	// EvaluateModel returns the challenger with its evaluation;
+	// api.ErrModelNotFound for an unknown one, 409 for one that is not a
+	// challenger.
 	EvaluateModel(ctx context.Context, scope api.Scope, r api.ModelsRequest) (api.Model, error)
 	// PromoteModel and RollbackModel answer the model that is in production
 	// now, and the version of the one that was.

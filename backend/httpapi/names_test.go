@@ -125,7 +125,7 @@ func TestLookalikeIDs(t *testing.T) {
 			t.Errorf("%s %s: HTTP %d %s", c.path, c.body, r.Code, r.Body)
 		}
 	}
-	// A caller without the customer is told nothing about ids.
+	// A caller without the customer learns nothing about ids.
 	if r := w.as("customer", http.MethodPost, api.PathSites, `{"action":"set","site":{"site_id":"S9","customer_id":"\u0441ustomer123"}}`); r.Code != http.StatusForbidden {
 		t.Errorf("another customer: HTTP %d %s", r.Code, r.Body)
 	}

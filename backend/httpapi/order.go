@@ -7,7 +7,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Orders are the work that somebody is to do.
+// Orders are work for technicians.
 type Orders interface {
 	// CreateOrder answers the order as stored; 409 when its bill, its schedule
 	// or its finding is another open order's.

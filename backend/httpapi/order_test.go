@@ -99,7 +99,7 @@ func TestOrderLife(t *testing.T) {
 		t.Errorf("fuses on hand and reserved: %s", got)
 	}
 	posted(t, w, api.PathOrder, []scenario{
-		{name: "nobody is to do it", body: `{"action":"start",` + order + `}`, status: 409, contains: []string{"is assigned to nobody"}},
+		{name: "no technician is assigned", body: `{"action":"start",` + order + `}`, status: 409, contains: []string{"is not assigned"}},
 		{name: "completed at once", body: `{"action":"complete",` + order + `,"completion_notes":"n"}`, status: 409, contains: []string{"is pending: complete is not possible", `"allowed":["in_progress","on_hold","cancelled"]`, `"actions":["start","hold","cancel"]`}},
 		{name: "opened again at once", body: `{"action":"reopen",` + order + `,"reason":"r"}`, status: 409, contains: []string{`"allowed":[`}},
 		{name: "no technician", body: `{"action":"assign",` + order + `}`, status: 400, contains: []string{"Missing required field: assigned_technician"}},
@@ -216,7 +216,7 @@ func TestShortageBlocksTheStart(t *testing.T) {
 		{name: "by force without a note", body: `{"action":"start",` + order + `,"force":true}`, status: 400, contains: []string{"Missing required field: note"}},
 		{name: "seen", body: `{"action":"get",` + order + `}`, status: 200, contains: []string{`"part_number":"FUSE-GPV-15A","description":"String fuse gPV 15 A, 1000 V","quantity":2,"reserved":1,"short":1,"essential":true`}},
 	})
-	w.move("cancel", a.OrderID, `,"reason":"not now"`)
+	w.move("cancel", a.OrderID, `,"reason":"no access"`)
 	if started := w.move("start", b.OrderID, ""); started.Status != api.OrderInProgress {
 		t.Errorf("with the parts of the other it is %+v", started)
 	}

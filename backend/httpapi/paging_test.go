@@ -240,7 +240,7 @@ func TestActivitiesOfManySites(t *testing.T) {
 	counted.values = 0
 	a := w.as("both", http.MethodPost, api.PathActivities, `{"action":"list","limit":14}`)
 	if n := strings.Count(a.Body.String(), `"title":"199`); a.Code != http.StatusOK || n != 10 {
-		t.Errorf("HTTP %d with %d of the 10 newest activities beside the four of the plants: %.300s", a.Code, n, a.Body)
+		t.Errorf("HTTP %d with %d of the 10 newest activities in addition to the four of the plants: %.300s", a.Code, n, a.Body)
 	}
 	if counted.values > 80 {
 		t.Errorf("%d activities were read for a page of 14 of two sites", counted.values)

@@ -120,7 +120,7 @@ func TestSignalsByCursor(t *testing.T) {
 		return m
 	}
 	now := w.clock.now()
-	outage := finding.Event{Family: "inverter_outage", Units: []string{ownAsset}, Start: now.Add(-2 * time.Hour), LastSeen: now, LossFraction: 1, Severity: api.SeverityCritical, Grade: api.PartnerHigh, Summary: "It stands still."}
+	outage := finding.Event{Family: "inverter_outage", Units: []string{ownAsset}, Start: now.Add(-2 * time.Hour), LastSeen: now, LossFraction: 1, Severity: api.SeverityCritical, Grade: api.PartnerHigh, Summary: "It is down."}
 	judge(outage)
 	first := ask("")
 	if len(first.Signals) != 1 || first.Cursor != "2025-10-02T08:00:00Z" || first.Signals[0].Type != api.SignalZero || first.Signals[0].Timestamp.String() != first.Cursor {
@@ -138,7 +138,7 @@ func TestSignalsByCursor(t *testing.T) {
 		t.Errorf("what is new: %+v", m)
 	}
 	if again := ask("&since=" + m.Cursor); len(again.Signals) != 0 {
-		t.Errorf("told twice: %+v", again)
+		t.Errorf("reported twice: %+v", again)
 	}
 	if all, high := ask("&since=2025-10-01"), ask("&severity=hIgH"); len(all.Signals) != 2 || len(high.Signals) != 1 || high.Summary.BySeverity[api.PartnerHigh] != 1 || len(high.Summary.BySeverity) != 1 {
 		t.Errorf("all %+v, of high severity %+v", all, high)

@@ -108,7 +108,7 @@ func TestAnswersInFlight(t *testing.T) {
 	}
 	begun.Wait() // all have their answer and none has read it
 	a := w.as("own", http.MethodPost, "/terminal/assets", list)
-	if a.Code != http.StatusServiceUnavailable || a.Header().Get("Retry-After") == "" || !strings.Contains(a.Body.String(), "the answers under way") {
+	if a.Code != http.StatusServiceUnavailable || a.Header().Get("Retry-After") == "" || !strings.Contains(a.Body.String(), "the responses being sent") {
 		t.Errorf("a large list: HTTP %d %v %.300s", a.Code, a.Header(), a.Body)
 	}
 	if a := w.as("own", http.MethodPost, "/terminal/sites", `{"action":"list"}`); a.Code != http.StatusOK {

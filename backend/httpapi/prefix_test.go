@@ -93,7 +93,7 @@ func TestWhereARequestComesFrom(t *testing.T) {
 		headers []string
 		want    string
 	}{
-		"nobody is trusted":         {nil, proxy + ":1", []string{client}, proxy},
+		"no proxy is trusted":       {nil, proxy + ":1", []string{client}, proxy},
 		"not from the proxy":        {[]string{"10.0.0.0/8"}, "198.51.100.7:1", []string{client}, "198.51.100.7"},
 		"one proxy":                 {[]string{"10.0.0.0/8"}, proxy + ":1", []string{client}, client},
 		"two, in two headers":       {[]string{"10.0.0.0/8"}, proxy + ":1", []string{client, inner}, client},
@@ -170,7 +170,7 @@ func TestTransportSecurityIsSaidWhereThereIsSome(t *testing.T) {
 	}{
 		"plain":                          {nil, "", false, ""},
 		"TLS":                            {nil, "", true, "max-age=31536000"},
-		"a stranger claims it":           {nil, "https", false, ""},
+		"an untrusted client claims it":  {nil, "https", false, ""},
 		"a trusted proxy has it":         {trusted, "https", false, "max-age=31536000"},
 		"a trusted proxy has it not":     {trusted, "http", false, ""},
 		"a trusted proxy says nothing":   {trusted, "", false, ""},

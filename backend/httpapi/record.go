@@ -217,7 +217,8 @@ func cursorAt(assetID string, at int64) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// readCursor is the stamp behind which to go on; another unit's is refused.
+// readCursor returns the time after which to continue; another unit's cursor is
+// refused.
 func readCursor(cursor, assetID string) (int64, error) {
 	var p position
 	b, err := base64.RawURLEncoding.DecodeString(cursor)

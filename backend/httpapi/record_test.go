@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plain is the record that a sample stands for.
+// plain is the record of a sample.
 func plain(siteID, assetID string, s sample) api.Record {
 	number := func(v float64) *float64 {
 		if !finite(v) {

@@ -78,7 +78,7 @@ func TestSamples(t *testing.T) {
 		step     int64
 		want     []point
 	}{
-		{"as measured: energy of its own interval", every(300, 12, 24, 36), 0, 900, 0, []point{{0, 12, 1}, {300, 24, 2}, {600, 36, 3}}},
+		{"as measured: energy of its interval", every(300, 12, 24, 36), 0, 900, 0, []point{{0, 12, 1}, {300, 24, 2}, {600, 36, 3}}},
 		{"a part has the same energies", every(300, 12, 24, 36), 300, 600, 0, []point{{300, 24, 2}}},
 		{"no power, no record", every(300, 12, nan, 36), 0, 900, 0, []point{{0, 12, 1}, {600, 36, 3}}},
 		{"a gap counts one and a half intervals", series.Frame{Times: []int64{0, 300, 600, 3600}, Columns: []series.Column{{Quantity: series.PowerKW, Values: []float64{12, 12, 12, 12}}}},

@@ -132,10 +132,10 @@ func TestRecurringWork(t *testing.T) {
 	skipped := move("cancel", second.ScheduleID, `,"reason":"roof is closed"`)
 	third := get(skipped.NextID)
 	if third.ScheduledDate.String() != "2026-01-30T06:00:00Z" || skipped.ScheduledDate.String() != "2025-11-30T06:00:00Z" || skipped.History[len(skipped.History)-1].Note != "roof is closed" {
-		t.Errorf("left out, it goes on with %+v after %+v", third, skipped)
+		t.Errorf("left out, it continues with %+v after %+v", third, skipped)
 	}
 	if ended := move("cancel", third.ScheduleID, `,"reason":"sold","end_series":true`); ended.NextID != "" {
-		t.Errorf("the series goes on: %+v", ended)
+		t.Errorf("the series continues: %+v", ended)
 	}
 }
 

@@ -174,8 +174,8 @@ var requests = map[string]request{
 }
 
 // TestScopeMatrix sends every operation of the route table as every role with
-// own, foreign and absent ids: nobody passes a role, nothing of another
-// customer comes out.
+// own, foreign and absent ids: no caller exceeds its role, no record of
+// another customer is returned.
 func TestScopeMatrix(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate, d.UserRate = 1_000_000, 1_000_000 })
 	w.measure(foreignSite, foreignAsset, "Europe/Berlin", time.Date(2025, 9, 30, 22, 0, 0, 0, time.UTC), 288)

@@ -66,7 +66,7 @@ type Deps struct {
 	Uploadable  func() error
 	Log         *slog.Logger // optional: nil is silent
 	Observe     Observe      // optional
-	SpoolDir    string       // of uploads under way; empty: the system's
+	SpoolDir    string       // of running uploads; empty: the system's
 	CORSOrigins []string     // exact origins, or * ; none: no CORS
 	// TrustedProxies are the networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto are believed; none: nobody's.
@@ -370,8 +370,8 @@ func (s *server) permitSite(ctx context.Context, g *caller, t target) (absent, r
 	return nil, err
 }
 
-// permit checks permission and scope. What is not there is told apart, as it
-// counts as a request and is answered after the rate.
+// permit checks permission and scope. Unknown paths are distinguished, as
+// they count as requests and are answered after the rate.
 func (s *server) permit(ctx context.Context, g *caller, op *api.Operation, t target) (absent, refused error) {
 	if !g.May(op.Permission) {
 		return nil, api.ErrForbidden

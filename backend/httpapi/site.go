@@ -29,9 +29,9 @@ type Assets interface {
 	Assets(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Asset, string, error)
 	// AddAsset answers the asset as stored; 409 for an id that is there already.
 	AddAsset(ctx context.Context, scope api.Scope, asset api.Asset) (api.Asset, error)
-	// SetAsset changes the fields that are given, InstallComponent puts a
-	// component in, in the place of former unless that is empty, and
-	// RemoveComponent takes one out. They answer how the asset was and is; 409
+	// SetAsset changes the given fields, InstallComponent installs a
+	// component, which replaces former unless that is empty, and
+	// RemoveComponent removes one. They answer how the asset was and is; 409
 	// when a version is given that it has no longer.
 	SetAsset(ctx context.Context, scope api.Scope, ref api.AssetRef, change api.Asset) (before, after api.Asset, err error)
 	InstallComponent(ctx context.Context, scope api.Scope, ref api.AssetRef, version int, c api.Component, former string) (before, after api.Asset, err error)

@@ -179,8 +179,8 @@ func (s *server) around(ctx context.Context, siteID string, newest []store.Asset
 	return frames, nil
 }
 
-// writeRecords writes the array of one unit's records. The last of a part
-// that was limited carries the cursor to go on from.
+// writeRecords writes the array of one unit's records. The last of a
+// limited page carries the cursor of the next.
 func (s *server) writeRecords(ctx context.Context, b *body, q records, site api.Site) error {
 	b.buf = append(b.buf, '[')
 	w := newRecordWriter(site.SiteID, q.assetID)

@@ -64,6 +64,6 @@ func TestJobTracking(t *testing.T) {
 		{name: "not listed any more", body: `{"action":"list","order_id":"` + id + `"}`, status: 200, contains: []string{`"count":1`}},
 	})
 	if anew := told[api.TrackResponse](w, api.PathTrack, subscribe); anew.SubscriptionID == first.SubscriptionID || anew.Secret == "" || anew.Secret == first.Secret {
-		t.Errorf("subscribed anew it is %+v", anew)
+		t.Errorf("subscribed again it is %+v", anew)
 	}
 }

@@ -81,8 +81,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// halting is the records of a service that stops before an Update until it may go
-// on.
+// halting is the records of a service that stops before an Update until it may
+// continue.
 type halting struct {
 	store.Records
 	left         int

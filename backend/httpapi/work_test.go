@@ -48,7 +48,7 @@ func posted(t *testing.T, w *world, path string, list []scenario) {
 	}
 }
 
-// told posts a body that must succeed, and reads the answer.
+// told posts a body that must succeed, and reads the response.
 func told[T any](w *world, path, body string) T {
 	w.t.Helper()
 	key := "own"

@@ -42,8 +42,8 @@ func amongHalfOpen(b *testing.B, n int) {
 	address := ls.Addresses()[0].Address
 	cfg := &tls.Config{InsecureSkipVerify: true}
 
-	// Each comes again when it is cut off. The first time it leaves by itself, so
-	// that they do not all come at once.
+	// Each connects again when it is closed. The first time it leaves by itself,
+	// so that they do not all come at once.
 	var silent sync.WaitGroup
 	ready := make(chan struct{}, n)
 	for i := range n {

@@ -254,7 +254,7 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 		t.Errorf("%d warnings of two states that were of no use:\n%s", n, logged.String())
 	}
 	if !strings.Contains(logged.String(), fmt.Sprintf("tls_fingerprint=%s", files.Fingerprint())) {
-		t.Errorf("the new fingerprint is not told:\n%s", logged.String())
+		t.Errorf("the new fingerprint is not reported:\n%s", logged.String())
 	}
 }
 

@@ -165,8 +165,8 @@ func TestNoRoomIsToldToThoseServed(t *testing.T) {
 	}
 }
 
-// TestHTTP2ConnectionsMakeRoom is of connections that hold many requests: one
-// with a request under way stays, one without is idle.
+// TestHTTP2ConnectionsMakeRoom is of connections with many requests: one with
+// a running request stays, one without is idle.
 func TestHTTP2ConnectionsMakeRoom(t *testing.T) {
 	const most = 4
 	own, err := SelfSigned(t.TempDir(), "", nil, nil, time.Now, nil)

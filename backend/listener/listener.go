@@ -34,7 +34,7 @@ type Limits struct {
 	BodyBytesPerSecond int           // below which a body stalls; 1 KiB
 	Write              time.Duration // for an answer; 5 min
 	Idle               time.Duration // between two requests; 2 min
-	Drain              time.Duration // for requests under way at the end; 15 s
+	Drain              time.Duration // for running requests at the end; 15 s
 }
 
 // Defaults are the limits with the zero values filled in.
@@ -136,8 +136,8 @@ func (ls *Listeners) Close() error {
 	return err
 }
 
-// Serve serves until ctx ends or a listener fails, then lets the requests
-// under way finish and closes everything.
+// Serve serves until ctx ends or a listener fails, then lets the running
+// requests finish and closes everything.
 func (ls *Listeners) Serve(ctx context.Context) error {
 	servers := make([]*http.Server, len(ls.sockets))
 	ended := make(chan error, len(ls.sockets))
@@ -275,7 +275,7 @@ func (ls *Listeners) server(hosts []api.Host) *http.Server {
 			}
 			return ctx
 		},
-		// What strangers do wrong on a socket is no news.
+		// Errors of unauthenticated clients on a socket are not logged.
 		ErrorLog: slog.NewLogLogger(ls.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	if c := ls.cfg.Certificates; c != nil {

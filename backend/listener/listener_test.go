@@ -198,7 +198,7 @@ var quick = Limits{Header: 200 * time.Millisecond, BodyGrace: 200 * time.Millise
 func TestSlowClientsLoseTheirConnection(t *testing.T) {
 	s := serve(t, Config{Handler: all(reader), Limits: quick})
 	for name, c := range map[string]struct{ text, answer string }{
-		"nothing at all":              {"", ""},
+		"nothing":                     {"", ""},
 		"half a header":               {"POST / HTTP/1.1\r\nHost: x\r\nX-Slow: ", ""},
 		"idle after an answer":        {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "200 OK"},
 		"a body that never comes":     {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n", "408 Request Timeout"},
@@ -430,7 +430,7 @@ func TestTheEnd(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "done" {
-		t.Errorf("what was under way: %q, %v", body, err)
+		t.Errorf("the running request: %q, %v", body, err)
 	}
 	if err := s.end(); err != nil {
 		t.Error(err)
@@ -467,7 +467,7 @@ func TestNoRequestIsLostAtTheEnd(t *testing.T) {
 					}
 					if err != nil && first {
 						_ = c.Close()
-						return // the system took it, and nobody looked at it any more
+						return // the system accepted it, and it was not read any more
 					}
 					if err != nil {
 						t.Errorf("a request on a connection that was kept: %v", err)

@@ -181,7 +181,7 @@ type Kept struct {
 }
 
 // KeptIn reads the certificate that [SelfSigned] stores in folder. The error is
-// fs.ErrNotExist if there is none.
+// fs.ErrNotExist if the file is missing.
 func KeptIn(folder string) (Kept, error) {
 	file, _ := selfFiles(folder)
 	b, err := regularfile.Read(file)

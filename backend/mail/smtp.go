@@ -36,7 +36,7 @@ type Server struct {
 	Port           int // 0: the policy's
 	TLS            Policy
 	User, Password string // empty: without sign-in
-	PasswordFile   string // read for each connection, in the place of Password; empty: there is none
+	PasswordFile   string // read for each connection, instead of Password; empty: none
 	From           string // the sender's address, a name before it if wished
 	TLSConfig      *tls.Config
 }
@@ -80,7 +80,7 @@ const timeout = 20 * time.Second
 // SMTP hands letters to a server, one connection a letter.
 type SMTP struct {
 	host    string
-	options []gomail.Option // but for the password
+	options []gomail.Option // except for the password
 	server  Server
 }
 

@@ -76,7 +76,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	case strings.HasPrefix(to, "unknown@"):
 		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
 	case strings.HasPrefix(to, "later@"):
-		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 7, 1}, Message: "come again"}
+		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 7, 1}, Message: "try again later"}
 	}
 	s.one.To = to
 	return nil
@@ -147,7 +147,7 @@ func serve(t *testing.T, offer, direct bool) (*peer, mail.Server) {
 }
 
 var letter = mail.Message{
-	To: "ana@example.org", Subject: "Your code — Grüße", Text: "Your code is 012345.\n\n.\nA dot of its own stays.\n",
+	To: "ana@example.org", Subject: "Your code — Grüße", Text: "Your code is 012345.\n\n.\nA dot on its own line stays.\n",
 	At: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
 }
 
@@ -199,11 +199,11 @@ func TestSMTPRefuses(t *testing.T) {
 		final  bool
 	}{
 		{"no TLS where it is demanded", false, func(s *mail.Server, _ *mail.Message) {}, false},
-		{"certificate of a stranger", true, func(s *mail.Server, _ *mail.Message) { s.TLSConfig.RootCAs = x509.NewCertPool() }, false},
+		{"certificate of an unknown authority", true, func(s *mail.Server, _ *mail.Message) { s.TLSConfig.RootCAs = x509.NewCertPool() }, false},
 		{"wrong password", true, func(s *mail.Server, _ *mail.Message) { s.User, s.Password = "sunloop", "guess" }, false},
 		{"unknown recipient", true, func(_ *mail.Server, m *mail.Message) { m.To = "unknown@example.org" }, true},
 		{"recipient who is busy", true, func(_ *mail.Server, m *mail.Message) { m.To = "later@example.org" }, false},
-		{"nobody listens", true, func(s *mail.Server, _ *mail.Message) { s.Port = 1 }, false},
+		{"no listener", true, func(s *mail.Server, _ *mail.Message) { s.Port = 1 }, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestParseServer(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", test.address, err, d)
 		}
 	}
-	if _, err := mail.ParseServer("smtp://x", "", "nobody"); err == nil || !strings.Contains(err.Error(), `sender "nobody"`) {
+	if _, err := mail.ParseServer("smtp://x", "", "unknown"); err == nil || !strings.Contains(err.Error(), `sender "unknown"`) {
 		t.Errorf("sender: %v", err)
 	}
 }

@@ -139,7 +139,7 @@ sunloop_model_skill_ratio 0.25
 	}
 }
 
-// Nobody can make series: not by odd paths, methods, kinds or statuses.
+// No client can create series: not by odd paths, methods, kinds or statuses.
 func TestLabelsAreBounded(t *testing.T) {
 	m, _, _ := full(t)
 	play := func(seed uint64) int {

@@ -108,7 +108,7 @@ var facts = []struct {
 	{HooksDisabled, "", "Subscriptions that were given up because their place does not answer.", false},
 	{MailWaiting, "", "Letters in the outbox folder; without a mail server alone.", false},
 	{Consoles, "", "Consoles that are open over SSH.", false},
-	{BackupAge, "", "Age of the newest backup that was made of the data folder; missing if there is none in 90 days.", false},
+	{BackupAge, "", "Age of the newest backup of the data folder; missing without a backup of the last 90 days.", false},
 	{Ready, "part", "1 where a part is ready, 0 where it is not, as /readyz has it.", false},
 }
 

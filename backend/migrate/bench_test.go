@@ -18,9 +18,9 @@ import (
 	"app.sunloop/backend/store/storetest"
 )
 
-// BenchmarkMove moves houses of sites of 100 units with a year of 5 min each,
-// for each site 20,000 records of 500 bytes and 100 objects of 300 kB, into a
-// database and a folder that both wait for the disk, and compares them. It
+// BenchmarkMove migrates installations of sites of 100 units with a year of 5
+// min each, for each site 20,000 records of 500 bytes and 100 objects of 300
+// kB, into a database and a folder that both sync, and compares them. It
 // prints what each step copies and compares in a second, and the most memory
 // that was in use while it ran. With -short it is one small site.
 func BenchmarkMove(b *testing.B) {

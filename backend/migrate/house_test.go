@@ -40,7 +40,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// house is a data folder, and a target for it.
+// house is a data folder, and a target for its migration.
 type house struct {
 	t       testing.TB
 	dir     string
@@ -49,7 +49,7 @@ type house struct {
 	rng     *rand.Rand
 }
 
-// newHouse is an empty house with a key.
+// newHouse is an empty installation with a key.
 func newHouse(t testing.TB, seed uint64) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), url: pgtest.Database(t), objects: filepath.Join(t.TempDir(), "objects"), rng: rand.New(rand.NewPCG(seed, 1))}
@@ -196,7 +196,7 @@ func (h *house) options() Options {
 	return Options{From: h.dir, To: h.url, Objects: h.objects, Now: time.Now}
 }
 
-// move moves the house, which must end without a difference.
+// move migrates the installation, which must end without a difference.
 func (h *house) move() *Report {
 	h.t.Helper()
 	report, err := Run(h.t.Context(), h.options())
@@ -207,7 +207,7 @@ func (h *house) move() *Report {
 	return report
 }
 
-// refused moves the house, which must be refused.
+// refused migrates the installation, which must be refused.
 func (h *house) refused() error {
 	h.t.Helper()
 	report, err := Run(h.t.Context(), h.options())

@@ -95,7 +95,7 @@ func TestResumed(t *testing.T) {
 	}
 	report := h.move()
 	if !report.Resumed {
-		t.Error("it says that it began anew")
+		t.Error("it says that it started again")
 	}
 	if s := report.Steps[0]; s.CopiedRows >= s.Rows {
 		t.Errorf("%d rows of %d were copied again", s.CopiedRows, s.Rows)
@@ -160,9 +160,9 @@ func TestRefused(t *testing.T) {
 
 	// Objects of another program.
 	must(t, os.MkdirAll(h.objects, 0o700))
-	stranger := filepath.Join(h.objects, "stranger")
+	stranger := filepath.Join(h.objects, "foreign")
 	must(t, os.WriteFile(stranger, []byte("mine"), 0o600))
-	says(`holds "stranger" already`)
+	says(`holds "foreign" already`)
 	if s, err := postgres.Open(t.Context(), h.url, postgres.Options{Now: fixed}); err != nil {
 		t.Errorf("a refused migration closes the database: %v", err)
 	} else {
@@ -184,7 +184,7 @@ func TestRefused(t *testing.T) {
 	says("its migration began with --objects")
 	h.objects = place
 	must(t, os.WriteFile(stranger, []byte("mine"), 0o600))
-	says(`the place holds "stranger"`)
+	says(`the place holds "foreign"`)
 	if b, err := os.ReadFile(stranger); err != nil || string(b) != "mine" {
 		t.Errorf("the stranger's object is %q, %v", b, err)
 	}
@@ -413,7 +413,7 @@ func TestJobs(t *testing.T) {
 	}
 	first := open()
 	if _, err := first.AdoptJobs(t.Context(), bury); err == nil {
-		t.Error("a queue that refuses is not told of")
+		t.Error("a queue that refuses is not reported")
 	}
 	var g errgroup.Group
 	taken := make([]int, 3)
@@ -481,7 +481,7 @@ func TestBucket(t *testing.T) {
 	h.move()
 	h.same()
 
-	// A second house does not take the same bucket; its own it takes in two runs.
+	// A second installation does not take the same bucket; the first one takes it in two runs.
 	second := newHouse(t, 17)
 	second.fill()
 	for i := range 30 {

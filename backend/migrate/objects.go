@@ -23,8 +23,8 @@ import (
 	"app.sunloop/backend/store/objects"
 )
 
-// objectsAtOnce is how many objects are under way, and announced how many at a
-// time are.
+// objectsAtOnce is how many objects are copied concurrently, and announced how
+// many at a time are.
 const (
 	objectsAtOnce = 8
 	announced     = 256
@@ -92,7 +92,7 @@ func (p *places) vacant(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("the place of the objects holds %q already, and a migration wants an empty one: nothing was written", o.Key)
+		return fmt.Errorf("the place of the objects holds %q already, and a migration requires an empty one: nothing was written", o.Key)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package openapi describes the service in the OpenAPI 3.1 format. The
 // document is made from the route table and the Go types of backend/api, so
-// it cannot tell of a field or a path that the service does not know.
+// it cannot describe a field or a path that the service does not know.
 //
 // [Build] makes the document, [JSON] writes it, [Page] is the same for
 // readers and [Markdown] the table of routes of docs/api.md.

@@ -75,8 +75,8 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
-// checkActions wants the actions of the table in the body, all of them and no
-// others, and fields for what they need.
+// checkActions requires the actions of the table in the body, all of them and
+// no others, and fields for their requirements.
 func checkActions(t *testing.T, r *api.Route, op *openapi.Operation) {
 	t.Helper()
 	var want []string
@@ -124,7 +124,7 @@ func TestFieldsOfTypes(t *testing.T) {
 		t.Errorf("timestamp is %+v", at)
 	}
 	if first, _ := all["DataPeriod"].Properties.Find("first_record"); fmt.Sprint(first.Type) != "[string null]" {
-		t.Errorf("first_record is %v, null when there is none", first.Type)
+		t.Errorf("first_record is %v, null without data", first.Type)
 	}
 	if summary := all["SiteSummaryResponse"]; !slices.Contains(summary.Required, "total_kWh_today") {
 		t.Errorf("embedded fields are not at the top level: %v", summary.Required)

@@ -108,7 +108,7 @@ func parameterOf(d *Document, ref string) *Parameter {
 	return d.Components.Parameters[ref[strings.LastIndexByte(ref, '/')+1:]]
 }
 
-// rich is a text with what stands between backquotes as code.
+// rich returns a text with the parts between backquotes as code.
 func rich(text string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(text, "`") {

@@ -151,10 +151,10 @@ func (s *schemas) of(t reflect.Type) *Schema {
 	panic("openapi: no schema for " + t.String())
 }
 
-// component is the name under which a struct stands among the components. What
-// is sent has a component of its own, which shows the limits: an answer may hold
-// longer values that were stored before there were limits. A site that is sent may
-// have any part of its fields.
+// component is the name of a struct among the components. A request type has a
+// separate component, which shows the limits: a response may hold longer values
+// that were stored before there were limits. A site that is sent may have any part
+// of its fields.
 func (s *schemas) component(t reflect.Type) string {
 	name := t.Name()
 	switch {

@@ -87,7 +87,7 @@ func decode(body []byte, measured bool) ([]weather.Column, error) {
 	for _, v := range variables {
 		raw, ok := a.Hourly[v.name]
 		if !ok {
-			continue // servers of one's own may hold less
+			continue // your own server may hold less
 		}
 		if u := a.Units[v.name]; u != v.unit {
 			return nil, fmt.Errorf("hourly_units.%s is %q, not %q", v.name, u, v.unit)

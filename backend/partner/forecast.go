@@ -33,8 +33,7 @@ func priced(f *api.ForecastSnapshot, m money) {
 	f.Totals.TotalRevenue, f.Totals.TotalRevenueZAR = m.worth(f.Totals.TotalKWh)
 }
 
-// forecast returns the newest forecast from the next hour; nil if there is
-// none.
+// forecast returns the newest forecast from the next hour, or nil.
 func (s *Service) forecast(ctx context.Context, site api.Site) (*api.ForecastSnapshot, error) {
 	f, err := s.Domain.Forecasts.Latest(ctx, site.SiteID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -51,8 +50,8 @@ func (s *Service) forecast(ctx context.Context, site api.Site) (*api.ForecastSna
 	return &out, nil
 }
 
-// Forecast returns the next hours of the stored forecast; [api.ErrNotFound] if
-// there is none, or if it does not reach that far. None of its hours has
+// Forecast returns the next hours of the stored forecast; [api.ErrNotFound]
+// without a forecast, or if it does not reach that far. None of its hours has
 // passed.
 func (s *Service) Forecast(ctx context.Context, site api.Site, hours int) (api.ForecastSnapshot, error) {
 	f, err := read[api.ForecastSnapshot](ctx, s, site.SiteID, api.SnapshotForecast)

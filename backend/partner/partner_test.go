@@ -342,7 +342,7 @@ func TestSignals(t *testing.T) {
 	p := newPlant(t, api.Site{})
 	hour := p.clock.Add(-time.Hour)
 	clipping := p.event("clipping", api.PartnerLow, hour, "INV-3")
-	clipping.LossFraction = 0 // it only wants to be known
+	clipping.LossFraction = 0 // it only requires the site to be known
 	p.judge(p.event("inverter_outage", api.PartnerHigh, hour, "INV-2"), p.event("ground_or_insulation_fault", api.PartnerCritical, hour.Add(-time.Hour), "INV-1"),
 		p.event("communication_gap", api.PartnerMedium, hour.Add(-2*time.Hour), "INV-3"), p.event("soiling", api.PartnerMedium, hour.Add(-3*time.Hour), "INV-1", "INV-3"), clipping)
 	m := made[api.MaintenanceSignals](p, api.SnapshotSignals)
@@ -407,7 +407,7 @@ func TestSchedule(t *testing.T) {
 	tasks := func(m api.MaintenanceSchedule) (out []api.MaintenanceTask) {
 		for _, one := range m.Tasks {
 			if (one.ScheduleID == "") == (one.SummaryID == "") {
-				t.Errorf("nobody says where this is from: %+v", one)
+				t.Errorf("unknown source: %+v", one)
 			}
 			one.ScheduleID, one.SummaryID = "", ""
 			out = append(out, one)

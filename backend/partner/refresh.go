@@ -44,7 +44,7 @@ func (s *Service) Changed(tx store.Tx, siteID string) error {
 	return nil
 }
 
-// planOf returns the token of a site's plan; empty if there is none yet.
+// planOf returns the token of a site's plan; empty without one.
 func planOf(tx store.Tx, siteID string) (string, error) {
 	word, err := tx.Get(planWords, store.Key(siteID))
 	if errors.Is(err, store.ErrNotFound) {

@@ -72,7 +72,7 @@ func TestRefreshMakesWhatChanged(t *testing.T) {
 	p.clock = p.clock.Add(time.Minute)
 	refresh()
 	if _, at := tasks(); !at.Equal(first) {
-		t.Error("made anew although nothing changed")
+		t.Error("made again although nothing changed")
 	}
 	p.changed(south)
 	p.plans.meanwhile = func() { p.plans.meanwhile = nil; plan(3); p.changed(south) }

@@ -126,8 +126,8 @@ func (d documents) add(kind string, v any) {
 	}
 }
 
-// Snapshot returns the stored document of a kind; [api.ErrNotFound] if there is
-// none. The caller checks access to the site.
+// Snapshot returns the stored document of a kind, or [api.ErrNotFound]. The
+// caller checks access to the site.
 func (s *Service) Snapshot(ctx context.Context, siteID, kind string) (json.RawMessage, error) {
 	var body []byte
 	err := s.Records.View(ctx, func(tx store.Tx) error {
@@ -144,7 +144,7 @@ func (s *Service) Snapshot(ctx context.Context, siteID, kind string) (json.RawMe
 	return body, nil
 }
 
-// read returns a document of a kind; [api.ErrNotFound] if there is none.
+// read returns a document of a kind, or [api.ErrNotFound].
 func read[T any](ctx context.Context, s *Service, siteID, kind string) (*T, error) {
 	body, err := s.Snapshot(ctx, siteID, kind)
 	if err != nil {

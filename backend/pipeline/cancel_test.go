@@ -16,7 +16,7 @@ func TestCancelBeforeTheImport(t *testing.T) {
 	file := csvOf(t, s, day0.AddDate(0, 0, -10), day0, time.Hour)
 	id := p.upload(request(api.UploadTrain), file)
 	if _, err := p.Cancel(t.Context(), api.Scope{Customers: []string{"else"}, Sites: []string{api.Every}}, id); !isRefusal(err, 403) {
-		t.Errorf("by a stranger: %v", err)
+		t.Errorf("by another customer: %v", err)
 	}
 	u, err := p.Cancel(t.Context(), admin, id)
 	if err != nil || u.ProcessingStatus != api.UploadFailed || !strings.Contains(u.Error, "Cancelled by test") || u.S3Path != "" {

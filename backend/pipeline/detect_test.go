@@ -27,8 +27,8 @@ func (p *plant) report(s *simulate.Site, from, until time.Time) {
 	p.ended1(p.upload(request(api.UploadNowcast), csvOf(p.t, s, from, until, 15*time.Minute)))
 }
 
-// Nobody needs to ask: detection runs after a nowcast, by its timer while
-// nothing comes, and when it is asked for.
+// Detection needs no request: it runs after a nowcast, by its timer while
+// no data arrive, and on request.
 func TestDetectionRunsByItself(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	s := fleet(10, 3)
@@ -86,8 +86,9 @@ func TestIssueOfALiveSite(t *testing.T) {
 	s.SetFaults(faults)
 	p.start()
 	p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -10), day0, 15*time.Minute)))
-	// later reports what is new. The clock stands while a file comes in, and the
-	// timer may have run before it: only its next time is sure to see the file.
+	// later reports what is new. The clock does not advance while a file is
+	// imported, and the timer may have run before it: only its next time
+	// includes the file.
 	reported := day0
 	later := func(until time.Time) {
 		p.report(s, reported, until)

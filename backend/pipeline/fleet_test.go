@@ -15,7 +15,7 @@ import (
 
 // A new site of a customer with two trained ones has a forecast after a week;
 // with the days that training needs it trains on its own. Sites of another
-// customer teach nobody.
+// customer are not used for training.
 func TestANewSiteLearnsFromItsFleet(t *testing.T) {
 	longtest.Mark(t)
 	p := newPlant(t, day0, quickTraining)

@@ -62,7 +62,7 @@ func TestRealFileBecomesAForecast(t *testing.T) {
 		t.Errorf("today holds %d hours and %v kWh", len(g.Today), g.TodayP50KWh)
 	}
 	if len(g.Past) != 0 {
-		t.Errorf("nobody asked for the past, which holds %d hours", len(g.Past))
+		t.Errorf("the past was not requested, which holds %d hours", len(g.Past))
 	}
 	far, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme", HorizonHours: 720})
 	if err != nil {
@@ -153,7 +153,7 @@ func TestFilesInARowTrainOnce(t *testing.T) {
 			t.Errorf("hour %d: units %v kWh, site %v", v.HourAhead, sum, v.KWhForecast)
 		}
 	}
-	if _, err := p.Energy(t.Context(), admin, api.EnergyForecastRequest{SiteID: "South", DeviceID: "nobody"}); !errors.Is(err, api.ErrAssetNotFound) {
+	if _, err := p.Energy(t.Context(), admin, api.EnergyForecastRequest{SiteID: "South", DeviceID: "unknown"}); !errors.Is(err, api.ErrAssetNotFound) {
 		t.Errorf("an unknown unit: %v", err)
 	}
 	snapshotted(t, p)

@@ -26,11 +26,11 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// houseDays is the history of the houses of BenchmarkGrowth: the shortest that a
-// model is trained from.
+// houseDays is the history of the installations of BenchmarkGrowth: the shortest
+// that a model is trained from.
 const houseDays = forecast.MinimumDays + 1
 
-// house is a plant with sites of one customer, all of so many units.
+// house is a plant with sites of one customer, all of the same number of units.
 type house struct {
 	*plant
 	sites []api.Site
@@ -155,9 +155,10 @@ func (h *house) modelled(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth is how the costs of what runs for sites grow: with the units
-// of one site, and with the sites of a house that have ten units each. Of a
-// house one site is trained, when all have models, so that the nearest teach it.
+// BenchmarkGrowth measures how the costs of the jobs of sites grow: with the
+// units of one site, and with the number of sites that have ten units each. One
+// site of an installation is trained when all have models, so that the training
+// is pooled with the nearest.
 func BenchmarkGrowth(b *testing.B) {
 	homes := map[string]func(b *testing.B) (tune func() func(*Config), server func() func() time.Duration){
 		"file": func(*testing.B) (func() func(*Config), func() func() time.Duration) {
@@ -196,7 +197,7 @@ func onPostgres(b *testing.B, url string) func(*Config) {
 	}
 }
 
-// grow measures houses of the sizes.
+// grow measures installations of the sizes.
 func grow(b *testing.B, g storetest.Growth, shape string, houses []*house) {
 	for _, h := range houses {
 		h.modelled(b)

@@ -43,10 +43,10 @@ func TestSweepLeavesWhatAnotherProcessIsAboutToName(t *testing.T) {
 	if left, announced := p.unnamed(); len(left) != 3 || len(announced) != 3 {
 		t.Fatalf("after the other's sweep there are %v, announced are %v", left, announced)
 	}
-	// The same model of a second process takes a place of its own.
+	// The same model of a second process is stored at a separate place.
 	beside, err := p.WriteArtefact(ctx, site, parts.Hash(), parts)
 	if err != nil || slices.ContainsFunc(beside.All(), func(k string) bool { return slices.Contains(keys.All(), k) }) {
-		t.Fatalf("%v beside %v, %v", beside, keys, err)
+		t.Fatalf("%v next to %v, %v", beside, keys, err)
 	}
 	p.DropObjects(ctx, site.SiteID, beside.All()...)
 	if left, _ := p.unnamed(); len(left) != 3 {

@@ -8,8 +8,8 @@ import (
 )
 
 // BenchmarkLiveHour is an hour of a live site after four days of a forecast an
-// hour: a nowcast comes in, former forecasts are held against it by lead, bands
-// learn once a day, and the next forecast is made and stored.
+// hour: a nowcast arrives, former forecasts are compared with it by lead time,
+// bands learn once a day, and the next forecast is made and stored.
 func BenchmarkLiveHour(b *testing.B) {
 	p := newPlant(b, day0, func(c *Config) { quickTraining(c); c.RetrainEvery = 1000 * day })
 	s := fleet(70, 1)

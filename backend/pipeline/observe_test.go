@@ -13,8 +13,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// live is a plant with a model and a clock that goes on by days, a nowcast and a
-// forecast each quarter of a day.
+// live is a plant with a model and a clock that advances by days, a nowcast and
+// a forecast each quarter of a day.
 type live struct {
 	*plant
 	feed func(until time.Time)
@@ -113,7 +113,7 @@ func TestCalibrationOutlivesARestart(t *testing.T) {
 	if n != acc.Overall.Samples || n < 100 {
 		t.Errorf("%d samples by lead, %d in all", n, acc.Overall.Samples)
 	}
-	// A day is scored anew, not again.
+	// Each day is scored once.
 	if err := straight.Issue(t.Context(), "South"); err != nil {
 		t.Fatal(err)
 	}

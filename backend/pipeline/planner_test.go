@@ -25,7 +25,7 @@ func TestPlannerRests(t *testing.T) {
 	}
 }
 
-// TestSpell has a failure told once, and its end.
+// TestSpell: a failure is logged once, and its end.
 func TestErrorStreak(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))

@@ -20,8 +20,8 @@ const refitSites = 100
 
 // BenchmarkFleetRefit trains each of 100 sites of two hourly years, two at a
 // time on one core each, from telemetry to forecast and detection; then a month
-// comes, and each trains again with a challenger held against production. The
-// heap in use is after the tenth site and after the last.
+// is added, and each trains again with a challenger compared with production.
+// The heap in use is after the tenth site and after the last.
 func BenchmarkFleetRefit(b *testing.B) {
 	n := refitSites
 	if testing.Short() {

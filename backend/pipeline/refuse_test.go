@@ -152,7 +152,7 @@ func TestLargeBadFileIsRejected(t *testing.T) {
 	t.Log(u.Error)
 	p.untouched("a rejected file")
 	p.await("its object to go", func() bool { return len(p.leftovers()) == 0 })
-	// Mended bytes are another file; the same bytes may be tried again.
+	// Corrected bytes are another file; the same bytes may be uploaded again.
 	if again := p.upload(request(api.UploadTrain), []byte(b.String())); again == u.UploadID {
 		t.Error("a rejected file cannot be sent again")
 	}
@@ -172,7 +172,7 @@ func TestUploadKeepsToItsScope(t *testing.T) {
 		"another's customer": {api.Scope{Customers: []string{"else"}, Sites: []string{api.Every}}, func(*api.UploadRequest) {}, 403},
 		"a site not listed":  {api.Scope{Customers: []string{"acme"}, Sites: []string{"North"}}, func(*api.UploadRequest) {}, 403},
 		"no customer":        {admin, func(r *api.UploadRequest) { r.CustomerID = "" }, 400},
-		"no such zone":       {admin, func(r *api.UploadRequest) { r.SiteID, r.Timezone = "New", "Nowhere/At all" }, 400},
+		"no such zone":       {admin, func(r *api.UploadRequest) { r.SiteID, r.Timezone = "New", "Nowhere/Unknown Town" }, 400},
 	} {
 		req := request(api.UploadTrain)
 		c.change(&req)
@@ -196,13 +196,13 @@ func TestUploadKeepsToItsScope(t *testing.T) {
 	}
 	req.S3Path, req.Kind = ack.S3Path, api.UploadNowcast
 	if _, err := p.Import(t.Context(), admin, req); err != nil {
-		t.Errorf("an object of one's own: %v", err)
+		t.Errorf("an object of the own site: %v", err)
 	}
 	// Of a customer's sites, a key that opens one does not read another's files.
 	west := req
 	west.SiteID = "West"
 	if _, err := p.Import(t.Context(), api.Scope{Customers: []string{"acme"}, Sites: []string{"West"}}, west); !isRefusal(err, 403) {
-		t.Errorf("an object of a site out of reach: %v", err)
+		t.Errorf("an object of an inaccessible site: %v", err)
 	}
 	req.CustomerID, req.SiteID = "third", "Third"
 	for _, uri := range []string{ack.S3Path, "s3://elsewhere/x.csv", strings.Replace(ack.S3Path, "historical", "models", 1), ack.S3Path + "/../../x"} {

@@ -54,9 +54,9 @@ func runAll(t *testing.T, all []*Pipeline) {
 	}
 }
 
-// TestReplicas: files of a site that come to two replicas are trained on once,
-// after the last of them, and whichever replica is asked tells of the same
-// progress, which never goes back.
+// TestReplicas: files of a site that are uploaded to two replicas are trained
+// on once, after the last of them, and each replica reports the same progress,
+// which never decreases.
 func TestReplicas(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	all := replicas(t, p, 2)
@@ -101,8 +101,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestProgressOfAnother: what a replica has told is answered by the others, and
-// removed when it is over.
+// TestProgressOfAnother: progress reported by one replica is returned by the
+// others, and removed when the job has ended.
 func TestProgressOfAnother(t *testing.T) {
 	all := replicas(t, newPlant(t, day0, nil), 2)
 	id := (&plant{parts: partsOf(all[0]), t: t}).upload(request(api.UploadTrain), csvOf(t, fleet(3, 1), day0.AddDate(0, 0, -3), day0, time.Hour))

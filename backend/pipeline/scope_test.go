@@ -9,9 +9,9 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// TestForeignThingsAreAsIfAbsent: what another customer, or another site's key,
-// asks of a site, a unit, an upload or a model of this one is answered as of
-// things that nobody has, or with 403, and changes nothing.
+// TestForeignThingsAreAsIfAbsent: requests of another customer, or with another
+// site's key, for a site, a unit, an upload or a model of this one are answered
+// as for unknown ids, or with 403, and change nothing.
 func TestForeignThingsAreAsIfAbsent(t *testing.T) {
 	ctx := t.Context()
 	p := newPlant(t, day0, nil)
@@ -32,7 +32,7 @@ func TestForeignThingsAreAsIfAbsent(t *testing.T) {
 	for name, scope := range map[string]api.Scope{
 		"another customer": {Customers: []string{"other"}, Sites: []string{api.Every}},
 		"another site":     {Customers: []string{u.CustomerID}, Sites: []string{"West"}},
-		"nobody":           {},
+		"unknown":          {},
 	} {
 		calls := map[string]func(things) (int, error){
 			"find": func(x things) (int, error) { _, err := p.Find(ctx, scope, x.upload); return 0, err },

@@ -155,8 +155,8 @@ func TestAMorningIsReadAsTheDaysBefore(t *testing.T) {
 	}
 }
 
-// fewer lets rapid check a slow property less often, unless it was told how
-// often on the command line.
+// fewer lets rapid check a slow property less often, unless the number is
+// set on the command line.
 func fewer(t *testing.T, checks string) {
 	f := flag.Lookup("rapid.checks")
 	if f == nil || f.Value.String() != f.DefValue {

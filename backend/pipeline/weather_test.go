@@ -15,7 +15,7 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// told is a provider that says the same of every hour, or nothing.
+// told is a provider that returns the same for every hour, or nothing.
 type told struct {
 	hour  weather.Conditions
 	hours int     // known; the rest is unknown

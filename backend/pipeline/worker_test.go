@@ -31,7 +31,7 @@ func (p *plant) counts() (waiting, running, dead int) {
 	return waiting, running, dead
 }
 
-// drained says that no job waits or runs, but for the hourly one.
+// drained reports that no job waits or runs, except for the hourly one.
 func (p *plant) drained() bool {
 	waiting, running, _ := p.counts()
 	return waiting+running == 0
@@ -70,15 +70,16 @@ func TestDeadLetterAfterItsAttempts(t *testing.T) {
 	}
 	p.takeOverNothing()
 	p.start()
-	p.await("the dead letter", func() bool { _, _, dead := p.counts(); return dead == 1 })
+	p.await("the dead job", func() bool { _, _, dead := p.counts(); return dead == 1 })
 	letters, err := p.db.Dead(t.Context(), 10)
 	if err != nil || len(letters) != 1 || letters[0].Kind != "doomed" {
-		t.Errorf("dead letters %v, %v", letters, err)
+		t.Errorf("dead jobs %v, %v", letters, err)
 	}
 }
 
-// TestUntoldIsToldLater: a job that failed for good runs again where its end
-// cannot be told, as long as its attempts last, and so does one that is lost.
+// TestUntoldIsToldLater: a job that failed for good runs again if its end
+// cannot be reported, as long as its attempts last, and so does one that is
+// lost.
 func TestUntoldIsToldLater(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	untold := errors.New("the store is away")
@@ -97,7 +98,7 @@ func TestUntoldIsToldLater(t *testing.T) {
 	}
 	untold, job.Attempt = nil, 2
 	if v, outcome := p.finish(t.Context(), job, final); v.Outcome != store.Done || outcome != JobFailed {
-		t.Errorf("told: %+v, %s", v, outcome)
+		t.Errorf("reported: %+v, %s", v, outcome)
 	}
 }
 
@@ -136,12 +137,12 @@ func failsNoJob(t *testing.T, cause error) {
 		}
 	}
 	if waiting, _, dead := p.counts(); waiting != 1 || dead != 0 || told != 0 {
-		t.Errorf("%d wait, %d are dead, told %d times", waiting, dead, told)
+		t.Errorf("%d wait, %d are dead, reported %d times", waiting, dead, told)
 	}
 }
 
-// A job whose last attempt ended without a word is told of as one that failed;
-// one that is stopped in its last attempt is not.
+// A job whose last attempt ended without a result is reported as failed; one
+// that is stopped in its last attempt is not.
 func TestSpentJobIsToldOf(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	told := make(chan error, 2)
@@ -159,20 +160,20 @@ func TestSpentJobIsToldOf(t *testing.T) {
 	}
 	p.start()
 	if cause := <-told; !strings.Contains(cause.Error(), "the service ended 1 times") {
-		t.Errorf("told: %v", cause)
+		t.Errorf("reported: %v", cause)
 	}
-	p.await("the dead letter", func() bool { _, running, dead := p.counts(); return dead == 1 && running == 0 })
+	p.await("the dead job", func() bool { _, running, dead := p.counts(); return dead == 1 && running == 0 })
 	p.halt()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	last := store.Claimed{Job: store.Job{ID: "job_none", Kind: "cut off", MaxAttempts: 1}, Attempt: 1}
 	if v, outcome := p.finish(ctx, last, context.Canceled); outcome != JobStopped || v.Outcome != store.Stopped || len(told) != 0 {
-		t.Errorf("stopped in its last attempt: %s, %+v, told %d times", outcome, v, len(told))
+		t.Errorf("stopped in its last attempt: %s, %+v, reported %d times", outcome, v, len(told))
 	}
 }
 
-// A clock that jumps an hour forward and back neither runs a job beside itself
-// nor lets one wait for the hour, nor runs one before its time.
+// A clock that jumps an hour forward and back neither runs a job twice at a
+// time nor lets one wait for the hour, nor runs one before its time.
 func TestJobsOverClockJumps(t *testing.T) {
 	var ahead atomic.Int64
 	p := newPlant(t, day0, func(c *Config) { c.Lease, c.Tick = 10*time.Second, 5*time.Millisecond })

@@ -63,8 +63,8 @@ func check(path string, info fs.FileInfo) error {
 // Open opens a file to be read.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// OpenFile opens a file as [os.OpenFile] does. With os.O_CREATE it makes the
-// file if there is none.
+// OpenFile opens a file as [os.OpenFile] does. With os.O_CREATE it creates a
+// missing file.
 func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	// Before it is opened, as opening a device can change it.
 	if err := Check(path); err != nil && (flag&os.O_CREATE == 0 || !os.IsNotExist(err)) {

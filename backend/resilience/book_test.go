@@ -106,8 +106,8 @@ func (b *book) check(ctx context.Context, clients []visitor, dice *rand.Rand, at
 	return errors.Join(append(errs, b.checkTrail(ctx, clients[0]))...)
 }
 
-// checkAll holds the service to all that it ever acknowledged, once nothing is
-// under way any more.
+// checkAll compares the service with everything that it ever acknowledged,
+// once no request is running.
 func (b *book) checkAll(ctx context.Context, clients []visitor) error {
 	b.mu.Lock()
 	b.fresh = map[string]bool{}

@@ -141,8 +141,8 @@ func (w *crowd) order(ctx context.Context, c visitor) error {
 	return nil
 }
 
-// keepOrder promises that an order keeps its moves; from the move number told
-// on, each change of its status has one event.
+// keepOrder expects that an order keeps its transitions; from the transition
+// number told on, each change of its status has one event.
 func (w *crowd) keepOrder(was *api.Order, told int) {
 	w.book.keep("order "+was.OrderID, func(ctx context.Context, c visitor, _ bool) error {
 		o, err := c.Order(ctx, was.OrderID)
@@ -216,9 +216,9 @@ func (w *crowd) keepSchedule(was *api.Schedule) {
 // stockPart is the part that the crash test counts.
 const stockPart = "PCB-CTRL"
 
-// stock puts one more piece into the stock. A request whose answer was lost is
-// repeated with its Idempotency-Key, in the next life of the service or, where
-// it may still be under way there, at the end: each counts once.
+// stock puts one more piece into the stock. A request whose response was lost
+// is repeated with its Idempotency-Key, after the next start of the service
+// or, if it may still be running there, at the end: each counts once.
 func (w *crowd) stock(ctx context.Context, c visitor) error {
 	w.mu.Lock()
 	w.stockCaller = c.options.Credential
@@ -347,12 +347,12 @@ func (w *crowd) jobs() []func(context.Context, visitor) error {
 	return []func(context.Context, visitor) error{w.upload, w.order, w.order, w.schedule, w.stock, w.key, w.acknowledge, w.account, w.forecastWithout}
 }
 
-// work lets all clients work at a time, each as the holder of a key of its own,
-// until ctx ends. A client stops at its first error: the service is gone.
+// work runs all clients concurrently, each with a separate key, until ctx ends.
+// A client stops at its first error: the service is gone.
 func (w *crowd) work(ctx context.Context, p *servetest.Process, keys []string, dice *rand.Rand) {
 	var all sync.WaitGroup
 	for i, job := range w.jobs() {
-		if pause := dice.IntN(4); i >= 7 && pause != 0 { // what wants much computing
+		if pause := dice.IntN(4); i >= 7 && pause != 0 { // expensive operations
 			continue
 		}
 		all.Go(func() {

@@ -84,8 +84,8 @@ func TestTokenOverClockJumps(t *testing.T) {
 	}
 }
 
-// A clock that is put back by an hour locks nobody out: neither who used up
-// the rate nor who mistyped a password.
+// A clock that is set back by an hour locks no user out: neither one who
+// used up the rate nor one who mistyped a password.
 func TestNobodyIsLockedOutByAJumpBack(t *testing.T) {
 	j := newJumpy(t, 24*time.Hour, 0)
 	newUser(t, j.root, "acme", api.RoleAnalyst, "grace", goodPassword)
@@ -112,7 +112,7 @@ func TestNobodyIsLockedOutByAJumpBack(t *testing.T) {
 	if _, err := key.Sites(t.Context(), api.ListQuery{CustomerID: "acme"}); err != nil {
 		t.Errorf("an hour back, the key is answered %v", err)
 	}
-	// The wait for the next try goes on, and is over after a minute at most.
+	// The wait for the next attempt continues, and is over after a minute at most.
 	if _, err := person.Login(t.Context(), "grace", goodPassword); err == nil {
 		t.Error("the wait after wrong passwords is gone")
 	}

@@ -149,8 +149,8 @@ func record(t *testing.T, c visitor, orders int) *recorder {
 	return r
 }
 
-// ask does operations at random, until after, which is told of each, says that
-// it is enough.
+// ask does operations at random, until after, which is called for each,
+// returns true.
 func (r *recorder) ask(ctx context.Context, c *client.Client, id int, dice *rand.Rand, after func(n int, a answered) (enough bool)) {
 	version := 0
 	for n, enough := 0, false; !enough; n++ {

@@ -17,7 +17,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// getsIn asserts that a good client that comes anew is served each time.
+// getsIn asserts that a regular client that connects then is served each time.
 func (v *victim) getsIn(t *testing.T, times int) {
 	t.Helper()
 	c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -170,7 +170,7 @@ func TestHTTP2WithoutMeasure(t *testing.T) {
 	})
 	t.Logf("%d streams that are reset at once: frames %v, resident %.0f MiB at most", resets, kinds, v.PeakMiB())
 	if kinds[frameHeaders] > resets/2 {
-		t.Errorf("%d of %d were answered although nobody wanted to know", kinds[frameHeaders], resets)
+		t.Errorf("%d of %d were answered although no client waited", kinds[frameHeaders], resets)
 	}
 	v.getsIn(t, 3)
 
@@ -192,9 +192,9 @@ func TestHTTP2WithoutMeasure(t *testing.T) {
 	}
 }
 
-// TestSlowBodies hold every connection with an authenticated body that comes too
-// slowly; they stay until their time is over, and a client on an authenticated
-// connection is served beside them.
+// TestSlowBodies hold every connection with an authenticated body that arrives
+// too slowly; they stay until their time is over, and a client on an
+// authenticated connection is served meanwhile.
 func TestSlowBodies(t *testing.T) {
 	const most = 40
 	v := newVictim(t, 1, "--max-connections", strconv.Itoa(most))

@@ -25,8 +25,7 @@ import (
 // grow to twice what is in use.
 const hostileBound = 300 // MiB
 
-// victim is a service that strangers do harm to, and a client that wishes it
-// well.
+// victim is a service under attack, and a regular client of it.
 type victim struct {
 	*servetest.Process
 	f    *fleet
@@ -147,7 +146,7 @@ func TestJSONWithoutMeasure(t *testing.T) {
 	v.serves(t)
 }
 
-// TestHeadersAndFormsWithoutMeasure is of what is large beside a body.
+// TestHeadersAndFormsWithoutMeasure is about large parts other than the body.
 func TestHeadersAndFormsWithoutMeasure(t *testing.T) {
 	v := newVictim(t, 1)
 	get := "GET " + api.PathHealth

@@ -30,8 +30,8 @@ func (c visitor) as(credential string) *client.Client {
 	return client.New(c.options)
 }
 
-// visitorAt calls over the network, as somebody behind a proxy: each from an
-// address of its own, as the service counts what an address may do.
+// visitorAt calls over the network, as a client behind a proxy: each from a
+// separate address, as the service counts requests by address.
 func visitorAt(url, credential string) visitor {
 	n := rand.Uint32()
 	o := client.Options{BaseURL: url, Credential: credential, Transport: forwarded{
@@ -149,7 +149,7 @@ func (w *crowd) report(t *testing.T, what string) {
 }
 
 // launchToKill starts a service. In some rounds it is killed while it starts,
-// once or twice, and started anew.
+// once or twice, and started again.
 func launchToKill(t *testing.T, dir string, round int, dice *rand.Rand) *servetest.Process {
 	t.Helper()
 	early := 0
@@ -167,7 +167,7 @@ func launchToKill(t *testing.T, dir string, round int, dice *rand.Rand) *servete
 	return servetest.Start(t, dir, killFlags...)
 }
 
-// open fills a folder that nobody serves.
+// open fills a folder without a running service.
 func (w *crowd) open(t *testing.T, root string) (keys, readers []string) {
 	t.Helper()
 	p := servetest.Start(t, w.dirs[0], killFlags...)
@@ -199,8 +199,8 @@ func (w *crowd) fill(t *testing.T, url, root string, n int) (keys, readers []str
 	keys, readers = keys[:9], keys[9:]
 	history := visitorAt(url, keys[1])
 	defer history.Close()
-	// Two months in which the second inverter stands still for the last week:
-	// there is something to detect, and to tell of.
+	// Two months in which the second inverter is down in the last week: there
+	// is a fault to detect and report.
 	var b strings.Builder
 	b.WriteString("timestamp,asset_id,power_kw\n")
 	today := time.Now().UTC().Truncate(24 * time.Hour)
@@ -363,7 +363,7 @@ func (w *crowd) drain(t *testing.T, c visitor) {
 	}
 }
 
-// checkFolder looks through a folder that nobody serves.
+// checkFolder checks a folder without a running service.
 func checkFolder(t *testing.T, dir string) {
 	t.Helper()
 	if out, err := servetest.Command(dir, "admin", "check").CombinedOutput(); err != nil {

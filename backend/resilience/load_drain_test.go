@@ -89,7 +89,7 @@ func TestEndUnderLoad(t *testing.T) {
 				case errors.Is(err, syscall.ECONNREFUSED):
 					return // the door is closed
 				case err != nil && !reused && p.Cmd.ProcessState == nil && closedDoor(p.URL):
-					return // it stood in the queue, and nobody took it any more
+					return // it was in the queue, and was not taken from it any more
 				case err != nil || status != http.StatusOK:
 					t.Errorf("request %d of %d (reused connection: %t): %d %s, %v", i, n, reused, status, answer, err)
 					return
@@ -189,7 +189,7 @@ func TestEndUnderLoad(t *testing.T) {
 // rootOf is a key that no goer uses.
 func rootOf(f *fleet) string { return f.keys[len(f.keys)-1] }
 
-// closedDoor says whether nobody listens any more.
+// closedDoor reports whether the port is closed.
 func closedDoor(url string) bool {
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err == nil {

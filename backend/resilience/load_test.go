@@ -42,7 +42,7 @@ type ledger struct {
 	wrong []string
 }
 
-// note counts an answer; a wrong one is told with its kind.
+// note counts a response; a wrong one is reported with its kind.
 func (l *ledger) note(kind string, took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,7 +183,7 @@ func (c *caller) assets(ctx context.Context) error {
 	return err
 }
 
-// move holds its order or goes on with it; the first makes it.
+// move puts its order on hold or resumes it; the first creates it.
 func (c *caller) move(ctx context.Context) error {
 	if c.order == "" {
 		bill, err := c.GenerateBOM(ctx, api.BOMRequest{AssetID: fleetUnit(c.n % c.f.units), MaintenanceType: api.MaintenanceCorrective})
@@ -226,7 +226,7 @@ func (c *caller) orders(ctx context.Context) error {
 	return err
 }
 
-// upload sends three rows of a unit of its own.
+// upload sends three rows of a separate unit.
 func (c *caller) upload(ctx context.Context, i int) error {
 	at := c.f.first.Add(time.Duration(i) * time.Hour)
 	csv := "timestamp,power_kw\n"
@@ -327,8 +327,8 @@ func (c *caller) console(ctx context.Context, l *ledger, pace float64) {
 const residentBound = 400 // MiB
 
 // TestLoad is the work of a day's worst minute on one service: API keys that
-// read, move orders and upload, and consoles that poll. Every answer is held
-// against what must be in it.
+// read, move orders and upload, and consoles that poll. Every response is
+// compared with its expected content.
 func TestLoad(t *testing.T) {
 	seconds, whole := loadSeconds(t)
 	keys, consoles, days, pace := 20, 5, 30, 0.1
@@ -383,7 +383,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("and %d more", n-20)
 	}
 	if l.kept == 0 {
-		t.Error("no console was told that nothing changed")
+		t.Error("no console got a 304")
 	}
 	if most > residentBound {
 		t.Errorf("%.0f MiB resident, more than %d", most, residentBound)
@@ -431,9 +431,9 @@ func (f *fleet) uploadsArrive(t *testing.T, callers []*caller) {
 	}
 }
 
-// rests waits until the process holds no more files and threads than before,
-// but for those that a service opens a moment after it is ready: the operator's
-// socket, and the client of a job.
+// rests waits until the process has no more files and threads than before,
+// except for those that a service opens a moment after it is ready: the
+// administrative socket, and the client of a job.
 func rests(t *testing.T, p *servetest.Process, before servetest.Usage) {
 	t.Helper()
 	const files, threads = 2, 8 // threads that the runtime may have made for what waits in the system

@@ -86,8 +86,8 @@ func (g *glass) shows(t *testing.T, always []string, words ...string) time.Durat
 	}
 }
 
-// polled: a console that polls by way of the proxy goes on over the kill of any
-// replica: what it showed of the site stays, and what is new comes.
+// polled: a console that polls through the proxy continues while any replica is
+// killed: its data of the site stay, and new data arrive.
 func (c *cluster) polled(t *testing.T, kills int) {
 	root := at(c.front.URL, c.askers...)
 	defer root.Close()

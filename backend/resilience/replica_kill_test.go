@@ -64,15 +64,15 @@ func TestReplicas(t *testing.T) {
 			defer place.Close()
 			w, keys := c.crowd(place)
 			part.run(c, w, keys)
-			c.askers = append(c.askers, keys...) // nobody else uses them any more
+			c.askers = append(c.askers, keys...) // not used by others any more
 			c.settle(w)
 			w.report(t, "in all")
 		})
 	}
 }
 
-// settle waits until nothing waits any more, and checks all that was ever
-// acknowledged: at each replica, and once nobody serves the store.
+// settle waits until no job waits any more, and checks everything that
+// was ever acknowledged: at each replica, and with all replicas stopped.
 func (c *cluster) settle(w *crowd) {
 	c.t.Helper()
 	v := at(c.front.URL, c.askers...)
@@ -96,7 +96,8 @@ func (c *cluster) goesOn(w *crowd, after time.Time, kinds ...string) time.Durati
 	return time.Since(after)
 }
 
-// killed kills replicas under load, one or two at a time, and starts them anew.
+// killed kills replicas under load, one or two at a time, and starts them
+// again.
 func (c *cluster) killed(t *testing.T, w *crowd, keys []string, kills int) {
 	seed := uint64(time.Now().UnixNano())
 	dice := rand.New(rand.NewPCG(seed, 0))
@@ -229,7 +230,7 @@ func (c *cluster) rollingRestart(t *testing.T, keys []string) {
 	}
 	cancel()
 	wait.Wait()
-	t.Logf("%d answers, %d of them to uploads, %d of them to come again later; %d requests were sent to another replica, since the first had closed its door",
+	t.Logf("%d responses, %d of them to uploads, %d of them with Retry-After; %d requests were sent to another replica, since the first had closed its port",
 		answered.Load(), uploads.Load(), slowed.Load(), c.front.passedOn.Load())
 	if uploads.Load() == 0 || slowed.Load() > answered.Load()/2 {
 		t.Error("there was no load")

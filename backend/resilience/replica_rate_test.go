@@ -28,19 +28,19 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// The house of BenchmarkReplicas: sites of so many units with a month of
-// telemetry by 5 minutes. An upload is an hour of a site.
+// The installation of BenchmarkReplicas: sites of so many units with a
+// month of telemetry by 5 minutes. An upload is an hour of a site.
 const (
 	ratedSites, ratedUnits = 10, 10
 	ratedDays              = 30
 	ratedRows              = ratedUnits * 12
-	ratedAtOnce            = 16 // requests under way
+	ratedAtOnce            = 16 // running requests
 )
 
 // storedWithin is how long the storing of an upload may take.
 const storedWithin = 2 * time.Minute
 
-// idleFor is how long a service that nobody asks is looked at.
+// idleFor is how long an idle service is measured.
 const idleFor = 10 * time.Second
 
 // rated is a service of equal processes, over a database and a bucket or, as
@@ -269,10 +269,10 @@ func (c cost) report(b *testing.B, what string) {
 	b.ReportMetric(float64(c.took[len(c.took)/2].Microseconds()), "median-µs/"+what)
 }
 
-// BenchmarkReplicas is what requests cost a service of one, two and three
-// replicas over a database and a bucket, beside one over the file: reads one
-// after the other and many at once, uploads from their start until they are
-// stored, and doing nothing. All of it, and the caller, share the machine's cores.
+// BenchmarkReplicas measures the cost of requests to a service of one, two and
+// three replicas over a database and a bucket, compared with one over the file:
+// reads one after the other and many at once, uploads from their start until they
+// are stored, and idling. All of it, and the caller, share the machine's cores.
 func BenchmarkReplicas(b *testing.B) {
 	reads, uploads := 1500, 100
 	if testing.Short() {

@@ -44,8 +44,8 @@ func (c *cluster) runs(kind, site string) (running bool) {
 	return running
 }
 
-// stopped: a replica that stands still in the middle of a job until others have
-// taken the job over and done it, and then goes on, adds nothing to that.
+// stopped: a replica that is paused in the middle of a job until others have
+// taken the job over and done it, and is then resumed, has no further effect.
 func (c *cluster) stopped(t *testing.T, times int) {
 	stages := []string{"training", "detecting"}
 	for seed, stage := range stages[:min(times, len(stages))] {
@@ -110,8 +110,8 @@ func (c *cluster) stopped(t *testing.T, times int) {
 			t.Fatal(err)
 		}
 		c.await(replicas)
-		// It goes on with what it had begun, and finds at the end, or before, that
-		// this is another's. Nothing tells when.
+		// It continues its work, and finds at the end, or before, that the job is
+		// another's. Nothing tells when.
 		time.Sleep(15 * time.Second)
 		if status, err := sole.Stop(); status != 0 || err != nil {
 			t.Errorf("the replica that had stopped ended with %d, %v:\n%s", status, err, sole.Log())

@@ -92,8 +92,8 @@ func openCluster(t *testing.T, bucket *s3test.Server, uri string, pooled bool) *
 	return c
 }
 
-// part runs a part of the test, which leaves all replicas ready. Where it fails
-// so that it cannot go on, the next one has nothing to begin with.
+// part runs a part of the test, which leaves all replicas ready. If it fails so
+// that it cannot continue, the next one cannot start.
 func (c *cluster) part(name string, f func(t *testing.T)) {
 	whole, ended := c.t, true
 	whole.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func (c *cluster) logged(requestID string) bool {
 	})
 }
 
-// check looks through the store and the bucket, which nobody serves any more.
+// check verifies the store and the bucket, with all replicas stopped.
 func (c *cluster) check() {
 	c.t.Helper()
 	for i := range replicas {
@@ -208,8 +208,8 @@ func (c *cluster) check() {
 	}
 }
 
-// at is a client of one replica, or of the proxy, that waits where it is told
-// to come again. It uses its keys by turns, as each has its rate.
+// at is a client of one replica, or of the proxy, that waits for Retry-After.
+// It uses its keys by turns, as each has its rate.
 func at(url string, keys ...string) visitor {
 	v := visitorAt(url, keys[0])
 	v.options.Patience = 3 * time.Minute
@@ -256,9 +256,9 @@ func fromEnv(t *testing.T, name string, n int) int {
 	return n
 }
 
-// press lets the crowd work by way of a proxy until ctx ends. A client goes on
-// after a request that failed: another replica takes the next one. Keys are
-// used by turns, as each has its rate; pieces of stock are one caller's.
+// press lets the crowd work by way of a proxy until ctx ends. A client
+// continues after a failed request: another replica takes the next one. Keys
+// are used by turns, as each has its rate; pieces of stock are one caller's.
 func (w *crowd) press(ctx context.Context, url string, keys []string) (stopped chan struct{}) {
 	var all sync.WaitGroup
 	for i, job := range w.jobs() {
@@ -269,7 +269,7 @@ func (w *crowd) press(ctx context.Context, url string, keys []string) (stopped c
 				switch {
 				case i == 4:
 					key, pause = keys[i], time.Second
-				case i >= 7: // what wants much computing
+				case i >= 7: // expensive operations
 					pause = time.Second
 				}
 				if _, ok := clients[key]; !ok {
@@ -397,10 +397,10 @@ func (c *cluster) effects(w *crowd, v visitor) {
 	for _, a := range activities.Activities {
 		told[a.Title]++
 	}
-	// More than a list holds are not all told of, but none twice.
+	// More than a list holds are not all reported, but none twice.
 	whole := len(activities.Activities) < api.MaxLimit
 	if told["File imported"] > imported || told["Model trained"] > trained || whole && (told["File imported"] < imported || told["Model trained"] < trained) {
-		t.Errorf("%d files were imported, %d models trained; of these was told %d and %d times", imported, trained, told["File imported"], told["Model trained"])
+		t.Errorf("%d files were imported, %d models trained; of these %d and %d were reported", imported, trained, told["File imported"], told["Model trained"])
 	}
-	t.Logf("effects: %d orders, %d files imported, %d models, %d forecasts; told of: %v", len(orders), imported, len(versions), len(issues), told)
+	t.Logf("effects: %d orders, %d files imported, %d models, %d forecasts; reported: %v", len(orders), imported, len(versions), len(issues), told)
 }

@@ -94,7 +94,7 @@ func (w *crowd) account(ctx context.Context, c visitor) error {
 	return nil
 }
 
-// nothing is promised while a change is under way that may be made or not.
+// nothing is asserted during a change that may be stored or not.
 func nothing(context.Context, visitor, bool) error { return nil }
 
 // keepUsed promises that a code does not open a second time. It is tried once:
@@ -159,7 +159,7 @@ func (w *crowd) forecastWithout(ctx context.Context, c visitor) error {
 	letter := func() string { return w.letter(email) }
 	w.book.keep("letter to "+email, func(context.Context, visitor, bool) error {
 		if letter() == "" {
-			return fmt.Errorf("there is none")
+			return fmt.Errorf("none")
 		}
 		return nil
 	})

@@ -34,7 +34,7 @@ func TestBudget(t *testing.T) {
 	within("at first", left(ctx, store.Database), 50*time.Second, time.Minute)
 	outer, done := store.Bound(ctx, store.Bucket, 10*time.Millisecond)
 	if inner, end := store.Bound(outer, store.Bucket, time.Hour); inner != outer {
-		t.Error("a call within another has a limit of its own")
+		t.Error("a call within another has a separate limit")
 		end()
 	}
 	<-outer.Done()

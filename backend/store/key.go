@@ -46,8 +46,8 @@ func Parts(key []byte) []string {
 	return parts
 }
 
-// After returns the smallest key that sorts behind every key with the prefix;
-// nil if there is none.
+// After returns the smallest key that sorts behind every key with the prefix,
+// or nil.
 func After(prefix []byte) []byte {
 	end := bytes.Clone(prefix)
 	for i := len(end) - 1; i >= 0; i-- {

@@ -13,7 +13,7 @@ type Objects interface {
 	// there is one already, before r is read; where another process was first
 	// while this one wrote, after, so that another key takes another reader.
 	Put(ctx context.Context, key string, r io.Reader) error
-	// Open reads an object; ErrNotFound if there is none.
+	// Open reads an object, or returns ErrNotFound.
 	Open(ctx context.Context, key string) (io.ReadCloser, error)
 	// Delete of an absent object is no error.
 	Delete(ctx context.Context, key string) error

@@ -35,12 +35,12 @@ type Claimed struct {
 func (c Claimed) Spent() bool { return c.Attempt > c.MaxAttempts }
 
 // Queue is the worker's side of the jobs. A worker that dies loses nothing: its
-// jobs go to the next one. No job dies but by a [Verdict]: one whose worker dies
-// in its last attempt is handed out as Spent, again and again until it is given
-// up.
+// jobs go to the next one. A job becomes dead only by a [Verdict]: one whose
+// worker dies in its last attempt is handed out as Spent, again and again until
+// it is given up.
 type Queue interface {
-	// Work runs due jobs, the oldest RunAt first, until ctx ends and those under
-	// way, whose contexts end with it, are settled. The error is nil unless it
+	// Work runs due jobs, the oldest RunAt first, until ctx ends and the running
+	// ones, whose contexts end with it, are settled. The error is nil unless it
 	// cannot begin.
 	Work(ctx context.Context, w Worker) error
 	// Cancel ends the context of a job that runs, whichever worker has it, with
@@ -52,7 +52,7 @@ type Queue interface {
 	// Next is when the next waiting job is due or a dead worker's job is taken
 	// over; ok is false when nothing waits or runs.
 	Next(ctx context.Context) (at time.Time, ok bool, err error)
-	// Dead are up to limit dead letters, the latest first.
+	// Dead are up to limit dead jobs, the latest first.
 	Dead(ctx context.Context, limit int) ([]DeadJob, error)
 	// Revive puts a dead job back to run at runAt with all its attempts;
 	// ErrNotFound if it is not among the dead, ErrExists if another of its
@@ -78,7 +78,7 @@ type Worker struct {
 	Logger *slog.Logger // nil: nothing is logged
 }
 
-// Verdict is how a run of a job ended.
+// Verdict is the result of a run of a job.
 type Verdict struct {
 	Outcome Outcome
 	RunAt   time.Time // of Again, Failed and Stopped: not before then
@@ -91,10 +91,10 @@ type Outcome int
 // Outcomes of a run. After the last attempt, Again and Failed mean Dead.
 const (
 	Done    Outcome = iota // the job is gone
-	Again                  // it runs again, for no fault of its own
+	Again                  // it runs again, for an external cause
 	Failed                 // it runs again, and Failures counts one more
 	Stopped                // it runs again, and the attempt does not count
-	Dead                   // it is a dead letter
+	Dead                   // it is a dead job
 )
 
 // Buries reports whether a job is dead after the given attempt.

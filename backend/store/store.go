@@ -31,7 +31,7 @@ var (
 	ErrUnavailable = errors.New("the store is not available")
 	// ErrNewer: the data was written by a newer version of Sunloop.
 	ErrNewer = errors.New("data is of a newer version of Sunloop")
-	// ErrDamaged: stored data is not what was written. Nothing of it is returned.
+	// ErrDamaged: stored data is not what was written. None of it is returned.
 	ErrDamaged = errors.New("stored data is damaged")
 )
 
@@ -78,8 +78,9 @@ type Tx interface {
 // Entry is a key and its value inside a Scan.
 type Entry struct{ Key, Value []byte }
 
-// Reason is why a home is not available, in words that may reach strangers;
-// empty for an error that does not wrap [ErrUnavailable].
+// Reason returns why a storage is not available, in words for
+// unauthenticated clients; empty for an error that does not wrap
+// [ErrUnavailable].
 func Reason(err error) string {
 	if !errors.Is(err, ErrUnavailable) {
 		return ""

@@ -26,7 +26,7 @@ type Index[T any] struct {
 	Key  func(T) []byte
 }
 
-// Get returns the record at key; ErrNotFound if there is none.
+// Get returns the record at key, or ErrNotFound.
 func (t Table[T]) Get(tx Tx, key []byte) (T, error) {
 	b, err := tx.Get(t.Bucket, key)
 	if err != nil {

@@ -43,7 +43,7 @@ type Telemetry interface {
 	// are named) whose site day starts within from <= day < to.
 	Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]DaySum, error)
 	// Period returns the first and last time stamp of an asset, or of the
-	// site if assetID is empty; ok is false if there is none.
+	// site if assetID is empty; ok is false without data.
 	Period(ctx context.Context, siteID, assetID string) (first, last time.Time, ok bool, err error)
 	// Latest is the newest sample of each asset of the site as a frame of one
 	// stamp, ascending by asset id.

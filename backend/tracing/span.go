@@ -38,7 +38,7 @@ func (t *Tracer) EndRequest(ctx context.Context, s Served) {
 	span.End()
 }
 
-// Begin begins a trace of its own for work, linked with what caused it. The
+// Begin begins a separate trace for work, linked with its cause. The
 // function that it answers ends it.
 func (t *Tracer) Begin(ctx context.Context, w Work) (context.Context, func(outcome string, failed bool)) {
 	if t == nil {
@@ -117,6 +117,6 @@ type transport struct {
 func (t transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	q = q.Clone(q.Context())
 	t.context.Inject(q.Context(), propagation.HeaderCarrier(q.Header))
-	q.Header.Del("Tracestate") // of whoever called us: none of the place's business
+	q.Header.Del("Tracestate") // of the caller of this service: not for the endpoint
 	return t.RoundTripper.RoundTrip(q)
 }

@@ -41,7 +41,7 @@ const (
 func Check(endpoint string) error {
 	for name, text := range map[string]string{"--otlp": endpoint, envTraces: os.Getenv(envTraces)} {
 		if u, err := url.Parse(text); text != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("%s wants the URL of a collector, as in http://127.0.0.1:4318", name)
+			return fmt.Errorf("%s: invalid URL of a collector; example: http://127.0.0.1:4318", name)
 		}
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
@@ -125,7 +125,7 @@ func (q *quiet) Handle(err error) {
 	}
 }
 
-// redacted is an error without what stands in a URL beside its host.
+// redacted returns an error without the parts of a URL other than its host.
 func redacted(err error) string {
 	var u *url.Error
 	if !errors.As(err, &u) {

@@ -30,8 +30,8 @@ var delays = []time.Duration{
 // Attempts is how often a delivery is tried.
 var Attempts = len(delays) + 1
 
-// jitter is by how much of a delay it is lengthened at most, so that what
-// failed together does not come again together.
+// jitter is the largest share by which a delay is lengthened, so that
+// deliveries that failed together are not retried together.
 const jitter = 0.1
 
 // next returns when a delivery is attempted again after a failed attempt; zero
@@ -64,8 +64,8 @@ type Deliverer struct {
 	Around func(ctx context.Context, one Delivery) (context.Context, func(Outcome))
 }
 
-// Run sends until ctx ends, then waits for the calls under way, which are cut
-// short; what they did not deliver is due again after its lease. A place that
+// Run sends until ctx ends, then waits for the running calls, which are
+// interrupted; their deliveries are due again after their lease. A place that
 // is slow to answer holds up none of the others.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer d.Poster.Close()

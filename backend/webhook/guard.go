@@ -133,7 +133,7 @@ func isName(host string) bool {
 	return err != nil && !digits && !strings.HasPrefix(last, "0x") && len(host) <= 253
 }
 
-// local reports whether a name is one of the machine or of its own network.
+// local reports whether a name is one of the machine or of its network.
 func local(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	return slices.ContainsFunc([]string{"localhost", "local", "internal", "lan", "home.arpa", "localdomain", "corp", "intranet"}, func(end string) bool {

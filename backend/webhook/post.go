@@ -35,13 +35,13 @@ type Outcome struct {
 	At         time.Time
 	Status     int           // of the answer; 0: there was none
 	Failure    string        // in words; empty: it was received
-	Gone       bool          // the place says that it wants no more
+	Gone       bool          // the endpoint wants no more events
 	RetryAfter time.Duration // that the place asks for
-	Next       time.Time     // of the next attempt; zero: there is none
+	Next       time.Time     // of the next attempt, or zero
 }
 
-// Wrap puts what it answers in the place of the transport of all calls. It is
-// called before the first of them.
+// Wrap replaces the transport of all calls by its result. It is called before
+// the first of them.
 func (p *Poster) Wrap(wrap func(http.RoundTripper) http.RoundTripper) {
 	p.client.Transport = wrap(p.client.Transport)
 }
@@ -124,7 +124,7 @@ func inWords(err error) string {
 	case errors.As(err, &name):
 		return "its name does not resolve"
 	}
-	return "it could not be reached"
+	return "the endpoint was not reachable"
 }
 
 // retryAfter reads the header: seconds, or a time.

@@ -142,8 +142,8 @@ func startConsole(b *testing.B, cmd *exec.Cmd) (first, whole time.Duration) {
 	return first, whole
 }
 
-func idleConsole(b *testing.B, cmd *exec.Cmd, settle, idle time.Duration) {
 // idleConsole reports the cost of an idle console.
+func idleConsole(b *testing.B, cmd *exec.Cmd, settle, idle time.Duration) {
 	b.Helper()
 	terminal := inTerminal(b, cmd)
 	sent := make(chan int)

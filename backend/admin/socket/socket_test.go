@@ -130,7 +130,7 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Fetch(t.Context(), dir, io.Discard); !errors.Is(err, ErrNoProcess) {
-		t.Errorf("nobody listens any more: %v", err)
+		t.Errorf("no process listens any more: %v", err)
 	}
 	serve(t, dir, os.Getuid(), whole)
 	if _, err := Fetch(t.Context(), dir, io.Discard); err != nil {
@@ -192,7 +192,7 @@ func TestFailure(t *testing.T) {
 		t.Error("an answer that breaks off is taken for whole")
 	}
 	end()
-	// The service ends while a backup is under way: both sides hear of it.
+	// The service ends during a backup: both sides are notified.
 	begun, ended := make(chan bool), make(chan error, 1)
 	end = serve(t, dir, os.Getuid(), func(ctx context.Context, w io.Writer) (Backup, error) {
 		_, _ = io.WriteString(w, "half")

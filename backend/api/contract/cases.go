@@ -28,7 +28,7 @@ func must(name string, good any, bad ...any) Param {
 	return Param{Name: name, Good: good, Bad: bad, required: true}
 }
 
-// missing is a parameter whose absence has an error of its own.
+// missing is a parameter whose absence has a separate error.
 func missing(name string, err *api.Error) ErrorCase {
 	return ErrorCase{Why: name + " left out", With: map[string]any{name: nil}, Err: err}
 }
@@ -92,7 +92,7 @@ var cases = slices.Concat(signInCases, uploadCases, forecastCases, telemetryCase
 
 var signInCases = []Case{
 	For(api.Login, Case{Params: []Param{p("username", "{username}"), p("password", "{password}")}, Fields: words("mfa_required mfa_token"),
-		Errors: []ErrorCase{withValue("password", "guess", api.ErrInvalidCredential), withValue("username", "nobody", api.ErrInvalidCredential)}}),
+		Errors: []ErrorCase{withValue("password", "guess", api.ErrInvalidCredential), withValue("username", "unknown", api.ErrInvalidCredential)}}),
 	For(api.VerifyMFA, Case{Params: []Param{p("mfa_token", "{mfa_token}"), p("totp_code", "{totp_code}")}, Fields: tokenAnswer,
 		Errors: []ErrorCase{withValue("totp_code", "000000", api.ErrInvalidTOTP), withValue("mfa_token", "of an hour ago", api.ErrMFATokenExpired)}}),
 	For(api.Refresh, Case{Fields: words("token expires_in")}),
@@ -133,7 +133,7 @@ func parameters(names ...string) (out []ErrorCase) {
 
 var forecastCases = []Case{
 	For(api.VerifyFreemium, Case{Params: []Param{p("email", "{email}")}, Fields: words("status message"),
-		Errors: []ErrorCase{withValue("email", "nobody", api.ErrInvalidEmail)}}),
+		Errors: []ErrorCase{withValue("email", "unknown", api.ErrInvalidEmail)}}),
 	For(api.ForecastFreemium, Case{Params: []Param{p("file", "{history}"), p("email", "{email}"), p("verification_code", "{code}"), p("site_name", "Roof"),
 		p("location", "Durban"), p("capacity_kw", "50", "much"), p("tou_accepted", "true"), p("marketing_opt_in", "true", "perhaps")},
 		Fields: append(prefixed("forecast.", "site_name location manufacturer forecast_hours generated_at model_type summary.total_kwh_24h summary.peak_hour summary.peak_kwh summary.average_hourly_kwh"),
@@ -143,7 +143,7 @@ var forecastCases = []Case{
 			missing("email", api.MissingFields("email")), missing("verification_code", api.MissingFields("verification_code")), missing("site_name", api.MissingFields("site_name")),
 			missing("location", api.MissingFields("location")), missing("capacity_kw", api.MissingFields("capacity_kw")),
 			missing("tou_accepted", api.ErrTermsNotAccepted), withValue("tou_accepted", "false", api.ErrTermsNotAccepted),
-			withValue("email", "nobody", api.ErrInvalidEmail), withValue("verification_code", "000000", api.ErrInvalidCode),
+			withValue("email", "unknown", api.ErrInvalidEmail), withValue("verification_code", "000000", api.ErrInvalidCode),
 			withValue("file", "<html>no data</html>", api.ErrFreemiumCSV),
 			{Why: "the engine fails", Err: api.ErrForecastFailed, State: Broken},
 		}}),
@@ -296,7 +296,7 @@ var (
 
 var moveCases = []Case{
 	orderMove(api.AssignOrder, api.OrderPending, api.OrderCompleted, []Param{p("assigned_technician", "Sipho")}),
-	orderMove(api.StartOrder, api.OrderPending, api.OrderCompleted, nil, ErrorCase{Why: "nobody is assigned", With: map[string]any{"order_id": "{order:unassigned}"}, Err: conflict}),
+	orderMove(api.StartOrder, api.OrderPending, api.OrderCompleted, nil, ErrorCase{Why: "no technician is assigned", With: map[string]any{"order_id": "{order:unassigned}"}, Err: conflict}),
 	orderMove(api.HoldOrder, api.OrderInProgress, api.OrderCompleted, []Param{p("hold_reason", api.HoldWeather)}),
 	orderMove(api.ResumeOrder, api.OrderOnHold, api.OrderCompleted, nil),
 	orderMove(api.CompleteOrder, api.OrderInProgress, api.OrderPending, []Param{p("completion_notes", "fuse replaced"), p("actual_hours", 1.5)}),
@@ -306,7 +306,7 @@ var moveCases = []Case{
 
 	scheduleMove(api.ConfirmSchedule, []Param{p("reason", "crew booked")}),
 	move(api.CompleteSchedule, "schedule_id", "{schedule:confirmed}", "sch_none", api.ErrScheduleNotFound, []Param{p("reason", "done")}, words("success schedule_id schedule.status"),
-		ErrorCase{Why: "nobody has confirmed it", With: map[string]any{"schedule_id": "{schedule_id}"}, Err: conflict}),
+		ErrorCase{Why: "not confirmed", With: map[string]any{"schedule_id": "{schedule_id}"}, Err: conflict}),
 	scheduleMove(api.CancelSchedule, []Param{p("reason", "not needed")}, ErrorCase{Why: "a reason too long", With: map[string]any{"reason": tooLong}, Err: api.InvalidField("reason", "")}),
 	move(api.GetSchedule, "schedule_id", "{schedule_id}", "sch_none", api.ErrScheduleNotFound, nil, words("success schedule.schedule_id schedule.history")),
 
@@ -361,7 +361,7 @@ var moveCases = []Case{
 		Errors: []ErrorCase{withValue("model_version", "99.0.0", api.ErrModelNotFound), foreign}}),
 	For(api.RollbackModel, Case{Params: []Param{p("site_id", goodSite), p("model_version", "1.0.0"), p("reason", "the new one errs more", "worse")}, TestedBy: "the tests of the registry, with an archived model",
 		Errors: []ErrorCase{withValue("model_version", "99.0.0", api.ErrModelNotFound), {Why: "a model that is not archived", Err: conflict}, foreign}}),
-	For(api.CancelUpload, Case{Params: []Param{p("id", "{upload_id}")}, TestedBy: "the tests of the pipeline, with an import under way",
+	For(api.CancelUpload, Case{Params: []Param{p("id", "{upload_id}")}, TestedBy: "the tests of the pipeline, with a running import",
 		Errors: []ErrorCase{withValue("id", "upl_none", api.ErrUploadNotFound)}}),
 
 	For(api.GetNowcast, Case{Params: []Param{p("customer_id", goodCustomer), p("time_range", "6h"), p("asset_filter", []any{goodAsset})},

@@ -21,7 +21,7 @@ import (
 // Param is a parameter of a query, a part of a form or a field of a body.
 type Param struct {
 	Name string
-	Good any   // a value that works; text in braces stands for an id that the test fills in
+	Good any   // a valid value; text in braces is an id that the test fills in
 	Bad  []any // values that are refused by name, besides those that the field's rule tells
 
 	required bool // by a rule of the domain

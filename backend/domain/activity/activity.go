@@ -48,7 +48,8 @@ var activities = store.Table[Record]{
 	},
 }
 
-// Record keeps an activity within the transaction of what it tells of.
+// Record stores an activity within the transaction of the change that it
+// describes.
 func (s *Service) Record(tx store.Tx, n Record) error {
 	n.At = s.now().UTC()
 	n.ID = record.NewID("act", n.At)

@@ -26,7 +26,7 @@ func TestAlertFollowsSeverity(t *testing.T) {
 		}
 		d.Clock = d.Clock.Add(time.Hour)
 	}
-	step("Low", api.SeverityNormal, 0, api.AlertNormal, api.AlertAcknowledged) // an event: nobody need act
+	step("Low", api.SeverityNormal, 0, api.AlertNormal, api.AlertAcknowledged) // an event: no action is required
 	step("Low", api.SeverityNormal, 0.01, api.AlertMinor, api.AlertAcknowledged)
 	step("Medium", api.SeverityWarning, 0.1, api.AlertModerate, api.AlertUnacknowledged)
 	id := d.ListAlerts("")[0].AlertID
@@ -45,7 +45,7 @@ func TestAlertFollowsSeverity(t *testing.T) {
 	}
 }
 
-// What a file tells of the past is history: nobody is asked to see it.
+// Past events of a file are history: no user is asked to acknowledge them.
 func TestAlertsOfThePastAreCleared(t *testing.T) {
 	d := domaintest.New(t)
 	site := d.AddSite("South", "acme")
@@ -61,7 +61,7 @@ func TestAlertsOfThePastAreCleared(t *testing.T) {
 	}
 }
 
-// What is worst and wants doing comes first.
+// The worst and most urgent comes first.
 func TestAlertOrder(t *testing.T) {
 	d := domaintest.New(t)
 	site := d.AddSite("South", "acme")

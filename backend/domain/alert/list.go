@@ -187,7 +187,7 @@ func wholeSecond(t time.Time) string {
 }
 
 // AlertPeriod returns the times of the first and the last alert of a site, or of one
-// of its devices; ok is false if there is none. It reads two keys of each device.
+// of its devices; ok is false without alerts. It reads two keys of each device.
 func (s *Service) AlertPeriod(ctx context.Context, siteID, device string) (first, last time.Time, ok bool, err error) {
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		first, last, ok = time.Time{}, time.Time{}, false

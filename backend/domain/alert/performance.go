@@ -41,7 +41,7 @@ func (s *Service) AlertHealth(ctx context.Context, scope api.Scope, q api.ListQu
 	return out, nil
 }
 
-// kindOfAlarm is what comes again: a family at a unit.
+// kindOfAlarm is the key of recurrence: a family at a unit.
 type kindOfAlarm struct{ family, asset string }
 
 // alertFigures counts what alerts asked of people in a window of time.

@@ -86,8 +86,8 @@ func (s *Service) detectionOf(tx store.Tx, asset api.Asset, id string) (Detectio
 }
 
 // worstFinding returns the finding of the asset that a diagnosis is about: of those
-// that were there in the time before at, an active one, then the most severe, then
-// the one with the highest confidence; nil if there is none.
+// that existed in the time before at, an active one, then the most severe, then the
+// one with the highest confidence; or nil.
 func worstFinding(tx store.Tx, asset api.Asset, at time.Time, back time.Duration) (worst *finding.Finding, err error) {
 	err = finding.EachOfSite(tx, asset.SiteID, func(f finding.Finding) error {
 		if f.AssetID != asset.AssetID && !slices.Contains(f.AssetIDs, asset.AssetID) ||

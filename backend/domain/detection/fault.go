@@ -14,10 +14,10 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Fault is a finding with what is kept beside it.
+// Fault is a finding with its stored details.
 type Fault struct {
 	finding.Finding
-	Alert   *alert.Alert         // the newest that tells of it; nil: none does
+	Alert   *alert.Alert         // the newest that reports it, or nil
 	Metrics *api.AnalysisMetrics // of the run that said something new of its unit last; nil where it groups several, or the run is forgotten
 }
 

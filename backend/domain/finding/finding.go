@@ -141,7 +141,7 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 	return nil
 }
 
-// continued is the finding that the event goes on with, or a new one.
+// continued is the finding that the event continues, or a new one.
 func (s *Service) continued(tx store.Tx, run Run, e Event, seen map[string]*Finding) (f Finding, known bool, err error) {
 	former, _, err := findings.List(tx, store.Query{Index: "subject", Prefix: store.Key(run.Site.SiteID, e.subject(), e.Family)})
 	if err != nil {

@@ -44,8 +44,8 @@ type DayYield struct {
 	Clear    bool      // about the most was expected that the season gives
 }
 
-// judged says whether the run looked at all of the finding's units for its
-// family.
+// judged reports whether the run evaluated all of the finding's units for
+// its family.
 func (r Run) judged(f Finding) bool {
 	if slices.Contains(r.NotJudged, f.FaultFamily) || slices.Contains(r.Slow, f.FaultFamily) && f.StartedAt.Before(r.Learned) {
 		return false

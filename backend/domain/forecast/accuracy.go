@@ -135,8 +135,8 @@ func (s *Service) Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyR
 	if days <= 0 {
 		days = defaultAccuracyDays
 	}
-	// The day that is under way is the last one; sites ahead of UTC may have
-	// begun the next.
+	// The unfinished day is the last one; sites ahead of UTC may have begun
+	// the next.
 	to := s.now().UTC().AddDate(0, 0, 1)
 	from := to.AddDate(0, 0, -days-1)
 	out := api.Accuracy{CustomerID: q.CustomerID, SiteID: q.SiteID, Days: days, Leads: []api.LeadAccuracy{}}

@@ -194,8 +194,8 @@ func (s *Service) Add(tx store.Tx, f Forecast, zone *time.Location) error {
 	return s.issueDays(tx, f, zone)
 }
 
-// Latest is the newest forecast of a site; [store.ErrNotFound] when
-// there is none.
+// Latest returns the newest forecast of a site, or
+// [store.ErrNotFound].
 func (s *Service) Latest(ctx context.Context, siteID string) (Forecast, error) {
 	var f Forecast
 	err := s.records.View(ctx, func(tx store.Tx) error {

@@ -87,8 +87,8 @@ var issues = store.Table[Issue]{
 // priorityOf a severity.
 var priorityOf = map[string]string{api.SeverityCritical: api.PriorityHigh, api.SeverityWarning: api.PriorityMedium, api.SeverityNormal: api.PriorityLow}
 
-// issueMoves are the moves that a person may make, by status. An issue that
-// nobody acknowledged is resolved only as a duplicate.
+// issueMoves are the moves that a person may make, by status. An
+// unacknowledged issue is resolved only as a duplicate.
 var issueMoves = map[string][]string{
 	api.IssueNew:        {api.IssueInProgress},
 	api.IssueInProgress: {api.IssueResolved},

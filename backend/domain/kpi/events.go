@@ -108,8 +108,8 @@ func (e events) failures(from, to time.Time) []kpi.Failure {
 	return list
 }
 
-// reasons are the categories of families that say why a unit made less: while
-// it stands still, and while it runs.
+// reasons are the categories of families that explain a reduced output: while
+// the unit is down, and while it runs.
 var reasons = map[string]struct{ still, running kpi.Category }{
 	string(detect.SiteOutage):   {still: kpi.GridOutage},
 	string(detect.SnowCover):    {still: kpi.ForceMajor, running: kpi.Partial},
@@ -118,7 +118,7 @@ var reasons = map[string]struct{ still, running kpi.Category }{
 	string(detect.TrackerFault): {running: kpi.Partial},
 }
 
-// stillShare of its rating is what a unit makes at most that stands still.
+// stillShare is the share of its rating below which a unit is down.
 const stillShare = 0.01
 
 // states are the stretches of a unit that findings explain.
@@ -161,8 +161,8 @@ func (u unit) states(list []finding.Finding, to time.Time) []kpi.State {
 	return out
 }
 
-// sun is what the sun gave in each interval, as a share of the rating, and what
-// told: the irradiance, else the forecast, else what the best unit made. NaN
+// sun is the irradiance in each interval, as a share of the rating, and its
+// source: the irradiance, else the forecast, else the best unit's output. NaN
 // where nothing did.
 func (r *reading) sun() ([]float64, []string) {
 	sources := []struct {
@@ -193,7 +193,7 @@ func (r *reading) sun() ([]float64, []string) {
 	return sun, used
 }
 
-// split is the useful time by category, and what told that it was useful.
+// split is the useful time by category, and the source for its being useful.
 func (r *reading) split(list []finding.Finding) (map[kpi.Category]float64, []string) {
 	sun, used := r.sun()
 	hours := map[kpi.Category]float64{}

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The fleet is the summaries of the sites in reach, with the power of each hour
-// against the expected one and what lasts.
+// The fleet is the summaries of the accessible sites, with the power of each
+// hour against the expected one and the active faults.
 func TestFleet(t *testing.T) {
 	d := domaintest.New(t) // 12:00 in Vienna
 	south := d.AddSite("South", "acme")

@@ -180,8 +180,8 @@ func TestKPIsOfSilentDays(t *testing.T) {
 	}
 }
 
-// Where nobody measures light the forecast says when units should run, and
-// what needs light is not reportable.
+// Without irradiance measurements the forecast decides when units should
+// run, and values that require irradiance are not reportable.
 func TestKPIsWithoutIrradiance(t *testing.T) {
 	d, site, day := twoUnits(t, downFor2h)
 	for _, id := range []string{"INV-3", "INV-4"} {

@@ -40,7 +40,7 @@ func overview(t *testing.T) *domaintest.Desk {
 
 func TestNowcast(t *testing.T) {
 	d := overview(t)
-	// The sun should give 40 of 100 kW all day: what stands still is not active.
+	// The expected power is 40 of 100 kW all day: a unit that is down is not active.
 	var f forecast.Forecast
 	f.ForecastID, f.CustomerID, f.SiteID, f.Start, f.StepMinutes = "fc_1", "acme", "South", d.Clock.Add(-12*time.Hour), 60
 	for range 36 {
@@ -73,7 +73,7 @@ func TestNowcast(t *testing.T) {
 	}
 }
 
-// Without a forecast nobody can say that a unit should feed in. An interval
+// Without a forecast it is unknown whether a unit should feed in. An interval
 // shows once more than half of it is measured: two stretches of 65 minutes are
 // 26 intervals of 5 minutes, 8 quarter hours and 2 hours.
 func TestNowcastRanges(t *testing.T) {

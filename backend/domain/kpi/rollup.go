@@ -13,8 +13,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// Rollup is what a site's data tell of a window: its KPIs and what
-// partners read beside them. NaN is not known.
+// Rollup is the summary of a site's data in a window: its KPIs and
+// the values that partners read with them. NaN is not known.
 type Rollup struct {
 	api.KPIs
 	ProductionKWh float64 // as it was measured

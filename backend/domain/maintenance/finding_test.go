@@ -62,7 +62,7 @@ func TestOneOpenOrderOfAFinding(t *testing.T) {
 		t.Fatalf("after the first is completed: %v", err)
 	}
 	if o := d.move(api.OrderRequest{Action: api.ActionReopen, OrderID: first.OrderID, Reason: "it trips again"}); o.Status != api.OrderInProgress {
-		t.Errorf("opened again beside %s it is %s", third.OrderID, o.Status)
+		t.Errorf("reopened next to %s it is %s", third.OrderID, o.Status)
 	}
 
 	// Work that is about no finding has as many orders as one likes.

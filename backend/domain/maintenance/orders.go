@@ -66,7 +66,7 @@ func (o *order) moved(to string, at time.Time, actor, note string) {
 	o.Version++
 }
 
-// acknowledged notes the first sign of somebody.
+// acknowledged records the first response to an order.
 func (o *order) acknowledged(at time.Time) {
 	if o.AcknowledgedAt.IsZero() {
 		o.AcknowledgedAt = api.At(at)
@@ -201,8 +201,8 @@ func notInHand(tx store.Tx, summaryID string) error {
 	return nil
 }
 
-// planFor is the schedule of an order to be made, which no other open order
-// does; without an id there is none.
+// planFor is the schedule of an order to be created, which no other open
+// order does; without an id it is none.
 func (s *Service) planFor(tx store.Tx, scope api.Scope, scheduleID string, o order) (schedule, error) {
 	if scheduleID == "" {
 		return schedule{}, nil
@@ -221,8 +221,8 @@ func (s *Service) planFor(tx store.Tx, scope api.Scope, scheduleID string, o ord
 	return p, nil
 }
 
-// ownPlan is the schedule of an order that is planned for a time and has none:
-// so that it stands in the plan of its site.
+// ownPlan creates the schedule of an order that is planned for a time and has
+// none, so that it appears in the plan of its site.
 func (s *Service) ownPlan(tx store.Tx, o *order, site api.Site, note string) (schedule, error) {
 	p := schedule{CustomerID: o.CustomerID, Zone: site.Timezone, OfOrder: true}
 	p.AssetID, p.SiteID, p.MaintenanceType, p.ScheduledDate, p.Priority = o.AssetID, o.SiteID, o.MaintenanceType, o.PlannedStart, o.Priority
@@ -274,7 +274,8 @@ func (s *Service) begun(r api.OrderRequest, o order, site api.Site) error {
 	return api.InvalidField("planned_start", fmt.Sprintf("%s is in the past; only emergency work may have begun", r.PlannedStart))
 }
 
-// takeOn links the issue that the order mends and takes it on, if nobody has.
+// takeOn links the issue that the order fixes and acknowledges it, if it is
+// unacknowledged.
 func (s *Service) takeOn(tx store.Tx, scope api.Scope, o *order, issueID string) error {
 	var i issue.Issue
 	var err error

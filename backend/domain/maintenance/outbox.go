@@ -112,7 +112,7 @@ func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
 		if err != nil {
 			return err
 		}
-		if v.Status == api.SubscriptionCompleted { // the order goes on
+		if v.Status == api.SubscriptionCompleted { // the order continues
 			v.Status = api.SubscriptionActive
 			if err := putSubscription(tx, v); err != nil {
 				return err
@@ -197,8 +197,8 @@ func (s *Service) Claim(ctx context.Context, now time.Time, lease time.Duration,
 	return claimed, err
 }
 
-// followClock moves what waits with a clock that was put back since the last
-// look, or while the service was down: each begins its wait anew.
+// followClock moves waiting deliveries if the clock was set back since the
+// last query, or while the service was down: each restarts its waiting time.
 func (s *Service) followClock(ctx context.Context) error {
 	s.looking.Lock()
 	defer s.looking.Unlock()
@@ -403,7 +403,7 @@ type Standing struct {
 // mostWaiting bounds how many deliveries are counted.
 const mostWaiting = 20_000
 
-// Standing looks at all deliveries and subscriptions.
+// Standing reads all deliveries and subscriptions.
 func (s *Service) Standing(ctx context.Context) (out Standing, err error) {
 	err = s.Records.View(ctx, func(tx store.Tx) error {
 		out = Standing{}

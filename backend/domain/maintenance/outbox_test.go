@@ -88,7 +88,7 @@ func TestEveryChangeIsAnEvent(t *testing.T) {
 		}
 	}
 	if got := strings.Join(states, " "); got != "in_progress on_hold in_progress completedFuse replaced" {
-		t.Errorf("told are %s", got)
+		t.Errorf("received %s", got)
 	}
 	if list := d.claim(10); len(list) != 0 {
 		t.Errorf("claimed twice: %+v", list)
@@ -149,12 +149,12 @@ func TestSubscriptionLife(t *testing.T) {
 	if v, _ = d.tracked(o.OrderID); v.Status != api.SubscriptionCompleted {
 		t.Errorf("after it is %s", v.Status)
 	}
-	// Opened again, it goes on.
+	// Reopened, it continues.
 	d.move(api.OrderRequest{Action: api.ActionReopen, OrderID: o.OrderID, Reason: "r"})
 	if v, list = d.tracked(o.OrderID); v.Status != api.SubscriptionActive || len(list) != 3 {
 		t.Errorf("opened again: %+v, %d deliveries", v, len(list))
 	}
-	// A place that is gone is sent nothing more, until somebody subscribes.
+	// An endpoint that returned 410 receives nothing more, until a client subscribes again.
 	d.attempt(webhook.Outcome{Status: 410, Failure: "it answered 410", Gone: true})
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
 	v, list = d.tracked(o.OrderID)
@@ -177,16 +177,16 @@ func TestSilentPlaceIsDisabled(t *testing.T) {
 	o := d.order()
 	d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	d.attempt(webhook.Outcome{Failure: "it could not be reached", Next: d.clock.Add(silentFor - time.Second)})
+	d.attempt(webhook.Outcome{Failure: "the endpoint was not reachable", Next: d.clock.Add(silentFor - time.Second)})
 	d.clock = d.clock.Add(silentFor - time.Second)
-	d.attempt(webhook.Outcome{Failure: "it could not be reached", Next: d.clock.Add(time.Second)})
+	d.attempt(webhook.Outcome{Failure: "the endpoint was not reachable", Next: d.clock.Add(time.Second)})
 	if v, _ := d.tracked(o.OrderID); v.Status != api.SubscriptionActive {
 		t.Errorf("a second before it is %s", v.Status)
 	}
 	d.clock = d.clock.Add(time.Second)
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
 	one := d.claim(1)
-	if err := d.Delivered(t.Context(), one[0].ID, webhook.Outcome{At: d.clock, Failure: "it could not be reached", Next: d.clock.Add(time.Hour)}); err != nil {
+	if err := d.Delivered(t.Context(), one[0].ID, webhook.Outcome{At: d.clock, Failure: "the endpoint was not reachable", Next: d.clock.Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	v, _ := d.tracked(o.OrderID)
@@ -233,8 +233,9 @@ func TestOldDeliveriesAreDropped(t *testing.T) {
 	}
 }
 
-// A retry begins its wait anew when the clock is put back, while the service
-// runs or is down: it is never early, and not late by the jump.
+// A retry restarts its waiting time when the clock is set back, while the
+// service runs or is down: it is never early, and not late by the
+// difference.
 func TestRetryOverClockJumps(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		d := newDesk(t, nil)
@@ -250,7 +251,7 @@ func TestRetryOverClockJumps(t *testing.T) {
 		if down {
 			d.looked = time.Time{}
 		}
-		// The minute that passed is not known any more when it waits anew.
+		// The elapsed minute is not known any more when it waits again.
 		for _, step := range []struct {
 			after time.Duration
 			want  int
@@ -260,9 +261,9 @@ func TestRetryOverClockJumps(t *testing.T) {
 				t.Errorf("down: %t; %s later: %+v", down, step.after, list)
 			}
 		}
-		d.clock = d.clock.Add(-time.Hour) // under way: its lease lasts a minute
+		d.clock = d.clock.Add(-time.Hour) // in progress: its lease lasts a minute
 		if list := d.claim(9); len(list) != 0 {
-			t.Errorf("down: %t; claimed beside itself: %+v", down, list)
+			t.Errorf("down: %t; claimed twice: %+v", down, list)
 		}
 		d.clock = d.clock.Add(time.Minute)
 		if list := d.claim(9); len(list) != 1 {

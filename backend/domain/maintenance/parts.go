@@ -48,8 +48,8 @@ type Kit struct {
 	ToKW        float64   `toml:"to_kw"` // 0: no bound
 	Hours       float64   `toml:"hours"`
 	HoursPer    string    `toml:"hours_per"` // as KitItem.Per
-	Isolating   bool      `toml:"isolating"` // the unit stands still meanwhile
-	Measuring   bool      `toml:"measuring"` // wants strong sun
+	Isolating   bool      `toml:"isolating"` // the unit is down during the work
+	Measuring   bool      `toml:"measuring"` // requires strong sun
 	Items       []KitItem `toml:"items"`
 }
 

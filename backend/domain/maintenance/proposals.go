@@ -232,8 +232,8 @@ func truth(b bool) int {
 func rounded(v float64) float64 { return math.Round(v*1e3)/1e3 + 0 }
 
 // mostAskew is how far a place's clock is from its mean solar time at most;
-// the west of China has 3 h. What is further off is a zone that somebody set,
-// or that a new site has by default.
+// the west of China has 3 h. A larger difference is a time zone that a user
+// set, or the default of a new site.
 const mostAskew = 4 * time.Hour
 
 // clock is what crews at a site go by on the day of t: the clock of its zone
@@ -277,7 +277,7 @@ func (h Hours) shift(site api.Site, date time.Time) (from, to time.Time, ok bool
 	loc := solar.Location{LatitudeDeg: *site.Latitude, LongitudeDeg: *site.Longitude}
 	rise, transit, set, rises := solar.Day(onDay(site, date, 0, noon), loc)
 	if !rises {
-		// Polar day has light at all hours; polar night has none.
+		// Polar day has daylight at all hours; polar night has none.
 		return from, to, solar.At(transit, loc).ZenithDeg < 90
 	}
 	if rise.After(from) {

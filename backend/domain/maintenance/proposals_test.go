@@ -148,8 +148,8 @@ func (d *desk) rains(mm float64) {
 	}
 }
 
-// Windows in the rain come behind the dry ones, but for work indoors and
-// emergencies; without a source of weather nothing is said of it.
+// Windows with rain come after the dry ones, except for work indoors and
+// emergencies; without a source of weather it is unknown.
 func TestProposeKnowsRain(t *testing.T) {
 	d := newDesk(t, nil)
 	d.clock = time.Date(2026, 6, 15, 3, 0, 0, 0, time.UTC)

@@ -25,7 +25,7 @@ type schedule struct {
 	Reason      string         `json:"reason" limit:"text"`
 	Overdue     bool           `json:"overdue"` // its day is past and it is not done
 	OrderID     string         `json:"order_id,omitempty" limit:"id"`
-	Task        string         `json:"task,omitempty" limit:"text"` // of recurring work: what names the series beside the asset
+	Task        string         `json:"task,omitempty" limit:"text"` // of recurring work: the name of the series of the asset
 	EveryDays   int            `json:"every_days,omitempty"`        // the next is so many days after this one was completed
 	EveryMonths int            `json:"every_months,omitempty"`      // the same in months
 	NextID      string         `json:"next_schedule_id,omitempty" limit:"id"`

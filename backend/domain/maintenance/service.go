@@ -1,6 +1,6 @@
-// Package maintenance is the domain of work management: what is planned (schedules),
-// what it takes (bills of materials, parts and their stock), what is being done
-// (work orders), and who is told of it (subscriptions and their deliveries).
+// Package maintenance is the domain of work management: planned work (schedules),
+// its requirements (bills of materials, parts and their stock), its execution (work
+// orders), and its notifications (subscriptions and their deliveries).
 //
 // Records stand on the tables of backend/store as those of backend/domain do. The
 // moves of a status are one table for each kind of record; a move that the
@@ -47,7 +47,7 @@ type Config struct {
 
 // Plans show the planned work of sites to others.
 type Plans interface {
-	// Changed is told, within the transaction, that a site's plan changes.
+	// Changed is called, within the transaction, when a site's plan changes.
 	Changed(tx store.Tx, siteID string) error
 	// Refresh shows the changes that were committed.
 	Refresh(ctx context.Context) error
@@ -79,8 +79,8 @@ func New(cfg Config) (*Service, error) {
 	return &Service{Config: cfg, waiting: make(chan struct{}, 1)}, nil
 }
 
-// shown lets the plans show what was changed and committed. What they cannot
-// show now, they show when they look again themselves: the change stands.
+// shown lets the plans show what was changed and committed. If its readers
+// cannot be updated now, they read it later: the change is stored.
 func (s *Service) shown(ctx context.Context) {
 	if s.Plans != nil {
 		_ = s.Plans.Refresh(ctx)
@@ -94,8 +94,8 @@ func (s *Service) note(tx store.Tx, customerID, siteID, assetID, phase, title, d
 	return s.Domain.Activities.Record(tx, activity.Record{CustomerID: customerID, SiteID: siteID, AssetID: assetID, Phase: phase, Title: title, Description: description, Actor: actor})
 }
 
-// byID is the record of a table that has an index "id": the refusal when there
-// is none, [api.ErrForbidden] when it is another's.
+// byID returns the record of a table that has an index "id": the given error
+// without a record, [api.ErrForbidden] if it belongs to another customer.
 func byID[T any](tx store.Tx, t store.Table[T], scope api.Scope, id string, refusal *api.Error, owner func(T) (customer, site string)) (T, error) {
 	list, _, err := t.List(tx, store.Query{Index: "id", Prefix: store.Key(id), Limit: 1})
 	var none T

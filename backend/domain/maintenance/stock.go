@@ -17,7 +17,7 @@ type stock struct {
 	PartNumber string   `json:"part_number" limit:"id"`
 	OnHand     int      `json:"on_hand"`
 	Reserved   int      `json:"reserved"`
-	Counted    bool     `json:"counted"` // what nobody has counted is not said to be short
+	Counted    bool     `json:"counted"` // a part that was never counted is not reported as short
 	Minimum    *int     `json:"minimum,omitempty"`
 	UpdatedAt  api.Time `json:"updated_at,omitzero"`
 }
@@ -27,8 +27,8 @@ var stocks = store.Table[stock]{
 	Key:    func(v stock) []byte { return store.Key(v.CustomerID, v.PartNumber) },
 }
 
-// free is how many of the part another order may have; all it wants where
-// nobody has counted.
+// free is how many of the part another order may have; all it requires if
+// the part was never counted.
 func (v stock) free(want int) int {
 	if !v.Counted {
 		return want

@@ -312,9 +312,9 @@ func (s *Service) ResumeSubscription(ctx context.Context, scope api.Scope, subsc
 	return v, err
 }
 
-// RotateSecret gives a subscription a new secret. The former one signs beside
-// it for [api.SecretOverlap]; of two rotations within that time the secret of
-// the first is gone at once.
+// RotateSecret gives a subscription a new secret. The former one also signs
+// for [api.SecretOverlap]; of two rotations within that time the secret of
+// the first ends immediately.
 func (s *Service) RotateSecret(ctx context.Context, scope api.Scope, subscriptionID string) (_ api.Subscription, secret string, err error) {
 	secret = webhook.NewSecret()
 	v, err := s.changeSubscription(ctx, scope, subscriptionID, func(_ store.Tx, v *subscription) (title string, err error) {

@@ -113,7 +113,7 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 		}
 	}
 	if got := strings.Join(told, " "); got != "in_progress in_progress completed" {
-		t.Errorf("told are %s", got)
+		t.Errorf("received %s", got)
 	}
 	d.clock = d.clock.Add(5 * time.Second)
 	d.attempt(webhook.Outcome{Status: 200})
@@ -122,7 +122,7 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 	}
 }
 
-// A failing place that is paused begins anew; one that had nothing waiting and
+// A failing endpoint that is paused starts fresh; one without waiting events
 // whose order has ended is completed when it is resumed.
 func TestResumeBeginsAnew(t *testing.T) {
 	d := newDesk(t, nil)
@@ -158,8 +158,8 @@ func TestResumeBeginsAnew(t *testing.T) {
 	}
 }
 
-// What is kept back for a place that is gone, or that nobody wants any more,
-// is dropped; however old, it is kept until then.
+// Held events of an endpoint that is disabled or unsubscribed are dropped;
+// however old, they are kept until then.
 func TestHeldDeliveriesEnd(t *testing.T) {
 	d := newDesk(t, nil)
 	o := d.order()

@@ -29,7 +29,7 @@ var orderMoves = []orderMove{
 	{api.ActionHold, api.OrderPending, api.OrderOnHold, nil},
 	{api.ActionHold, api.OrderInProgress, api.OrderOnHold, nil},
 	{api.ActionResume, api.OrderOnHold, api.OrderPending, nil},    // where it was held
-	{api.ActionResume, api.OrderOnHold, api.OrderInProgress, nil}, // likewise
+	{api.ActionResume, api.OrderOnHold, api.OrderInProgress, nil}, // as above
 	{api.ActionComplete, api.OrderInProgress, api.OrderCompleted, []orderGuard{workDone}},
 	{api.ActionCancel, api.OrderPending, api.OrderCancelled, []orderGuard{unused}},
 	{api.ActionCancel, api.OrderOnHold, api.OrderCancelled, []orderGuard{unused, supervised}},
@@ -121,7 +121,7 @@ func (s *Service) assign(tx store.Tx, o *order, scope api.Scope, r api.OrderRequ
 		return false, nil
 	case !o.open():
 		states, actions := nextOf(o.Status)
-		return false, api.Conflict("Order %s is %s: nobody can be assigned", o.OrderID, o.Status).With("allowed", states).With("actions", actions)
+		return false, api.Conflict("Order %s is %s: a technician cannot be assigned", o.OrderID, o.Status).With("allowed", states).With("actions", actions)
 	}
 	if err := stale("Order", o.OrderID, o.Version, r.Version); err != nil {
 		return false, err
@@ -138,13 +138,13 @@ func (s *Service) give(o *order, technician, actor string) {
 	o.moved(o.Status, s.Now(), actor, "assigned to "+technician)
 }
 
-// assigned: somebody is to do it; a start may say who.
+// assigned checks that a technician is assigned; a start may name one.
 func assigned(s *Service, _ store.Tx, o *order, scope api.Scope, r api.OrderRequest) error {
 	if r.AssignedTechnician != "" && r.AssignedTechnician != o.AssignedTechnician {
 		s.give(o, r.AssignedTechnician, scope.Actor)
 	}
 	if o.AssignedTechnician == api.TechnicianUnassigned {
-		return api.Conflict("Order %s is assigned to nobody: assign it first", o.OrderID)
+		return api.Conflict("Order %s is not assigned: assign it first", o.OrderID)
 	}
 	return nil
 }
@@ -164,8 +164,8 @@ func supplied(s *Service, tx store.Tx, o *order, _ api.Scope, r api.OrderRequest
 	return nil
 }
 
-// supervised: what somebody works on is cancelled by an operator or an
-// administrator only.
+// supervised checks that work in progress is cancelled by an operator
+// or an administrator only.
 func supervised(_ *Service, _ store.Tx, o *order, scope api.Scope, _ api.OrderRequest) error {
 	begun := o.Status == api.OrderInProgress || o.HeldFrom == api.OrderInProgress
 	if begun && scope.Role != api.RoleAdmin && scope.Role != api.RoleOperator {
@@ -369,7 +369,7 @@ func (o order) clocks(l Limits, now time.Time) api.OrderClocks {
 	return c
 }
 
-// endLast ends the last span, if it goes on.
+// endLast ends the last span, if it is open.
 func endLast(spans []span, at time.Time) {
 	if n := len(spans); n > 0 && spans[n-1].To.IsZero() {
 		spans[n-1].To = at

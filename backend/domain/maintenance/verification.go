@@ -37,10 +37,10 @@ func (s *Service) RepairsWait(ctx context.Context, siteID string) (wait bool, er
 }
 
 // Verify holds the repairs of a site against a run of the detector. With the
-// first clear day after a repair that is known whole, the issue is resolved if
-// the unit makes what it should and no finding of the fault is active; if one
-// is, or the unit makes clearly too little, it is proposed to open the order
-// again.
+// first complete clear day after a repair, the issue is resolved if the unit
+// produces the expected power and no finding of the fault is active; if one
+// is, or the unit produces clearly too little, reopening of the order is
+// proposed.
 func (s *Service) Verify(tx store.Tx, run finding.Run) error {
 	list, _, err := orders.List(tx, store.Query{Index: "waiting", Prefix: store.Key(run.Site.SiteID)})
 	if err != nil {

@@ -28,10 +28,10 @@ const (
 	staleAfter         = 90 * 24 * time.Hour
 )
 
-// EvaluateHoldout is the verdict on a challenger from data that neither model had
-// seen: its loss must be lower by 1 %, no other figure worse by more than 2 %.
-// Against a model that has not learned for 90 days, it is enough that its loss
-// is no higher. age is how much later than the production model's the data end.
+// EvaluateHoldout evaluates a challenger on data that neither model was trained
+// on: its loss must be lower by 1 %, no other figure worse by more than 2 %.
+// Against a model that has not learned for 90 days, it is enough that its loss is
+// no higher. age is how much later than the production model's the data end.
 func EvaluateHoldout(production, challenger api.ModelScore, window api.Window, age time.Duration) api.ModelEvaluation {
 	e := api.ModelEvaluation{Method: api.EvaluatedHeldOut, Window: &window, Samples: challenger.Samples, Production: &production, Challenger: &challenger}
 	e.GainPercent = gain(production.PinballPercent, challenger.PinballPercent)
@@ -60,13 +60,12 @@ func EvaluateHoldout(production, challenger api.ModelScore, window api.Window, a
 	return e
 }
 
-// CompareBacktests is the verdict on a challenger from both models' own
-// backtests: its loss over their common origins must be lower by at least 1 %
-// in the mean, and on at least three of them. With fewer than three origins in
-// common the losses say little of each other, and the model that saw later or
-// clearly more data is taken if its own backtest is not worse by more than 2 %.
-// A young model, whose own backtest is of a few days, gives way to any that saw
-// later data.
+// CompareBacktests evaluates a challenger by both models' backtests: its loss
+// over their common origins must be lower by at least 1 % in the mean, and on
+// at least three of them. With fewer than three origins in common the losses
+// say little of each other, and the model that saw later or clearly more data
+// is taken if its own backtest is not worse by more than 2 %. A young model,
+// whose own backtest is of a few days, gives way to any that saw later data.
 func CompareBacktests(production, challenger Model) api.ModelEvaluation {
 	if production.Young && challenger.TrainingDataWindow.End.After(production.TrainingDataWindow.End.Time) {
 		e := api.ModelEvaluation{Eligible: true, Method: api.EvaluatedOwnBacktest, GainPercent: gain(meanLoss(production), meanLoss(challenger))}
@@ -107,9 +106,9 @@ func CompareBacktests(production, challenger Model) api.ModelEvaluation {
 	return e
 }
 
-// CompareFillers is the verdict on a newly trained gap filler: it saw the
-// newest data, so it takes over unless it errs clearly more on the samples
-// that were hidden from it than the former did on those of its time.
+// CompareFillers evaluates a newly trained gap filler: it was trained on
+// the newest data, so it replaces the former unless its error on hidden
+// samples is clearly higher than the former's was on those of its time.
 func CompareFillers(production, challenger api.ModelScore) api.ModelEvaluation {
 	const worst = -10.0
 	e := api.ModelEvaluation{Method: api.EvaluatedHiddenSamples, Samples: challenger.Samples, Production: &production, Challenger: &challenger}

@@ -49,8 +49,8 @@ func (s *Service) AddInterpolation(tx store.Tx, i Interpolation) (dropped []Inte
 	return dropped, nil
 }
 
-// Interpolations lists results newest first; [api.ErrNoInterpolation] when
-// there is none.
+// Interpolations lists results newest first, or returns
+// [api.ErrNoInterpolation].
 func (s *Service) Interpolations(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.InterpolationResult, string, error) {
 	sq := store.Query{Index: "customer", Prefix: store.Key(q.CustomerID), Reverse: true}
 	if q.SiteID != "" {

@@ -79,7 +79,7 @@ type Move struct {
 	At     time.Time `json:"at"`
 	Actor  string    `json:"actor" limit:"id"`
 	Reason string    `json:"reason" limit:"text"`
-	Forced bool      `json:"forced,omitempty"` // against the verdict
+	Forced bool      `json:"forced,omitempty"` // against the evaluation
 }
 
 var models = store.Table[Model]{
@@ -99,8 +99,8 @@ var models = store.Table[Model]{
 	Form: store.As(newModelRecord, modelRecord.model),
 }
 
-// InProduction is the model in use for a site; [store.ErrNotFound] when
-// there is none.
+// InProduction returns the model in use for a site, or
+// [store.ErrNotFound].
 func (s *Service) InProduction(ctx context.Context, siteID, modelType string) (Model, error) {
 	var m Model
 	err := s.records.View(ctx, func(tx store.Tx) error {

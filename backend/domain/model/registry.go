@@ -34,8 +34,8 @@ func (m *Model) move(to string, by Move) error {
 	return nil
 }
 
-// keptChallengers is how many challengers stand beside production before the
-// oldest is archived.
+// keptChallengers is how many challengers are kept in addition to production
+// before the oldest is archived.
 const keptChallengers = 2
 
 // pipelineActor is who moves models that no person moves.
@@ -43,8 +43,8 @@ const pipelineActor = "pipeline"
 
 // Register stores a newly trained model as challenger and, in the same
 // transaction, promotes it if it is the site's first of its type, or if the
-// evaluation (nil: there is none) says so and is against the model that is in
-// production: then that one is archived.
+// evaluation (nil: not evaluated) recommends it and refers to the model that
+// is in production, which is archived then.
 func (s *Service) Register(tx store.Tx, m Model, e *api.ModelEvaluation) (Model, error) {
 	at := s.now()
 	m.Status = ""

@@ -61,7 +61,7 @@ func List[T any](ctx context.Context, home store.Records, t store.Table[T], sq s
 		size := 0
 		for at := sq; ; at.Cursor = next {
 			// One record more than is missing is never read, so that the
-			// cursor stands behind the last record that is handed out.
+			// cursor is after the last record that is returned.
 			at.Limit, at.Bytes = limit-len(records), maxPageBytes-size
 			part, cursor, err := t.List(tx, at)
 			if err != nil {

@@ -163,7 +163,7 @@ func Zone(name string) *time.Location {
 	return zone
 }
 
-// SetIfGiven puts a value in the place of another, if it is given.
+// SetIfGiven replaces a value by another, if that is given.
 func SetIfGiven[T comparable](to *T, v T) {
 	var none T
 	if v != none {
@@ -189,7 +189,7 @@ func CheckID(field, id string) error {
 	case id == "." || id == "..":
 		return api.InvalidField(field, "it is a step in a path and cannot be an id")
 	case id == api.Every:
-		return api.InvalidField(field, "* stands for all and cannot be an id")
+		return api.InvalidField(field, "* means all and cannot be an id")
 	}
 	return nil
 }

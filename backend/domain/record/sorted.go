@@ -17,8 +17,9 @@ import (
 )
 
 // SortedList is a list in an order that no index of its table has. A page reads
-// all records of the query one after the other and keeps the sort keys of its own
-// records only, so that its memory depends on the page and not on the table.
+// all records of the query one after the other and keeps the sort keys of the
+// records on the page only, so that its memory depends on the page and not on the
+// table.
 type SortedList[T any] struct {
 	Table store.Table[T]
 	Query store.Query // of the records to choose from

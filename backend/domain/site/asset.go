@@ -52,8 +52,8 @@ func countAssets(tx store.Tx, siteID string) (int, error) {
 	return n, nil
 }
 
-// Asset is an asset within the scope; [api.ErrAssetNotFound] when there is
-// none of that id, [api.ErrForbidden] when all are others'.
+// Asset returns an asset within the scope; [api.ErrAssetNotFound] for an
+// unknown id, [api.ErrForbidden] if all of that id are others'.
 func (s *Service) Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) (api.Asset, error) {
 	var asset api.Asset
 	err := s.records.View(ctx, func(tx store.Tx) error {
@@ -90,7 +90,7 @@ func (s *Service) Assets(ctx context.Context, scope api.Scope, q api.ListQuery) 
 	return list, next, record.Wrap(err, "list assets")
 }
 
-// AssetIn is an asset of a site; [store.ErrNotFound] if there is none.
+// AssetIn returns an asset of a site, or [store.ErrNotFound].
 func AssetIn(tx store.Tx, siteID, assetID string) (api.Asset, error) {
 	return assets.Get(tx, store.Key(siteID, assetID))
 }

@@ -58,7 +58,7 @@ func (s *Service) InstallComponent(ctx context.Context, scope api.Scope, ref api
 			}
 			at, a.FormerComponents = i, slices.Insert(a.FormerComponents, 0, out)
 			a.Components = slices.Delete(a.Components, i, i+1)
-			what += ", in the place of " + former
+			what += ", replaces " + former
 		}
 		if slices.ContainsFunc(a.Components, func(o api.Component) bool { return o.Serial == c.Serial }) {
 			return "", api.Conflict("Asset %s has a component with the serial %s already", a.AssetID, c.Serial)

@@ -36,8 +36,8 @@ func Tables() []store.Checked {
 	return []store.Checked{sites, siteClaims, assets, store.Plain(estimatesBucket)}
 }
 
-// TerminalOf is the device that watches a site's units, but for those that
-// have their own.
+// TerminalOf returns the device that monitors a site's units, except for
+// those that have a separate one.
 func TerminalOf(site api.Site) string {
 	return cmp.Or(site.TerminalDeviceID, "TERM-"+api.PublicSiteID(site.SiteID))
 }

@@ -157,10 +157,10 @@ func (s *Service) AddRejected(tx store.Tx, u Upload) error {
 	return nil
 }
 
-// Former is the upload of the same bytes and kind for the same site, if
-// there is one that did not end badly and u adds nothing to what came with it.
-// Times that are to be read in another zone are a 409: what was stored before
-// would stay beside them.
+// Former is the upload of the same bytes and kind for the same site, if there
+// is one that did not end badly and u adds nothing to what came with it. Times
+// to be read in another zone are a 409: the readings stored before would
+// remain with the new ones.
 func (s *Service) Former(ctx context.Context, u Upload) (former Upload, ok bool, err error) {
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		var err error
@@ -189,8 +189,8 @@ func formerUpload(tx store.Tx, u Upload) (Upload, bool, error) {
 	return Upload{}, false, nil
 }
 
-// adds says whether a request tells of unit, capacity or place what the former
-// one did not.
+// adds reports whether a request names a unit, capacity or place that the
+// former one did not.
 func adds(r, former api.UploadRequest) bool {
 	lat, lon, placed := site.Coordinates(r.Location)
 	formerLat, formerLon, _ := site.Coordinates(former.Location)
@@ -199,8 +199,8 @@ func adds(r, former api.UploadRequest) bool {
 		placed && (lat != formerLat || lon != formerLon)
 }
 
-// Get is an upload for the service itself; [store.ErrNotFound] when
-// there is none.
+// Get returns an upload for the service itself, or
+// [store.ErrNotFound].
 func (s *Service) Get(ctx context.Context, id string) (Upload, error) {
 	var u Upload
 	err := s.records.View(ctx, func(tx store.Tx) error {
@@ -287,8 +287,8 @@ func (s *Service) Uploads(ctx context.Context, scope api.Scope, q api.ListQuery)
 	return out, next, nil
 }
 
-// GetIn is an upload inside the transaction; [store.ErrNotFound] when
-// there is none.
+// GetIn returns an upload inside the transaction, or
+// [store.ErrNotFound].
 func (s *Service) GetIn(tx store.Tx, id string) (Upload, error) { return uploadByID(tx, id) }
 
 // AllOpen are the uploads of all sites that have not ended.

@@ -42,7 +42,7 @@ func TestUploadStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if u, fresh := add("upl_4", "bb"); !fresh || u.UploadID != "upl_4" {
-		t.Error("a rejected file is not taken anew")
+		t.Error("a rejected file is not accepted again")
 	}
 	list, _, err := d.Uploads.Uploads(t.Context(), domaintest.Acme, api.ListQuery{CustomerID: "acme"})
 	var ids []string
@@ -57,8 +57,9 @@ func TestUploadStates(t *testing.T) {
 	}
 }
 
-// TestSameBytesOtherRequest: what a second sending of a file adds is taken;
-// another time zone is refused, as its readings would lie beside the former.
+// TestSameBytesOtherRequest: new details of a second upload of a file are
+// accepted; another time zone is refused, as its readings would be stored
+// with the former.
 func TestSameBytesOtherRequest(t *testing.T) {
 	d := domaintest.New(t)
 	add := func(id string, r api.UploadRequest) (u upload.Upload, fresh bool, err error) {

@@ -94,7 +94,7 @@ func structComments(found map[string]string, t *ast.TypeSpec, doc *ast.CommentGr
 		found[t.Name.Name] = text
 	}
 	for _, f := range s.Fields.List {
-		// What stands above a field may speak of all that follow it.
+		// The comment above a field may describe all that follow it.
 		text := plain(f.Comment)
 		if text == "" {
 			text = plain(f.Doc)
@@ -112,7 +112,7 @@ func plain(c *ast.CommentGroup) string {
 	return strings.NewReplacer("[", "", "]", "").Replace(strings.Join(strings.Fields(c.Text()), " "))
 }
 
-// The marks in docs/api.md between which the table stands.
+// The marks in docs/api.md around the table.
 const (
 	tableBegin = "<!-- routes: made by `make generate` from backend/api -->\n"
 	tableEnd   = "<!-- end of routes -->\n"

@@ -25,8 +25,7 @@ var calibrations = store.Table[Calibration]{
 	Key:    func(c Calibration) []byte { return store.Key(c.SiteID, c.Hash) },
 }
 
-// Calibration returns the stored calibration of a model; an empty one if there is
-// none.
+// Calibration returns the stored calibration of a model, empty without one.
 func (d *Data) Calibration(ctx context.Context, m model.Model) (c Calibration, err error) {
 	err = d.Records.View(ctx, func(tx store.Tx) error {
 		c, err = calibrations.Get(tx, store.Key(m.SiteID, m.Hash))

@@ -168,7 +168,7 @@ func (d *Data) SweepObjects(ctx context.Context, start bool) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("list the objects under way: %w", err)
+		return fmt.Errorf("list the objects being stored: %w", err)
 	}
 	for key, i := range found {
 		var mine bool

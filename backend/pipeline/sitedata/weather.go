@@ -60,7 +60,7 @@ func (d *Data) ArchivedWeather(ctx context.Context, loc solar.Location, h Histor
 		d.Logger.Warn("archived weather unavailable, training without", "error", err)
 		return "weather: training goes without; " + err.Error(), nil
 	}
-	return fmt.Sprintf("weather: the files tell of none; %d quantities of what it was come from the provider's archive", len(columns)), columns
+	return fmt.Sprintf("weather: the files contain none; %d quantities of it come from the provider's archive", len(columns)), columns
 }
 
 // oldestWeather is the greatest age of a weather forecast at the issue of a power

@@ -38,7 +38,7 @@ func (tr *Trainer) EvaluateModel(ctx context.Context, scope api.Scope, r api.Mod
 	}
 	former, err := tr.Domain.Models.InProduction(ctx, r.SiteID, m.ModelType)
 	if errors.Is(err, store.ErrNotFound) {
-		return api.Model{}, api.Conflict("Site %s has no %s model in production to be held against", r.SiteID, m.ModelType)
+		return api.Model{}, api.Conflict("Site %s has no %s model in production to compare with", r.SiteID, m.ModelType)
 	}
 	if err != nil {
 		return api.Model{}, err

@@ -32,7 +32,7 @@
 //
 // Packed numbers are groups of 8, the last one filled up with zeros. A group is
 // a byte w of 1..56 and w bytes, in which each number takes w bits, the first
-// the lowest ones; or a byte 128+k stands for k+1 groups of zeros.
+// the lowest ones; or a byte 128+k for k+1 groups of zeros.
 package block
 
 import (

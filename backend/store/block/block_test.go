@@ -16,7 +16,7 @@ import (
 	"app.sunloop/engine/series"
 )
 
-var update = flag.Bool("update", false, "write the golden block anew")
+var update = flag.Bool("update", false, "write the golden block")
 
 // bitsOf distinguishes NaNs and zeros, as the format must.
 func bitsOf(f series.Frame) (out []uint64) {

@@ -44,8 +44,8 @@ func loaded(b *testing.B, units, days int) *Store {
 	return s
 }
 
-// measure runs fn again and again. Beside the time by the clock it reports the
-// processor's: on a machine that others use too only this one can be compared.
+// measure runs fn again and again. In addition to elapsed time it reports
+// processor time: on a shared machine only this one can be compared.
 func measure(b *testing.B, fn func()) {
 	b.Helper()
 	b.ReportAllocs()

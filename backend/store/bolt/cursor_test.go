@@ -7,7 +7,7 @@ import (
 	"app.sunloop/backend/store/bolt"
 )
 
-// A cursor selects the rest of its own list, and nothing of another.
+// A cursor selects the rest of its list, and nothing of another.
 func TestCursorsAreOfOneList(t *testing.T) {
 	s, err := bolt.Open(t.TempDir(), bolt.Options{})
 	if err != nil {

@@ -26,7 +26,7 @@ const growBytes = 1 << 20
 // errNoSchema: nothing was ever stored in the file.
 var errNoSchema = errors.New("it has no schema: no service has opened it yet")
 
-// openFile opens the file in dir, and creates it if there is none.
+// openFile opens the file in dir, and creates it if it is missing.
 func openFile(dir string) (*mapped, error) {
 	if err := createFile(dir); err != nil {
 		return nil, fmt.Errorf("make data in %s: %w", dir, err)
@@ -56,7 +56,7 @@ func mapFile(dir string, o bbolt.Options) (*mapped, error) {
 	o.Timeout, o.FreelistType = lockTimeout, bbolt.FreelistMapType
 	o.OpenFile = func(name string, flag int, mode fs.FileMode) (*os.File, error) {
 		f, err := regularfile.OpenFile(name, flag, mode)
-		if err != nil || m.file != nil { // of a backup, which reads by a file of its own
+		if err != nil || m.file != nil { // of a backup, which reads a separate file
 			return f, err
 		}
 		if err = lockFile(f, !o.ReadOnly, lockTimeout); err == nil {
@@ -96,7 +96,7 @@ func renamed(file *os.File, dir string) (bool, error) {
 	return err == nil && !os.SameFile(locked, named), err
 }
 
-// createFile creates an empty file if there is none, under another name until
+// createFile creates an empty file if it is missing, under another name until
 // it is complete: a power loss meanwhile leaves no file that cannot be opened.
 // A file without content is therefore a damaged one.
 func createFile(dir string) (err error) {

@@ -117,7 +117,7 @@ func damageOf(p any) error {
 
 func (d damaged) Unwrap() error { return d.error }
 
-// byBolt reports whether the panic under way began in bbolt.
+// byBolt reports whether the current panic began in bbolt.
 func byBolt() bool {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

@@ -158,7 +158,7 @@ func (q queue) addTo(id string, job store.Job) error {
 	return q.put(j)
 }
 
-// bury moves a job to the dead letters.
+// bury moves a job to the dead jobs.
 func (q queue) bury(j *jobRecord, cause string, now time.Time) error {
 	b, err := json.Marshal(store.DeadJob{Job: j.Job, Attempts: min(j.Attempt, j.Job.MaxAttempts), Cause: cause, DiedAt: now})
 	if err != nil {
@@ -422,7 +422,7 @@ func (s *Store) Next(ctx context.Context) (at time.Time, ok bool, err error) {
 	return at, ok, err
 }
 
-// Dead are the dead letters, the latest first.
+// Dead are the dead jobs, the latest first.
 func (s *Store) Dead(ctx context.Context, limit int) ([]store.DeadJob, error) {
 	var dead []store.DeadJob
 	err := s.view(ctx, func(r root) error {

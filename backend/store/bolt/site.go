@@ -102,7 +102,7 @@ func (c change) Update(fn func(w telemetry.Writer) error) error {
 	})
 }
 
-// site is a site's bucket in a transaction; bucket is nil if there is none.
+// site is a site's bucket in a transaction; bucket is nil without one.
 type site struct {
 	in     root
 	id     string

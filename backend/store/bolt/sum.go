@@ -13,10 +13,10 @@ import (
 )
 
 // Since schema 2 each stored value ends in a checksum of its bucket, its key
-// and itself, so that a value is returned as it was written or not at all. A
-// read that finds nothing verifies the rows before and after the position:
-// because the order of keys is verified, a row that existed can only be one of
-// these, with a damaged key.
+// and itself, so that a value is either returned as it was written or an error
+// is. A read that finds nothing verifies the rows before and after the
+// position: because the order of keys is verified, a row that existed can only
+// be one of these, with a damaged key.
 const (
 	sumSchema = 2
 	sumBytes  = 4
@@ -87,7 +87,7 @@ type root struct {
 	sums bool // values carry checksums
 }
 
-// bucket returns the named bucket; nil if there is none.
+// bucket returns the named bucket, or nil.
 func (r root) bucket(name []byte) *bucket { return r.of(r.tx.Bucket(name), 0, name) }
 
 func (r root) of(b *bbolt.Bucket, outer uint32, name []byte) *bucket {
@@ -103,11 +103,11 @@ type bucket struct {
 	in    *bbolt.Bucket
 	seed  uint32
 	sums  bool
-	mixed bool // there are buckets beside the rows, whose names were verified when the file was opened
+	mixed bool // there are buckets between the rows, whose names were verified when the file was opened
 	name  []byte
 }
 
-// inner returns a bucket within; nil if there is none.
+// inner returns a bucket within, or nil.
 func (b *bucket) inner(name []byte) *bucket {
 	return root{sums: b.sums}.of(b.in.Bucket(name), b.seed, name)
 }
@@ -136,7 +136,7 @@ func (b *bucket) open(key, stored []byte) []byte {
 // damaged is the panic of a damaged row, for [Store.guarded].
 type damaged struct{ error }
 
-// Get returns the value at key; nil if there is none.
+// Get returns the value at key, or nil.
 func (b *bucket) Get(key []byte) []byte {
 	if !b.sums {
 		return b.in.Get(key)

@@ -500,7 +500,7 @@ func (v *verify) schema() (uint32, error) {
 	return schemaOf(rows[string(schemaKey)], rows[string(schemaSumKey)])
 }
 
-// find looks up an entry of a bucket; value is nil if there is none. any
+// find looks up an entry of a bucket; value is nil without one. any
 // reports whether the bucket has entries.
 func (v *verify) find(id uint64, key []byte) (flags uint32, value []byte, any bool, err error) {
 	l := &level{name: "the buckets"}

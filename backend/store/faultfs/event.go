@@ -48,9 +48,9 @@ type Event struct {
 	Err syscall.Errno
 }
 
-// Verdict is what becomes of a call: nothing but its effect (the zero value),
-// or an error. Short lets the first bytes of a Write at an offset reach the
-// file; its rest comes in the next call, as after every short write.
+// Verdict is the result of a call: only its effect (the zero value), or an
+// error. Short lets the first bytes of a Write at an offset reach the file;
+// its rest comes in the next call, as after every short write.
 type Verdict struct {
 	Err   syscall.Errno
 	Short int

@@ -105,7 +105,7 @@ var watched = []uint32{
 }
 
 // Enter connects this process to the observer that started it by [Start]; it
-// returns false if there is none.
+// returns false without one.
 func Enter() (bool, error) {
 	if os.Getenv(marker) == "" {
 		return false, nil
@@ -164,7 +164,7 @@ func (w *Watch) serve(listener int) (err error) {
 			return fmt.Errorf("wait for a call: %w", err)
 		}
 		if poll[0].Revents&unix.POLLIN == 0 {
-			return nil // nobody is left
+			return nil // no process is left
 		}
 		var n notice
 		if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINTR) {

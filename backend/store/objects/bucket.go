@@ -64,7 +64,7 @@ type remote struct {
 	owed      int // bytes of the trial before the bucket is ready; none: 0
 	looks     singleflight.Group
 	trial     string // key of what a look has written and not removed; of one look at a time
-	ailing    string // why the last look found no bucket; likewise
+	ailing    string // why the last probe found no bucket; as above
 	uncounted atomic.Bool
 	down      atomic.Pointer[error] // why the bucket is known not to work; nil while it does
 	probing   bool                  // guarded by mu
@@ -230,7 +230,8 @@ func (s *stream) bounded(limit time.Duration, step func()) {
 	done()
 }
 
-// Read reads on; its errors are the bucket's in words for strangers.
+// Read continues reading; its errors are the bucket's, worded for
+// unauthenticated clients.
 func (s *stream) Read(p []byte) (int, error) {
 	var n int
 	var err error
@@ -258,8 +259,8 @@ func (s *stream) Close() error {
 // mark is the metadata by which a writer recognises its own object.
 const mark = "sunloop-put"
 
-// markOf returns the mark of an object; [app.sunloop/backend/store.ErrNotFound]
-// if there is none.
+// markOf returns the mark of an object, or
+// [app.sunloop/backend/store.ErrNotFound].
 func (b *remote) markOf(ctx context.Context, key string) (string, error) {
 	within, done := store.Bound(ctx, store.Bucket, b.limits.call)
 	defer done()

@@ -117,7 +117,7 @@ func TestLostAnswer(t *testing.T) {
 		if got := readAll(t, s, "a"); !bytes.Equal(got, want) {
 			t.Errorf("%d bytes, want %d", len(got), size)
 		}
-		// Somebody else's is no success, however the answer came.
+		// Another writer's is no success, however the response arrived.
 		lose = 1
 		other := openURI(t, p.URI)
 		head := 1
@@ -213,18 +213,18 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestSweep removes unfinished uploads and trials of the house that are old
-// enough, and nothing else.
+// TestSweep removes unfinished uploads and trials of the installation that
+// are old enough, and nothing else.
 func TestSweepOfABucket(t *testing.T) {
 	ctx, uri := t.Context(), s3test.Bucket(t)
-	s, next := openURI(t, in(uri, "house-1")), openURI(t, in(uri, "house-10"))
+	s, next := openURI(t, in(uri, "site-1")), openURI(t, in(uri, "site-10"))
 	begin := func(key string) {
 		t.Helper()
 		if _, err := s.remote.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &s.remote.bucket, Key: &key}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, key := range []string{"house-1/models/a", "house-10/models/a", "house-1/not a key of ours"} {
+	for _, key := range []string{"site-1/models/a", "site-10/models/a", "site-1/not a key of ours"} {
 		begin(key)
 	}
 	if err := s.remote.put(ctx, trials+"x", strings.NewReader("x")); err != nil {
@@ -241,7 +241,7 @@ func TestSweepOfABucket(t *testing.T) {
 		t.Errorf("a young trial: %v", err)
 	}
 	s.remote.sweep(ctx, -1<<40) // the bucket's clock counts seconds
-	if left := fmt.Sprint(unfinished(t, s)); left != "[house-1/not a key of ours house-10/models/a]" {
+	if left := fmt.Sprint(unfinished(t, s)); left != "[site-1/not a key of ours site-10/models/a]" {
 		t.Errorf("left are %s", left)
 	}
 	if _, err := s.remote.markOf(ctx, trials+"x"); !errors.Is(err, store.ErrNotFound) {

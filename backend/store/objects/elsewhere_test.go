@@ -78,7 +78,7 @@ func TestFetchFromS3(t *testing.T) {
 	s.put("portal/acme/2026 05.csv", "a,b\n")
 	s.put("portal/acme/odd?key#1%20.csv", "odd\n")
 	s.put("portal/other/x.csv", "secret\n")
-	s.put("portals/acme/x.csv", "beside\n")
+	s.put("portals/acme/x.csv", "outside\n")
 	e := allow(t, s.at("portal/{customer_id}/", s.endpoint))
 	for _, c := range []struct {
 		uri, customer, want string

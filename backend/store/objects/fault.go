@@ -31,7 +31,7 @@ var (
 type bucketError struct {
 	text string
 	full bool
-	down bool // no request at all would do better: the bucket is unreachable, absent or refuses the credentials
+	down bool // no request would succeed: the bucket is unreachable, absent or refuses the credentials
 	err  error
 }
 
@@ -87,8 +87,8 @@ func answer(err error) (code string, status int) {
 	return code, status
 }
 
-// codeConflict is S3's answer to a conditional writing while another was under
-// way: nothing was stored, and it may be tried again.
+// codeConflict is S3's answer to a conditional write during another one:
+// nothing was stored, and it may be retried.
 const codeConflict = "ConditionalRequestConflict"
 
 // taken reports whether a key existed before a conditional write.
@@ -151,7 +151,7 @@ func judge(what doing, err error) error {
 	case status == http.StatusNotImplemented:
 		text = "does not know how to " + what.verb
 	case status >= http.StatusInternalServerError:
-		text = "has a fault of its own"
+		text = "has an internal fault"
 	default:
 		text = "gives an answer that is not understood"
 	}

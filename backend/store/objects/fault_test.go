@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 	if err := s.Put(t.Context(), "there", strings.NewReader("x")); err != nil {
 		t.Fatal(err)
 	}
-	const busy, fault = "takes no more requests for now", "has a fault of its own"
+	const busy, fault = "takes no more requests for now", "has an internal fault"
 	for _, c := range []struct {
 		status            int
 		code              string

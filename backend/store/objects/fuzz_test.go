@@ -7,8 +7,8 @@ import (
 )
 
 // FuzzElsewhere asserts for any allowed prefix, URL and customer: the key that
-// is read is under the prefix with the customer's own part in it, has no part
-// that leads up, and another customer's part is out of reach.
+// is read is under the prefix with the customer's part in it, has no part that
+// leads up, and another customer's part is inaccessible.
 func FuzzElsewhere(f *testing.F) {
 	for _, prefix := range []string{"s3://bucket/in/{customer_id}", "file:///srv/{customer_id}/in", "s3://bucket", "file:///srv/gateway", "s3://{customer_id}", "file:///", "s3://b/../x", "s3:b", "file://localhost/a%2fb"} {
 		f.Add(prefix, "s3://bucket/in/ana/a.csv", "ana")

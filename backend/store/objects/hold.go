@@ -50,8 +50,8 @@ func (s *Store) Hold() (*Hold, error) {
 	return s.hold, nil
 }
 
-// setAside moves a key's file aside for a hold; ok is false if there is none,
-// or none that it would have to keep.
+// setAside moves a key's file aside for a hold; ok is false if there is no
+// file, or none that it would have to keep.
 func (s *Store) setAside(key string) (ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (h *Hold) Keys(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(keys)), nil
 }
 
-// Open reads an object of the hold; [store.ErrNotFound] if there is none.
+// Open reads an object of the hold, or returns [store.ErrNotFound].
 func (h *Hold) Open(key string) (io.ReadCloser, error) {
 	if err := check(key); err != nil {
 		return nil, err

@@ -195,7 +195,7 @@ func (s *Store) write(ctx context.Context, key string, r io.Reader) error {
 		return err
 	}
 	if err := s.syncName(key); err != nil {
-		if s.folder != "" { // it is refused: nothing of it shall be found
+		if s.folder != "" { // it is refused: none of it may be found
 			_ = os.Remove(s.path(key))
 		}
 		return err

@@ -54,7 +54,7 @@ func TestConformance(t *testing.T) {
 		storetest.Objects(t, func(t *testing.T) store.Objects { return openURI(t, s3test.Bucket(t)) })
 	})
 	t.Run("folder of a bucket", func(t *testing.T) {
-		storetest.Objects(t, func(t *testing.T) store.Objects { return openURI(t, in(s3test.Bucket(t), "house-1/objects")) })
+		storetest.Objects(t, func(t *testing.T) store.Objects { return openURI(t, in(s3test.Bucket(t), "site-1/objects")) })
 	})
 }
 
@@ -68,8 +68,8 @@ func openURI(t testing.TB, uri string) *Store {
 // in names a folder of a bucket.
 func in(uri, folder string) string { return strings.Replace(uri, "?", "/"+folder+"?", 1) }
 
-// TestFolder asserts what lies on the disk: private files, nothing half
-// written, and nothing of the folder in what clients see.
+// TestFolder asserts the content of the disk: private files, no partial
+// data, and no path of the folder in what clients see.
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data", "objects")
 	s := openTest(t, dir)

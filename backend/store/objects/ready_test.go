@@ -111,7 +111,7 @@ func TestNamedRightsSuffice(t *testing.T) {
 	uri := server.Bucket(t)
 	server.Grant(t, uri, rights...)
 	var heard bytes.Buffer
-	s := openWith(t, in(uri, "house"), once)
+	s := openWith(t, in(uri, "installation"), once)
 	s.remote.log = slog.New(slog.NewTextHandler(&heard, nil))
 	if _, err := s.remote.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &s.remote.bucket, Key: s.remote.at("dead")}); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ type Options struct {
 
 // Server is a running PostgreSQL.
 type Server struct {
-	Dir  string // its data; beside it, the log
+	Dir  string // its data; in the parent folder, the log
 	Port int
 
 	options   Options

@@ -12,9 +12,9 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// AdoptJobs hands the jobs that a migration has brought to the queue, once, by
-// whichever replica comes first: the dead to bury, and then those that wait, with
-// all their attempts, to Enqueue of [Options]. It answers how many there were.
+// AdoptJobs passes the jobs of a migration to the queue, once, by the first
+// replica that starts: the dead ones to bury, and then the waiting ones, with all
+// their attempts, to Enqueue of [Options]. It answers how many there were.
 func (s *Store) AdoptJobs(ctx context.Context, bury func(ctx context.Context, tx pgx.Tx, dead store.DeadJob) error) (n int, err error) {
 	err = s.transact(ctx, locking, func(tx pgx.Tx) error {
 		n = 0

@@ -129,7 +129,7 @@ func plain(err error) string {
 	case pg.Code == noPrivilege:
 		return "the database's user may not do this"
 	case pg.Code == statementTaken, pg.Code == statementUnknown:
-		return "a pooler stands before the database: its URL must say default_query_exec_mode=exec"
+		return "the database is behind a pooler: its URL must say default_query_exec_mode=exec"
 	case pg.Code == diskFull:
 		return "the database's disk is full"
 	case strings.HasPrefix(pg.Code, resources):

@@ -46,7 +46,7 @@ type Move struct {
 type Mark struct {
 	Last        []byte // the key of the last row
 	Rows, Bytes int64  // up to it, itself included
-	Sum         []byte // of these rows, by whoever copies
+	Sum         []byte // of these rows, by the copying process
 }
 
 // moving refuses a database into which a migration is half done.
@@ -89,7 +89,7 @@ func (s *Store) BeginMove(ctx context.Context, source, objects string, vacant fu
 		err := tx.QueryRow(ctx, `UPDATE `+moveTable+` SET run = $1 RETURNING source, objects, ended`, m.run).Scan(&ofSource, &ofObjects, &m.Ended)
 		switch {
 		case err != nil:
-			return fault("go on with the migration", err)
+			return fault("continue the migration", err)
 		case ofSource != source:
 			return errors.New("it holds a migration of another data folder: nothing was written")
 		case ofObjects != objects:
@@ -147,7 +147,7 @@ func (m *Move) write(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return m.store.transact(ctx, locking, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE `+moveTable+` SET run = run WHERE run = $1 AND NOT ended`, m.run)
 		if err != nil {
-			return fault("go on with the migration", err)
+			return fault("continue the migration", err)
 		}
 		if tag.RowsAffected() == 0 {
 			return errOvertook
@@ -286,7 +286,7 @@ func (m *Move) Announce(ctx context.Context, keys []string) error {
 	})
 }
 
-// Strangers are those of the keys that were not announced.
+// Strangers returns those of the keys that were not announced.
 func (m *Move) Strangers(ctx context.Context, keys []string) ([]string, error) {
 	rows, err := m.store.pool.Query(ctx, `SELECT key FROM unnest($1::text[]) AS k (key) WHERE NOT EXISTS (SELECT FROM `+objectTable+` o WHERE o.key = k.key)`, keys)
 	if err != nil {

@@ -43,7 +43,7 @@ const (
 // Errors of Open that callers branch on.
 var (
 	ErrReadOnly = errors.New("it is read-only; Sunloop needs the primary and a user who may write")
-	ErrForeign  = errors.New("it holds the tables of something else; Sunloop needs a database of its own")
+	ErrForeign  = errors.New("it has tables of another program; Sunloop needs a separate database")
 )
 
 // Open connects to the database of a URL such as
@@ -82,7 +82,7 @@ func dial(ctx context.Context, url string, o Options) (pool *pgxpool.Pool, what 
 		cfg.MaxConns = maxConnections
 	}
 	if cfg.MaxConns < 2 {
-		cfg.MaxConns = 2 // the schema is changed beside its lock
+		cfg.MaxConns = 2 // the schema is changed while its lock is held
 	}
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "sunloop"

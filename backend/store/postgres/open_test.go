@@ -96,7 +96,7 @@ func TestRefused(t *testing.T) {
 		"no URL":      {"postgres://sunloop:" + secret + "@[::/x", "cannot be read", nil},
 		"unreachable": {"postgres://sunloop:" + secret + "@127.0.0.1:1/sunloop", "sunloop at 127.0.0.1:1: it cannot be reached: connect: connection refused", nil},
 		"password":    {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword(pgtest.User, secret) }), "refuses the user or the password", nil},
-		"user":        {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword("nobody", secret) }), "refuses the user or the password", nil},
+		"user":        {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword("unknown", secret) }), "refuses the user or the password", nil},
 		"no database": {changed(t, empty, func(u *url.URL) { u.Path = "/absent" }), "there is no such database", nil},
 		"read-only":   {changed(t, empty, with("default_transaction_read_only", "on")), "read-only", ErrReadOnly},
 		"no rights":   {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword("weak", secret) }), "may not create", nil},

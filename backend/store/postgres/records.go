@@ -29,7 +29,7 @@ func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 		r := &records{ctx: ctx, tx: tx, store: s, writable: true, known: map[string]*known{}}
 		err := fn(r)
 		if r.broken != nil && (err == nil || retryable(r.broken)) {
-			return r.broken // whatever fn made of it, the database does not go on
+			return r.broken // whatever the result of fn, the database does not continue
 		}
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ type records struct {
 	writable bool
 	known    map[string]*known // by bucket and key
 	unsaved  []*known
-	writes   []write // in order, for the scans that are under way
+	writes   []write // in order, for the running scans
 	broken   error   // the first error of the database
 }
 
@@ -55,7 +55,7 @@ type records struct {
 type known struct {
 	bucket  string
 	key     []byte
-	value   []byte // nil where there is none
+	value   []byte // or nil
 	unsaved bool
 }
 

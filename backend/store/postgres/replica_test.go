@@ -239,7 +239,7 @@ func TestLeaderKilled(t *testing.T) {
 			case <-killed:
 				return nil
 			default:
-				return errors.New("leads beside another")
+				return errors.New("leads while another does")
 			}
 		})
 	}()

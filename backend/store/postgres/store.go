@@ -42,13 +42,12 @@ type Options struct {
 	Migrate func(ctx context.Context, pool *pgxpool.Pool) error
 	// Lease is how long a leader that fell silent stays leader; 0 means 15 s.
 	Lease time.Duration
-	// Moving opens a database too into which a migration is under way: for the
+	// Moving opens a database also during a migration into it: for the
 	// migration itself.
 	Moving bool
-	// URLFile is a file that holds the URL; empty if there is none. Its
-	// user, password and certificates are read again for each new
-	// connection, as are those of a password file (PGPASSFILE): a rotation
-	// needs no restart.
+	// URLFile is a file that holds the URL, or empty. Its user, password
+	// and certificates are read again for each new connection, as are
+	// those of a password file (PGPASSFILE): a rotation needs no restart.
 	URLFile string
 	// Limit is how long the database may take for one answer; 0 means 30 s.
 	// Migrations, backups and checks may take longer.

@@ -45,7 +45,7 @@ func (q *Queue) Next(ctx context.Context) (at time.Time, ok bool, err error) {
 	return next.UTC(), true, nil
 }
 
-// Dead are the dead letters, the latest first.
+// Dead are the dead jobs, the latest first.
 func (q *Queue) Dead(ctx context.Context, limit int) ([]store.DeadJob, error) {
 	dead, err := q.dead(ctx, limit)
 	return dead, postgres.Fault("list dead jobs", err)

@@ -134,9 +134,9 @@ var unique = river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }}
 
-// enqueue inserts a job into the transaction of its cause. Where its twin waits
-// or runs, River has locked that one's row, so that its end comes before this
-// transaction or sees what it did.
+// enqueue inserts a job into the transaction of its cause. If a job with the
+// same key waits or runs, River has locked its row, so that its end comes
+// before this transaction or sees its effect.
 func (q *Queue) enqueue(ctx context.Context, tx pgx.Tx, job store.Job) error {
 	if job.Origin == (store.Origin{}) {
 		job.Origin = store.OriginOf(ctx)
@@ -159,7 +159,7 @@ func (q *Queue) enqueue(ctx context.Context, tx pgx.Tx, job store.Job) error {
 	return err
 }
 
-// bury inserts a dead job that came from another home. It gets another id.
+// bury inserts a dead job of a migration. It gets another id.
 func (q *Queue) bury(ctx context.Context, tx pgx.Tx, d store.DeadJob) error {
 	opts := river.InsertOpts{MaxAttempts: d.MaxAttempts, ScheduledAt: d.RunAt}
 	if d.Unique != "" {
@@ -179,8 +179,8 @@ func (q *Queue) bury(ctx context.Context, tx pgx.Tx, d store.DeadJob) error {
 	return err
 }
 
-// keep notes a job for the time when its twin has ended; one that is kept
-// already is brought forward.
+// keep stores a job until the job with the same key has ended; one that
+// is stored already is brought forward.
 func keep(ctx context.Context, tx pgx.Tx, job store.Job) error {
 	b, err := json.Marshal(job)
 	if err != nil {

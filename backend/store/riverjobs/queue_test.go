@@ -136,8 +136,8 @@ func TestOtherKinds(t *testing.T) {
 	waitCounts(t, h, [3]int{1, 0, 0})
 }
 
-// TestKeptAfterAnOperator: a job that is kept is taken up also where the one
-// before was ended by hand, and the run that went on has no effect.
+// TestKeptAfterAnOperator: a deferred job is enqueued also if the one before
+// was ended by hand, and the run that continued has no effect.
 func TestKeptAfterAnOperator(t *testing.T) {
 	h := openURL(t, pgtest.Database(t))
 	causes, ran := make(chan error, 1), make(chan store.Claimed, 2)
@@ -187,7 +187,7 @@ func TestAdopted(t *testing.T) {
 		t.Fatalf("dead: %+v, %v", dead, err)
 	}
 	if err := h.Revive(t.Context(), dead[0].ID, at); !errors.Is(err, store.ErrExists) {
-		t.Errorf("revived beside its twin: %v", err)
+		t.Errorf("revived next to a job with its key: %v", err)
 	}
 	begun, verdict := runs(t, h)
 	for _, dying := range []int{1, 0} {

@@ -125,7 +125,7 @@ func TestKilled(t *testing.T) {
 			begun, verdict := runs(t, h)
 			select {
 			case c := <-begun:
-				t.Fatalf("%+v runs beside itself", c)
+				t.Fatalf("%+v runs twice at a time", c)
 			case <-time.After(time.Second):
 			}
 			if err := other.Process.Kill(); err != nil {
@@ -167,7 +167,7 @@ func TestFrozen(t *testing.T) {
 	if c := <-begun; c.Attempt != 2 || c.Lapses != 1 {
 		t.Errorf("taken over: %+v", c)
 	}
-	if _, err := io.WriteString(other.in, "go on\n"); err != nil {
+	if _, err := io.WriteString(other.in, "continue\n"); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Process.Signal(syscall.SIGCONT); err != nil {

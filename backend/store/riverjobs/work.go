@@ -230,7 +230,7 @@ func (k *worker) endOthers(ctx context.Context) error {
 		return err
 	}
 	for _, h := range held {
-		cause := store.ErrLost // or it has been settled meanwhile: then nobody listens
+		cause := store.ErrLost // or it has been settled meanwhile: then it is not received
 		for _, s := range mine {
 			switch {
 			case s.Number != h.number || !s.Since.Equal(h.since):

@@ -111,8 +111,8 @@ func skipWithout(t testing.TB) {
 // Installed reports whether there is a server to run.
 func Installed() bool { return program() != "" }
 
-// program is the path of versitygw; empty if there is none, or no shell to run
-// it.
+// program is the path of versitygw; empty without it, or without a shell to
+// run it.
 var program = sync.OnceValue(func() string {
 	if _, err := exec.LookPath("sh"); err != nil {
 		return ""
@@ -289,8 +289,8 @@ func CredentialsFile(t testing.TB, file string) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
 }
 
-// WriteCredentials writes a file of credentials as AWS's tools do, in the place
-// of a former one.
+// WriteCredentials writes a file of credentials as AWS's tools do, and replaces
+// a former one.
 func WriteCredentials(t testing.TB, file, access, secret string) {
 	t.Helper()
 	text := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", access, secret)

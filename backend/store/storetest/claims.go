@@ -343,7 +343,7 @@ func queueRevive(t *testing.T, q *claimsTest) {
 	}
 	q.enqueue(store.Job{Kind: "k", Unique: "u"})
 	if err := q.home.Revive(t.Context(), c.ID, q.clock.Now()); !errors.Is(err, store.ErrExists) {
-		t.Errorf("Revive beside a twin: %v", err)
+		t.Errorf("Revive next to a job with its key: %v", err)
 	}
 	q.done(q.claim(1)...)
 	ok(t, q.home.Revive(t.Context(), c.ID, q.clock.Now()))
@@ -412,7 +412,7 @@ func queueStopped(t *testing.T, q *claimsTest) {
 	q.wantCounts(0, 0, 1)
 }
 
-// queueSpare: a spare job is added only if there is none.
+// queueSpare: a spare job is added only if no job with its key waits or runs.
 func queueSpare(t *testing.T, q *claimsTest) {
 	later := q.clock.Now().Add(time.Hour)
 	spare := store.Job{Kind: "k", Unique: "u", Spare: true}

@@ -31,7 +31,7 @@ func TestGrowthMeasures(t *testing.T) {
 			return func() { runs[i]++ }
 		})
 	})
-	_ = r // a benchmark with parts has no result of its own
+	_ = r // a benchmark with parts has no separate result
 	for i, n := range runs {
 		if n < 3 {
 			t.Errorf("size %d was measured %d times", i, n)

@@ -90,8 +90,8 @@ func (q *queueTest) work(home QueueHome, workers int, run func(ctx context.Conte
 	return stop
 }
 
-// runs lets the home work, one job at a time; each run is sent, and ends with
-// the verdict that is sent back.
+// runs lets the queue work, one job at a time; each run is sent, and ends
+// with the result that is sent back.
 func (q *queueTest) runs(home QueueHome) (begun <-chan store.Claimed, verdict chan<- store.Verdict, stop func()) {
 	q.t.Helper()
 	out, in := make(chan store.Claimed), make(chan store.Verdict)
@@ -263,7 +263,7 @@ func workDeath(t *testing.T, q *queueTest) {
 	stop()
 	q.enqueue(job)
 	if err := q.home.Revive(t.Context(), first.ID, time.Now()); !errors.Is(err, store.ErrExists) {
-		t.Errorf("Revive beside a twin: %v", err)
+		t.Errorf("Revive next to a job with its key: %v", err)
 	}
 	begun, verdict, _ = q.runs(q.home)
 	twin := <-begun

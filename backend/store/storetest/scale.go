@@ -43,8 +43,8 @@ func Scale(b *testing.B, g Growth, home store.Telemetry, seal func()) {
 		}
 	})
 
-	// A year for one site of each size, a hundred units at a time; and a house of
-	// sites, which live.
+	// A year for one site of each size, a hundred units at a time; and an
+	// installation with many live sites.
 	const year = 365
 	one := make([]store.SiteKey, len(g.Sizes))
 	for i, size := range g.Sizes {

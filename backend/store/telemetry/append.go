@@ -115,7 +115,7 @@ type appending struct {
 	frames   []store.AssetFrame
 	was, is  layout
 	old      bool // the site has telemetry already
-	rezone   bool // all of it has to be laid out anew
+	rezone   bool // all of it has to be laid out again
 	blocks   []*piece
 }
 

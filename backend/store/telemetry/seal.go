@@ -14,7 +14,7 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// prepare builds the blocks that the append needs: of its own older samples, of
+// prepare builds the blocks that the append needs: of older samples in it, of
 // the tail's finished days, and, if the zone has changed, of all data. The
 // caller excludes other appends of the site.
 func (a *appending) prepare(ctx context.Context, c Change) error {

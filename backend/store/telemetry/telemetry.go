@@ -74,7 +74,7 @@ type Reader interface {
 	// Assets are the named assets that there are, or all when none is named,
 	// ascending by id.
 	Assets(ids ...string) ([]Asset, error)
-	// Get returns a value for each place, nil if there is none.
+	// Get returns a value for each place, or nil.
 	Get(p Part, at []Place) ([][]byte, error)
 	// Overlapping yields, asset by asset in the order of refs, the values of
 	// Blocks or Sums whose stretch may overlap from <= time < to: the last one
@@ -192,7 +192,7 @@ func (s *site) roster() (roster, error) {
 	return r, nil
 }
 
-// viewSite runs fn with the site, or not if there is none.
+// viewSite runs fn with the site, unless it does not exist.
 func (a *Archive) viewSite(ctx context.Context, siteID string, fn func(s *site) error) error {
 	err := a.home.View(ctx, siteID, func(r Reader) error {
 		site, err := siteIn(r, siteID)
