@@ -481,7 +481,7 @@ func TestLettersAreCounted(t *testing.T) {
 		}
 	}
 	m := scraped(t, s)
-	if amount(t, m, `sunloop_mail_letters_total{outcome="sent"}`) != 1 || amount(t, m, `sunloop_mail_letters_total{outcome="failed"}`) != 2 {
+	if amount(t, m, `sunloop_mail_messages_total{outcome="sent"}`) != 1 || amount(t, m, `sunloop_mail_messages_total{outcome="failed"}`) != 2 {
 		t.Error("letters are miscounted")
 	}
 }

@@ -188,11 +188,11 @@ func (h databaseStorage) Facts(ctx context.Context, f *metrics.Facts) error {
 	}
 	f.Set(metrics.StoreSize, float64(t.SizeBytes))
 	f.Set(metrics.StoreConnections, float64(t.Connections))
-	f.Set(metrics.StoreBusy, float64(t.Busy))
-	f.Set(metrics.StoreMost, float64(t.Most))
+	f.Set(metrics.StoreInUse, float64(t.Busy))
+	f.Set(metrics.StoreMax, float64(t.Most))
 	f.Set(metrics.StoreWaits, float64(t.Waits))
 	f.Set(metrics.StoreWaitTime, t.WaitDuration.Seconds())
-	f.Set(metrics.StoreAgain, float64(t.Again))
+	f.Set(metrics.StoreRetries, float64(t.Again))
 	return nil
 }
 

@@ -410,7 +410,7 @@ func TestReplicaMetrics(t *testing.T) {
 	w := httptest.NewRecorder()
 	one.service.Metrics().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, want := range []string{`sunloop_store_transactions_total\{kind="write",outcome="ok"\} [1-9]`, `sunloop_store_transactions_total\{kind="read",outcome="ok"\} [1-9]`,
-		`sunloop_store_connections_open [1-9]`, `sunloop_store_connections_most 16\n`, `sunloop_store_size_bytes [1-9]`, `sunloop_jobs_waiting\{kind="train"\} 0`, `sunloop_ready\{part="store"\} 1`} {
+		`sunloop_store_connections_open [1-9]`, `sunloop_store_connections_max 16\n`, `sunloop_store_size_bytes [1-9]`, `sunloop_jobs_waiting\{kind="train"\} 0`, `sunloop_ready\{part="store"\} 1`} {
 		if !regexp.MustCompile(want).MatchString(w.Body.String()) {
 			t.Errorf("there is no %s", want)
 		}

@@ -181,7 +181,7 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 		y := v.Paragraph(r, 0, 0, state.Sentence(sites.Err), themes.Warning)
 		v.Paragraph(r, 0, y, "Next try "+state.Soon(sites.NextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
 	case state.Empty:
-		y := v.Paragraph(r, 0, 0, "There is no site yet.", themes.Text)
+		y := v.Paragraph(r, 0, 0, "No sites yet.", themes.Text)
 		v.Paragraph(r, 0, y+1, "Press U to import a file of its production: any portal's, logger's or meter's CSV as it was exported. The site appears with it; with enough history the model is trained and the forecast comes by itself.", themes.Dim)
 	default:
 		v.Paragraph(r, 0, 0, "Asking for the sites …", themes.Dim)

@@ -283,7 +283,7 @@ type countingMailer struct {
 func (l countingMailer) Send(ctx context.Context, m mail.Message) error {
 	err := l.Sender.Send(ctx, m)
 	l.of.noteMail(err)
-	l.of.metrics.Letter(err != nil)
+	l.of.metrics.Message(err != nil)
 	return err
 }
 

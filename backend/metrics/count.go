@@ -159,8 +159,8 @@ func (m *Metrics) WebhookPosted(outcome string, took time.Duration) {
 	m.postTime.Observe(took.Seconds())
 }
 
-// Letter counts a letter that was handed in.
-func (m *Metrics) Letter(failed bool) {
+// Message counts an e-mail message.
+func (m *Metrics) Message(failed bool) {
 	if m == nil {
 		return
 	}
@@ -168,6 +168,7 @@ func (m *Metrics) Letter(failed bool) {
 	if failed {
 		outcome = "failed"
 	}
+	m.messages.WithLabelValues(outcome).Inc()
 	m.letters.WithLabelValues(outcome).Inc()
 }
 

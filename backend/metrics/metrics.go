@@ -54,7 +54,7 @@ type Metrics struct {
 	transactionTime              *prometheus.HistogramVec
 	posts                        *prometheus.CounterVec
 	postTime                     prometheus.Histogram
-	letters                      *prometheus.CounterVec
+	messages, letters            *prometheus.CounterVec // letters: the deprecated name
 	weather                      *prometheus.CounterVec
 	weatherTime                  prometheus.Histogram
 	sourceErrors                 *prometheus.CounterVec
@@ -77,18 +77,18 @@ var (
 // New returns metrics with their own registry.
 func New(c Config) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), routes: wordsOf(c.Routes...), kinds: wordsOf(c.Kinds...)}
-	m.inFlight = m.gauge("http_requests_in_flight", "Requests that are being served.")
-	m.requests = m.counters("http_requests_total", "Requests that have ended, by route, method and class of the status; class none: the connection broke first.", "route", "method", "class")
+	m.inFlight = m.gauge("http_requests_in_flight", "Requests in flight.")
+	m.requests = m.counters("http_requests_total", "Requests that have ended, by route, method and class of the status; class none: the connection was lost before a response.", "route", "method", "class")
 	m.requestTime = m.histograms("http_request_duration_seconds", "Time to serve a request.", requestBuckets, "route", "method")
-	m.requestBytes = m.counters("http_request_bytes_total", "Bytes of requests' bodies that were read.", "route")
-	m.responseBytes = m.counters("http_response_bytes_total", "Bytes of answers' bodies that were sent.", "route")
+	m.requestBytes = m.counters("http_request_bytes_total", "Bytes of request bodies that were read.", "route")
+	m.responseBytes = m.counters("http_response_bytes_total", "Bytes of response bodies that were sent.", "route")
 	m.refusals = m.counters("http_requests_refused_total", "Requests that were refused, by reason.", "reason")
 	m.signIns = m.counters("sign_ins_total", "Sign-ins by their way (password, totp, exchange, ssh_key) and outcome (ok, challenge, refused, limited, failed).", "way", "outcome")
-	m.evicted = m.counters("connections_evicted_total", "Connections that were closed to make room for others, by server (http, ssh), the place that they had (unauthenticated, idle, overflow, queue) and reason (network_share, unauthenticated_share, full).", "server", "lane", "reason")
-	m.refused = m.counters("connections_refused_total", "Connections, and requests on connections without a place, that were refused, by server (http, ssh), the place that was missing (overflow, queue) and reason (full, timeout).", "server", "lane", "reason")
+	m.evicted = m.counters("connections_evicted_total", "Connections that were closed to make room for others, by server (http, ssh), the slot that they had (unauthenticated, idle, overflow, queue) and reason (network_share, unauthenticated_share, full).", "server", "lane", "reason")
+	m.refused = m.counters("connections_refused_total", "Connections, and requests on connections without a slot, that were refused, by server (http, ssh), the slot that was missing (overflow, queue) and reason (full, timeout).", "server", "lane", "reason")
 
 	m.jobs = m.counters("job_runs_total", "Runs of jobs that have ended, by kind and outcome (done, cancelled, stopped, retried, failed).", "kind", "outcome")
-	m.attempts = m.counters("job_attempts_total", "Runs of jobs that were begun.", "kind")
+	m.attempts = m.counters("job_attempts_total", "Runs of jobs that were started.", "kind")
 	m.jobTime = m.histograms("job_duration_seconds", "Time of a run of a job.", jobBuckets, "kind")
 	m.uploads = m.counters("uploads_total", "Files by kind (historical, nowcast) and outcome (accepted, repeated, refused; then imported or failed).", "kind", "outcome")
 	m.train = m.counter("models_trained_total", "Models that were trained and registered.")
@@ -97,15 +97,16 @@ func New(c Config) *Metrics {
 	m.detections = m.counter("detection_runs_total", "Runs of the detector that were recorded.")
 
 	m.transactions = m.counters("store_transactions_total", "Transactions by kind (read, write, commit: several writes may share one) and outcome (ok, failed).", "kind", "outcome")
-	m.transactionTime = m.histograms("store_transaction_duration_seconds", "Time of a transaction; of a commit, with the disk.", storeBuckets, "kind")
-	m.posts = m.counters("webhook_posts_total", "Attempts to post a webhook, by outcome (delivered, failed, gone, given_up, cut).", "outcome")
+	m.transactionTime = m.histograms("store_transaction_duration_seconds", "Time of a transaction; of a commit, including the disk.", storeBuckets, "kind")
+	m.posts = m.counters("webhook_posts_total", "Attempts to post a webhook, by outcome (delivered, failed: to be retried, gone: the endpoint returned 410, given_up: after the last attempt, cut: interrupted by the shutdown).", "outcome")
 	m.postTime = m.histogram("webhook_post_duration_seconds", "Time of an attempt to post a webhook.", callBuckets)
-	m.letters = m.counters("mail_letters_total", "Letters by outcome (sent, failed).", "outcome")
+	m.messages = m.counters("mail_messages_total", "E-mail messages by outcome (sent, failed).", "outcome")
+	m.letters = m.counters("mail_letters_total", deprecated("mail_messages_total"), "outcome")
 	m.weather = m.counters("weather_calls_total", "Calls to the weather provider by outcome (ok, failed).", "outcome")
 	m.weatherTime = m.histogram("weather_call_duration_seconds", "Time of a call to the weather provider.", callBuckets)
 	m.sourceErrors = m.counters("scrape_source_errors_total", "Parts that failed to report for a scrape; their metrics are missing from it.", "part")
 
-	build := m.gauges("build_info", "1, with the version of the program, of the schema of its data, and of Go.", "version", "schema", "goversion")
+	build := m.gauges("build_info", "Always 1, with the version of the program, of its data schema, and of Go.", "version", "schema", "goversion")
 	build.WithLabelValues(c.Version, strconv.Itoa(c.Schema), runtime.Version()).Set(1)
 	m.sources(c.Sources, c.Now)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

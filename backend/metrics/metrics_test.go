@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -59,7 +60,7 @@ func full(t *testing.T) (*Metrics, *clock, *error) {
 	m.Detected()
 	m.Transaction("commit", time.Millisecond, true)
 	m.WebhookPosted("delivered", time.Second)
-	m.Letter(false)
+	m.Message(false)
 	m.WeatherCalled(time.Second, true)
 	m.sourceErrors.WithLabelValues("none").Add(0)
 	return m, c, failing
@@ -97,25 +98,25 @@ func TestNamesAndHelpsFollowTheConventions(t *testing.T) {
 func TestCounts(t *testing.T) {
 	m, _, _ := full(t)
 	want := `
-# HELP sunloop_http_requests_in_flight Requests that are being served.
+# HELP sunloop_http_requests_in_flight Requests in flight.
 # TYPE sunloop_http_requests_in_flight gauge
 sunloop_http_requests_in_flight 1
 # HELP sunloop_http_requests_refused_total Requests that were refused, by reason.
 # TYPE sunloop_http_requests_refused_total counter
 sunloop_http_requests_refused_total{reason="rate_limit"} 1
-# HELP sunloop_http_requests_total Requests that have ended, by route, method and class of the status; class none: the connection broke first.
+# HELP sunloop_http_requests_total Requests that have ended, by route, method and class of the status; class none: the connection was lost before a response.
 # TYPE sunloop_http_requests_total counter
 sunloop_http_requests_total{class="4xx",method="POST",route="upload"} 1
-# HELP sunloop_http_request_bytes_total Bytes of requests' bodies that were read.
+# HELP sunloop_http_request_bytes_total Bytes of request bodies that were read.
 # TYPE sunloop_http_request_bytes_total counter
 sunloop_http_request_bytes_total{route="upload"} 5
-# HELP sunloop_http_response_bytes_total Bytes of answers' bodies that were sent.
+# HELP sunloop_http_response_bytes_total Bytes of response bodies that were sent.
 # TYPE sunloop_http_response_bytes_total counter
 sunloop_http_response_bytes_total{route="upload"} 7
-# HELP sunloop_connections_evicted_total Connections that were closed to make room for others, by server (http, ssh), the place that they had (unauthenticated, idle, overflow, queue) and reason (network_share, unauthenticated_share, full).
+# HELP sunloop_connections_evicted_total Connections that were closed to make room for others, by server (http, ssh), the slot that they had (unauthenticated, idle, overflow, queue) and reason (network_share, unauthenticated_share, full).
 # TYPE sunloop_connections_evicted_total counter
 sunloop_connections_evicted_total{lane="unauthenticated",reason="network_share",server="http"} 1
-# HELP sunloop_connections_refused_total Connections, and requests on connections without a place, that were refused, by server (http, ssh), the place that was missing (overflow, queue) and reason (full, timeout).
+# HELP sunloop_connections_refused_total Connections, and requests on connections without a slot, that were refused, by server (http, ssh), the slot that was missing (overflow, queue) and reason (full, timeout).
 # TYPE sunloop_connections_refused_total counter
 sunloop_connections_refused_total{lane="queue",reason="timeout",server="ssh"} 1
 # HELP sunloop_job_runs_total Runs of jobs that have ended, by kind and outcome (done, cancelled, stopped, retried, failed).
@@ -219,8 +220,31 @@ func TestNilIsSilent(*testing.T) {
 	m.Detected()
 	m.Transaction("", 0, false)
 	m.WebhookPosted("", 0)
-	m.Letter(false)
+	m.Message(false)
 	m.WeatherCalled(0, false)
+}
+
+// TestFormerNames: a renamed metric is exported under its former name too, with
+// the same value.
+func TestFormerNames(t *testing.T) {
+	m, _, _ := full(t)
+	shown, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for _, f := range shown {
+		for _, one := range f.GetMetric() {
+			values[f.GetName()] += fmt.Sprint(one.GetLabel(), one.GetCounter().GetValue(), one.GetGauge().GetValue(), " ")
+		}
+	}
+	pairs := maps.Clone(former)
+	pairs["mail_messages_total"] = "mail_letters_total"
+	for now, old := range pairs {
+		if v := values[namespace+"_"+now]; v == "" || v != values[namespace+"_"+old] {
+			t.Errorf("%s is %q, %s is %q", now, v, old, values[namespace+"_"+old])
+		}
+	}
 }
 
 const docs = "../../docs/observability.md"

@@ -49,11 +49,11 @@ const (
 	StoreWrites      = "store_disk_writes_total"
 	StoreWriteTime   = "store_disk_write_seconds_total"
 	StoreConnections = "store_connections_open"
-	StoreBusy        = "store_connections_busy"
-	StoreMost        = "store_connections_most"
+	StoreInUse       = "store_connections_in_use"
+	StoreMax         = "store_connections_max"
 	StoreWaits       = "store_connection_waits_total"
 	StoreWaitTime    = "store_connection_wait_seconds_total"
-	StoreAgain       = "store_transactions_again_total"
+	StoreRetries     = "store_transaction_retries_total"
 	DiskFree         = "disk_free_bytes"
 	DiskSize         = "disk_size_bytes"
 	Objects          = "objects"
@@ -66,7 +66,7 @@ const (
 	HooksWaiting     = "webhooks_waiting"
 	HooksOldest      = "webhooks_oldest_waiting_seconds"
 	HooksDisabled    = "webhook_subscriptions_disabled"
-	MailWaiting      = "mail_outbox_letters"
+	MailWaiting      = "mail_outbox_messages"
 	Consoles         = "ssh_consoles_open"
 	BackupAge        = "backup_age_seconds"
 	Ready            = "ready"
@@ -78,42 +78,51 @@ var facts = []struct {
 	name, label, help string
 	counter           bool
 }{
-	{JobsWaiting, "kind", "Jobs that wait, by kind.", false},
-	{JobsRunning, "kind", "Jobs that run, by kind.", false},
-	{JobsDead, "kind", "Jobs that failed in their last attempt, by kind.", false},
-	{JobsOldest, "kind", "How long the job that is due longest has been due, by kind; 0: none is.", false},
-	{StoreSize, "", "Size of the database's file, or of Sunloop's tables in the database that replicas share.", false},
-	{StoreFree, "", "Free space within the database's file, for new data.", false},
-	{StoreFreePages, "", "Free pages within the database's file.", false},
-	{StoreReads, "", "Read transactions that are open.", false},
+	{JobsWaiting, "kind", "Waiting jobs, by kind.", false},
+	{JobsRunning, "kind", "Running jobs, by kind.", false},
+	{JobsDead, "kind", "Dead jobs, by kind.", false},
+	{JobsOldest, "kind", "Time since the oldest due job was due, by kind; 0 if none is due.", false},
+	{StoreSize, "", "Size of the database file, or of Sunloop's tables in the shared database.", false},
+	{StoreFree, "", "Free space within the database file, for new data.", false},
+	{StoreFreePages, "", "Free pages within the database file.", false},
+	{StoreReads, "", "Open read transactions.", false},
 	{StoreWrites, "", "Times that pages were written to the disk and synced.", true},
-	{StoreWriteTime, "", "Time that writing pages of the database to the disk took in all, with its sync.", true},
-	{StoreConnections, "", "Connections to the database that replicas share that this one has open.", false},
-	{StoreBusy, "", "Of the open connections, those that are in use.", false},
-	{StoreMost, "", "Connections to the database that this replica opens at most.", false},
-	{StoreWaits, "", "Times that all connections to the database were in use, and one was waited for.", true},
-	{StoreWaitTime, "", "Time that connections to the database were waited for in all.", true},
-	{StoreAgain, "", "Transactions that were run again, as another got in the way.", true},
+	{StoreWriteTime, "", "Total time of writing pages of the database to the disk, including the sync.", true},
+	{StoreConnections, "", "Open connections of this replica to the shared database.", false},
+	{StoreInUse, "", "Open connections to the database that are in use.", false},
+	{StoreMax, "", "Maximum number of connections of this replica to the database.", false},
+	{StoreWaits, "", "Requests for a database connection that had to wait, as all were in use.", true},
+	{StoreWaitTime, "", "Total waiting time for database connections.", true},
+	{StoreRetries, "", "Transactions that were retried after a conflict.", true},
 	{DiskFree, "", "Free space of the disk that holds the data folder, for this user.", false},
 	{DiskSize, "", "Size of the disk that holds the data folder.", false},
-	{Objects, "", "Files that are kept as objects; counted at most once in ten minutes.", false},
-	{ObjectBytes, "", "Size of the objects in all.", false},
-	{Sites, "", "Sites that data came for.", false},
-	{SitesTrained, "", "Sites that data came for and that have a model.", false},
-	{ModelAge, "", "By the plants' clock, the age of the newest data that the oldest model in production learned from.", false},
-	{ForecastAge, "", "By the plants' clock, the age of the newest forecast, at the site where it is oldest.", false},
-	{FindingsOpen, "severity", "Findings that are open, by severity.", false},
-	{HooksWaiting, "", "Webhooks that wait, to be posted first or again.", false},
-	{HooksOldest, "", "Age of the oldest webhook that waits; 0: none does.", false},
-	{HooksDisabled, "", "Subscriptions that were given up because their place does not answer.", false},
-	{MailWaiting, "", "Letters in the outbox folder; without a mail server alone.", false},
-	{Consoles, "", "Consoles that are open over SSH.", false},
+	{Objects, "", "Stored objects; counted at most once in ten minutes.", false},
+	{ObjectBytes, "", "Total size of the objects.", false},
+	{Sites, "", "Sites with data.", false},
+	{SitesTrained, "", "Sites with data and a model.", false},
+	{ModelAge, "", "Age of the training data of the oldest model in production, by the plants' clock.", false},
+	{ForecastAge, "", "Age of the newest forecast of the site where it is oldest, by the plants' clock.", false},
+	{FindingsOpen, "severity", "Open findings, by severity.", false},
+	{HooksWaiting, "", "Webhooks waiting for their first or next attempt.", false},
+	{HooksOldest, "", "Age of the oldest waiting webhook; 0 if none waits.", false},
+	{HooksDisabled, "", "Subscriptions that were disabled because their endpoint does not respond.", false},
+	{MailWaiting, "", "Messages in the outbox folder; only without a mail server.", false},
+	{Consoles, "", "Open consoles over SSH.", false},
 	{BackupAge, "", "Age of the newest backup of the data folder; missing without a backup of the last 90 days.", false},
-	{Ready, "part", "1 where a part is ready, 0 where it is not, as /readyz has it.", false},
+	{Ready, "part", "1 if a part is ready, otherwise 0, as in /readyz.", false},
 }
 
-// Lives are how long answers of a source are good for: a scrape costs little
-// however often it comes.
+// former has the deprecated name of each renamed fact. It is exported in
+// addition to the new one.
+var former = map[string]string{
+	StoreInUse: "store_connections_busy", StoreMax: "store_connections_most", StoreRetries: "store_transactions_again_total",
+	MailWaiting: "mail_outbox_letters",
+}
+
+// deprecated is the help of a metric that has another name now.
+func deprecated(name string) string { return "Deprecated: use " + namespace + "_" + name + "." }
+
+// The values of a source are cached, so that frequent scrapes cost little.
 const factsLife, askTime = 10 * time.Second, 5 * time.Second
 
 // asked is the collector of the values of sources.
@@ -141,8 +150,14 @@ func (m *Metrics) sources(parts []Source, now func() time.Time) {
 		if f.counter {
 			kind, word = prometheus.CounterValue, "counter"
 		}
-		a.descs[f.name] = prometheus.NewDesc(m.define(f.name, word, f.help, labels), f.help, labels, nil)
-		a.kinds[f.name], a.labels[f.name] = kind, f.label != ""
+		add := func(name, help string) {
+			a.descs[name] = prometheus.NewDesc(m.define(name, word, help, labels), help, labels, nil)
+			a.kinds[name], a.labels[name] = kind, f.label != ""
+		}
+		add(f.name, f.help)
+		if old := former[f.name]; old != "" {
+			add(old, deprecated(f.name))
+		}
 	}
 	m.registry.MustRegister(a)
 }
@@ -156,12 +171,18 @@ func (a *asked) Describe(to chan<- *prometheus.Desc) {
 
 // Collect queries the sources, unless they were queried very recently.
 func (a *asked) Collect(to chan<- prometheus.Metric) {
-	for _, v := range a.values() {
-		if a.labels[v.name] {
-			to <- prometheus.MustNewConstMetric(a.descs[v.name], a.kinds[v.name], v.amount, v.label)
-			continue
+	send := func(name string, v value) {
+		if a.labels[name] {
+			to <- prometheus.MustNewConstMetric(a.descs[name], a.kinds[name], v.amount, v.label)
+			return
 		}
-		to <- prometheus.MustNewConstMetric(a.descs[v.name], a.kinds[v.name], v.amount)
+		to <- prometheus.MustNewConstMetric(a.descs[name], a.kinds[name], v.amount)
+	}
+	for _, v := range a.values() {
+		send(v.name, v)
+		if old := former[v.name]; old != "" {
+			send(old, v)
+		}
 	}
 }
 

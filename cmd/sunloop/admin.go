@@ -42,8 +42,8 @@ type AdminCmd struct {
 		Rotate SigningKeyRotateCmd `cmd:"" help:"Rotate the signing key; tokens of the old one stay valid until they expire."`
 	} `cmd:"" help:"Manage the keys that sign users' tokens."`
 	Job struct {
-		List   JobListCmd   `cmd:"" help:"Show the state of the queue and the dead jobs, newest first."`
-		Revive JobReviveCmd `cmd:"" help:"Retry a dead job."`
+		List  JobListCmd  `cmd:"" help:"Show the state of the queue and the dead jobs, newest first."`
+		Retry JobRetryCmd `cmd:"" aliases:"revive" help:"Retry a dead job."`
 	} `cmd:"" help:"Manage dead jobs."`
 	Audit   AuditCmd   `cmd:"" help:"Show the audit trail, newest first."`
 	Backup  BackupCmd  `cmd:"" help:"Back up the data folder, or the database of replicas with their key, to one file, also while they serve."`

@@ -11,7 +11,7 @@ import (
 	"app.sunloop/backend/admin/socket"
 )
 
-// JobListCmd lists the jobs that were given up.
+// JobListCmd lists the dead jobs.
 type JobListCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -49,14 +49,14 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// JobReviveCmd puts a dead job back to run.
-type JobReviveCmd struct {
+// JobRetryCmd returns a dead job to the queue.
+type JobRetryCmd struct {
 	ID string `arg:"" help:"Job id, from admin job list."`
 }
 
-// Run revives the job.
-func (c *JobReviveCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	err := socket.ErrNoProcess // of a database each asks for itself
+// Run returns the job to the queue.
+func (c *JobRetryCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	err := socket.ErrNoProcess // each process asks the database itself
 	if g.Store == "" {
 		err = socket.Revive(ctx, g.Data, c.ID)
 	}

@@ -130,7 +130,7 @@ func (f *facts) encode(v any) error {
 
 // noSite is the error for an empty list of sites.
 func (f *facts) noSite() error {
-	_, err := fmt.Fprintln(f.out, "There is no site yet. Import a file: sunloop import FILE --site NAME --tz ZONE --capacity-kw KW")
+	_, err := fmt.Fprintln(f.out, "No sites yet. Import a file: sunloop import FILE --site NAME --tz ZONE --capacity-kw KW")
 	return err
 }
 

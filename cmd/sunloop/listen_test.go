@@ -118,7 +118,7 @@ func TestServeOverTLSWithACertificateOfItsOwn(t *testing.T) {
 		{"--tls-ca", ca},
 		{"--tls-ca", ca, "--tls-fingerprint", fingerprint},
 	} {
-		if r := ask(args...); r.status != 0 || !strings.Contains(r.out, "There is no site yet") {
+		if r := ask(args...); r.status != 0 || !strings.Contains(r.out, "No sites yet") {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}

@@ -50,7 +50,7 @@ func TestConsoleOverSSH(t *testing.T) {
 	} {
 		// The first key comes before the console has drawn anything, while it asks the terminal: it must not be lost.
 		s := w.console(try.term, try.env, 100, 30, "e")
-		s.shows("There is no site yet", "ana Operator", "Unavailable: over SSH, the files here are the server's")
+		s.shows("No sites yet", "ana Operator", "Unavailable: over SSH, the files here are the server's")
 		raw := s.raw()
 		for _, colours := range []*regexp.Regexp{true24, of256, of16} {
 			if got, want := colours.MatchString(raw), colours == try.want; got != want && (want || colours != of16 || try.want == nil) {
@@ -74,12 +74,12 @@ func TestConsoleOverSSH(t *testing.T) {
 func TestNotTheServersMachine(t *testing.T) {
 	w := openSSHWorld(t, false)
 	s := w.console("xterm-256color", nil, 120, 36, "")
-	s.shows("There is no site yet")
+	s.shows("No sites yet")
 	for keys, want := range map[string]string{"e": "files here are the server's", "J": "files here are the server's", "U": "files here are the server's", "\x1a": "shell here is the server's"} {
 		s.press("gs") // another screen between, which takes the notice away
 		s.shows("Settings")
 		s.press("\x1b")
-		s.shows("There is no site yet")
+		s.shows("No sites yet")
 		s.press(keys)
 		s.shows("Unavailable: over SSH, the " + want)
 	}
@@ -93,7 +93,7 @@ func TestNotTheServersMachine(t *testing.T) {
 	}
 	s.resize(90, 25)
 	s.press("q")
-	s.shows("There is no site yet")
+	s.shows("No sites yet")
 	for _, line := range strings.Split(strings.TrimRight(s.text(), "\n"), "\n") {
 		if strings.HasPrefix(line, "┌") && len([]rune(line)) != 90 {
 			t.Errorf("after the change of size a frame has %d columns: %s", len([]rune(line)), line)
@@ -128,7 +128,7 @@ func TestSetUpOverSSH(t *testing.T) {
 	s.press(w.code(strings.ReplaceAll(strings.Join(groups, ""), " ", "")) + "\r")
 	s.shows("Recovery codes")
 	s.press("\r")
-	s.shows("There is no site yet", "ana Operator")
+	s.shows("No sites yet", "ana Operator")
 }
 
 // openSSHCommand is the command line of OpenSSH's client to the world.
@@ -151,7 +151,7 @@ func TestOpenSSH(t *testing.T) {
 	x.keys("000000", "Enter")
 	x.shows("Invalid TOTP code.")
 	x.keys(code(), "Enter")
-	x.shows("There is no site yet", "ana Operator", "quit")
+	x.shows("No sites yet", "ana Operator", "quit")
 	x.keys("q")
 	x.shows("after 0")
 
@@ -163,7 +163,7 @@ func TestOpenSSH(t *testing.T) {
 	x.keys(sshPassword, "Enter")
 	x.shows("Code of the authenticator")
 	x.keys(code(), "Enter")
-	x.shows("There is no site yet", "quit")
+	x.shows("No sites yet", "quit")
 	x.tmux("resize-window", "-t", "s", "-x", "132", "-y", "40")
 	x.becomes("a screen of the new size", func(screen string) bool {
 		return slices.ContainsFunc(strings.Split(screen, "\n"), func(line string) bool {

@@ -51,7 +51,7 @@ func TestFirstRun(t *testing.T) {
 	one.press("ctrl+u", code(t, secret, 0), "enter")
 	one.sees("Recovery codes")
 	one.press("enter")
-	one.sees("There is no site yet.", "Press U")
+	one.sees("No sites yet.", "Press U")
 	one.press("U")
 	one.sees("Import a file", "Capacity kW")
 	one.press(production(t), "tab", "ctrl+u", "Durban", "tab", "ctrl+u", "Africa/Johannesburg", "tab", "ctrl+u", "100", "tab", "ctrl+u", "-29.86,31.02", "enter")

@@ -94,7 +94,7 @@ func (s *Screen) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	s.listAt = terminal.Rect{}
 	if v.Site == nil {
-		v.Paragraph(r, 0, 0, "There is no site yet.", themes.Dim)
+		v.Paragraph(r, 0, 0, "No sites yet.", themes.Dim)
 		return
 	}
 	v.Selection = view.Selection{} // the list has its own selection
