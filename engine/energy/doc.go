@@ -1,5 +1,5 @@
 // Package energy turns the measurements of a unit into its energy. It is the
-// only code that does: day sums, records, key figures, reports and exports
+// only code that does: day sums, records, KPIs, reports and exports
 // rest on it.
 //
 // A day's production comes from the best source that the unit has and that

@@ -145,7 +145,7 @@ func (s *steps) largest() int64 {
 	return most
 }
 
-// near reports whether two steps are equal but for the jitter of a logger.
+// near reports whether two steps are equal except the jitter of a logger.
 func near(a, b int64) bool { d := a - b; return d == 0 || 16*d <= b && -16*d <= b }
 
 // within reports whether the next stamp follows without a gap.
