@@ -8,7 +8,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
+.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
 
 # Targets that run tests marked by internal/longtest.
 test-long faults attack damage moves kills replicas soak load: export SUNLOOP_TEST_LONG = 1
@@ -106,6 +106,9 @@ damage: ## DAMAGES (1000) copies of a data folder, damaged by chance: no crash, 
 
 moves: ## a migration into a database, killed MOVES (20) times at any moment and gone on with: the target must hold the same (a minute)
 	SUNLOOP_TEST_MOVES=$(or $(MOVES),20) $(GO) test -count=1 -timeout 30m -run KilledMigration -v ./cmd/sunloop
+
+laws: ## figures of N (20) times as many drawn plants as the tests take, on every surface, against their known energy (minutes)
+	SUNLOOP_TEST_LAWS=$(or $(N),20) $(GO) test -count=1 -timeout 60m -v ./backend/laws
 
 kills: ## the service, killed 500 times at work: nothing that it acknowledged may be lost (minutes)
 	SUNLOOP_TEST_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 60m -run KilledAnywhere -v ./backend/resilience

@@ -41,6 +41,7 @@ var floors = []struct {
 	{"app.sunloop/backend/client", []string{"backend/api", "backend/limit"}},
 	{"app.sunloop/backend/openapi/...", []string{"backend/api", "backend/limit"}},
 	{"app.sunloop/backend/compat", nil},     // tests alone
+	{"app.sunloop/backend/laws", nil},       // tests alone
 	{"app.sunloop/backend/resilience", nil}, // tests alone
 	{"app.sunloop/backend/attack", nil},     // tests alone
 	{"app.sunloop/backend/servetest", []string{"backend/api", "backend/limit", "backend/client"}},
