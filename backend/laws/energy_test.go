@@ -239,7 +239,8 @@ func (p *plant) holdPlain(h *installation, v *tally, s api.SiteSummary) {
 	}
 }
 
-// holdKPIs checks windows of days, and that they sum.
+// holdKPIs checks windows of days, and that they sum. A figure of a day with gaps may
+// be withheld.
 func (p *plant) holdKPIs(h *installation, v *tally) {
 	today := p.today(p.end)
 	total := 0.0
@@ -249,12 +250,17 @@ func (p *plant) holdKPIs(h *installation, v *tally) {
 			h.t.Errorf("%v: KPIs: %v", p, err)
 			return
 		}
-		e, ok := figure(k, "energy")
-		want := p.truth(p.days[i], p.days[i+1])
-		if v.hold("KPI of a day is the truth", ok && near(value(e), want), "%v: KPIs of day %d: %.3f kWh (%s), the truth is %.3f", p, i, value(e), e.Note, want); !ok {
-			return
-		}
+		e, _ := figure(k, "energy")
 		total += value(e)
+		want, share := p.truth(p.days[i], p.days[i+1]), p.share(p.days[i], p.days[i+1])
+		if k.DataAvailability != nil && share == 1 {
+			v.hold("a change of the step is no loss of data", *k.DataAvailability > 0.99, "%v: day %d: data availability %.3f", p, i, *k.DataAvailability)
+		}
+		if e.Value == nil {
+			v.hold("a KPI is withheld for missing data alone", e.Note != "" && share < 1, "%v: KPIs of day %d with samples of %.3f of it: %q", p, i, share, e.Note)
+			continue
+		}
+		v.hold("KPI of a day is the truth", near(value(e), want), "%v: KPIs of day %d: %.3f kWh, the truth is %.3f", p, i, value(e), want)
 		var table bytes.Buffer
 		_ = plain.Figures(*k).Write(&table, "")
 		v.hold("plain figures are the KPIs'", strings.Contains(table.String(), plain.Number(value(e))), "%v: %s in %q", p, plain.Number(value(e)), table.String())
@@ -267,8 +273,9 @@ func (p *plant) holdKPIs(h *installation, v *tally) {
 		h.t.Errorf("%v: KPIs: %v", p, err)
 		return
 	}
-	e, _ := figure(k, "energy")
-	v.hold("KPIs of days sum to those of the window", near(value(e), total), "%v: window %.3f kWh, days %.3f", p, value(e), total)
+	if e, _ := figure(k, "energy"); e.Value != nil && !math.IsNaN(total) {
+		v.hold("KPIs of days sum to those of the window", near(value(e), total), "%v: window %.3f kWh, days %.3f", p, value(e), total)
+	}
 	pr, ok := figure(k, "performance_ratio")
 	v.hold("PR is plausible or withheld", !ok || pr.Value == nil && pr.Note != "" || value(pr) > 0 && value(pr) <= 1.05, "%v: PR %v, note %q", p, value(pr), pr.Note)
 }

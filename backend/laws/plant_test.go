@@ -258,3 +258,16 @@ func (p *plant) truth(from, to int) (kwh float64) {
 	}
 	return kwh
 }
+
+// share is the part of the time of all units that samples cover.
+func (p *plant) share(from, to int) float64 {
+	n := 0
+	for _, u := range p.units {
+		for m := from; m < to; m++ {
+			if u.covered[m] {
+				n++
+			}
+		}
+	}
+	return float64(n) / float64((to-from)*len(p.units))
+}
