@@ -109,7 +109,8 @@ const (
 	PathOrder             = "/terminal/order"
 	PathTrack             = "/terminal/track"
 
-	PathSiteKPIs = "/sites/{site_id}/kpis"
+	PathSiteKPIs     = "/sites/{site_id}/kpis"
+	PathAvailability = "/terminal/availability"
 
 	PathKPIRollup           = "/kpi-rollup"
 	PathMaintenanceSignals  = "/maintenance-signals"
@@ -333,7 +334,7 @@ func Routes() []*Route {
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,
 		&schedules, &boms, &parts, &orders, &track, &siteSummary, &activities, &users, &keys, &auditTrail, &logEntries, &nowcast,
-		&siteKPIs,
+		&siteKPIs, &availability,
 		&kpiRollup, &maintenanceSignals, &forecastSnapshot, &maintenanceSchedule, &snapshot,
 		&health, &ready, &document, &docsPage,
 	}

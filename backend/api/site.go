@@ -32,8 +32,11 @@ type Site struct {
 	Currency                     string   `json:"currency,omitempty" limit:"word"`         // ISO 4217
 	TariffPerKWh                 float64  `json:"tariff_per_kwh,omitempty"`
 	TerminalDeviceID             string   `json:"terminal_device_id,omitempty" limit:"id"`
-	AssetCount                   int      `json:"asset_count"`
-	CreatedAt                    Time     `json:"created_at,omitzero"`
+	// Availability is how the site's contract defines availability. A new one replaces
+	// the former as a whole.
+	Availability *AvailabilityContract `json:"availability,omitempty"`
+	AssetCount   int                   `json:"asset_count"`
+	CreatedAt    Time                  `json:"created_at,omitzero"`
 }
 
 // Mountings are how modules are mounted: on open racks (glass and polymer, or

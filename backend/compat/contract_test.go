@@ -313,6 +313,10 @@ func (c *contractTest) fill(name string, rule contract.Rule) string {
 		var made api.IssuesResponse
 		c.ask(api.PathIssues, map[string]any{"action": api.ActionCreate, "component": asset, "site": site, "issue_type": fmt.Sprintf("contract %d", c.serial), "description": "hot"}, contract.InJSON, &made)
 		return made.Issue.IssueID
+	case "{change_id}":
+		var made api.AvailabilityChangeResponse
+		c.ask(api.PathAvailability, map[string]any{"action": api.ActionSet, "site_id": site, "from": "2026-04-01T10:00:00Z", "to": "2026-04-01T12:00:00Z", "category": api.AvailabilityForceMajeure, "reason": "flood"}, contract.InJSON, &made)
+		return made.ChangeID
 	case "{user_id}":
 		var made api.UsersResponse
 		c.ask(api.PathUsers, map[string]any{"action": api.ActionAdd, "username": fmt.Sprintf("managed-%d@%s", c.serial, customer), "password": password, "role_id": api.RoleAnalyst, "customer_ids": []string{customer}}, contract.InJSON, &made)
@@ -332,6 +336,11 @@ func (c *contractTest) fill(name string, rule contract.Rule) string {
 		return id
 	case "order":
 		return c.order(rule, state)
+	case "change":
+		id := c.fill("{change_id}", rule)
+		var revoked api.AvailabilityChangeResponse
+		c.ask(api.PathAvailability, map[string]any{"action": api.ActionRevoke, "site_id": site, "change_id": id, "reason": "withdrawn"}, contract.InJSON, &revoked)
+		return id
 	case "alert":
 		return c.alert(state)
 	case "issue":

@@ -18,6 +18,7 @@ import (
 
 	"app.sunloop/backend/domain/activity"
 	"app.sunloop/backend/domain/alert"
+	"app.sunloop/backend/domain/availability"
 	"app.sunloop/backend/domain/detection"
 	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/domain/forecast"
@@ -32,16 +33,17 @@ import (
 
 // Services are the domain's services over one store and one clock.
 type Services struct {
-	Activities *activity.Service
-	Sites      *site.Service
-	Uploads    *upload.Service
-	Models     *model.Service
-	Forecasts  *forecast.Service
-	Findings   *finding.Service
-	Alerts     *alert.Service
-	Issues     *issue.Service
-	Detections *detection.Service
-	KPIs       *kpi.Service
+	Activities   *activity.Service
+	Sites        *site.Service
+	Uploads      *upload.Service
+	Models       *model.Service
+	Forecasts    *forecast.Service
+	Findings     *finding.Service
+	Alerts       *alert.Service
+	Issues       *issue.Service
+	Detections   *detection.Service
+	Availability *availability.Service
+	KPIs         *kpi.Service
 
 	records store.Records
 }
@@ -56,13 +58,14 @@ func New(records store.Records, telemetry store.Telemetry, now func() time.Time)
 	s.Alerts = alert.New(records, now, s.Activities, s.Sites)
 	s.Issues = issue.New(records, now, s.Activities, s.Sites, s.Alerts)
 	s.Detections = detection.New(records, now, s.Activities, s.Sites, s.Findings, s.Alerts, s.Issues)
-	s.KPIs = kpi.New(records, telemetry, now, s.Sites, s.Models, s.Forecasts)
+	s.Availability = availability.New(records, telemetry, now, s.Activities, s.Sites, s.Models, s.Forecasts)
+	s.KPIs = kpi.New(records, telemetry, now, s.Sites, s.Models, s.Forecasts, s.Availability)
 	return s
 }
 
 // Tables returns the tables of these packages, for a check of the data.
 func Tables() []store.Checked {
-	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables(), kpi.Tables())
+	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables())
 }
 
 // ObjectRefs returns all objects that records refer to. Records that cannot be read

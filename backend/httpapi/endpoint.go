@@ -209,6 +209,7 @@ func (s *server) registerAll() {
 	s.userHandlers()
 	s.logHandlers()
 	s.kpiHandlers()
+	s.availabilityHandlers()
 	s.snapshotHandlers()
 	s.metaHandlers()
 }

@@ -29,7 +29,7 @@ type things map[string]string
 var idFields = map[string]string{
 	"customer_id": "customer", "customer_ids": "customer", "site.customer_id": "customer",
 	"site_id": "site", "site_ids": "site", "permitted_site_ids": "site", "site": "site", "site.site_id": "site",
-	"asset_id": "asset", "device_id": "asset", "component": "asset", "asset_filter": "asset",
+	"asset_id": "asset", "device_id": "asset", "component": "asset", "asset_filter": "asset", "asset_ids": "asset", "change_id": "change",
 	"terminal_device_id": "device", "site.terminal_device_id": "device",
 	"issue_id": "issue", "schedule_id": "schedule", "bom_id": "bom", "order_id": "order", "job_id": "order",
 	"subscription_id": "subscription", "delivery_id": "delivery", "alert_id": "alert", "detection_id": "detection",
@@ -63,6 +63,8 @@ func (w *world) foreignThings(of ids, who string) things {
 		w.t.Fatal(issues, err)
 	}
 	t["issue"] = issues[0].IssueID
+	change := post(api.PathAvailability, fmt.Sprintf(`{"action":"set","site_id":%q,"asset_ids":[%q],"from":"2025-09-30T08:00:00Z","to":"2025-09-30T09:00:00Z","category":"force_majeure","reason":%q}`, of.site, of.asset, who))
+	t["change"] = text(change, "change_id")
 	alerts, _, _, err := w.domain.Alerts.Alerts(ctx, all, api.ListQuery{SiteID: of.site}, "")
 	if err != nil || len(alerts) == 0 {
 		w.t.Fatal(alerts, err)
@@ -163,9 +165,9 @@ func namingParameters(t *testing.T, route *api.Route) (list []idParameter) {
 }
 
 // absentIDs stand in the rows of [requests] for things that are not there.
-var absentIDs = regexp.MustCompile(`(ord|sch|bom|iss|sub|whd|alt|usr|key)_0`)
+var absentIDs = regexp.MustCompile(`(ord|sch|bom|iss|sub|whd|alt|usr|key|avc)_0`)
 
-var kindOf = map[string]string{"ord": "order", "sch": "schedule", "bom": "bom", "iss": "issue", "sub": "subscription", "whd": "delivery", "alt": "alert", "usr": "user", "key": "key"}
+var kindOf = map[string]string{"ord": "order", "sch": "schedule", "bom": "bom", "iss": "issue", "sub": "subscription", "whd": "delivery", "alt": "alert", "usr": "user", "key": "key", "avc": "change"}
 
 // named sends the request of an operation about one's own things, with one
 // parameter that names another.

@@ -163,6 +163,11 @@ var requests = map[string]request{
 	"audit ":                    {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 200},
 	"audit list":                {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 200},
 	"site-kpis":                 {absent: 404}, // its site is in the path
+	"availability ":             {body: `{"site_id":"{site}"}`, absent: 404},
+	"availability list":         {body: `{"action":"list","site_id":"{site}","stretches":true}`, absent: 404},
+	"availability set":          {body: `{"action":"set","site_id":"{site}","from":"2025-09-30T08:00:00Z","to":"2025-09-30T09:00:00Z","category":"suspended","reason":"r"}`, absent: 404},
+	"availability revoke":       {body: `{"action":"revoke","site_id":"{site}","change_id":"avc_0","reason":"r"}`, own: 404, absent: 404},
+	"availability history":      {body: `{"action":"history","site_id":"{site}"}`, absent: 404},
 	"log ":                      {body: `{}`, own: 403, absent: 403},
 	"log list":                  {body: `{"action":"list"}`, own: 403, absent: 403},
 	"site-summary fleet":        {body: `{"action":"fleet","customer_id":"{customer}"}`, absent: 200, byCustomer: true},

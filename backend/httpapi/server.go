@@ -41,6 +41,7 @@ type Deps struct {
 	Interpolations Interpolations
 	Summaries      Summaries
 	KPIs           KPIs
+	Availability   Availability
 	Nowcasts       Nowcasts
 	Snapshots      Snapshots
 	Freemium       Freemium

@@ -114,7 +114,7 @@ func newWorldOf(t testing.TB, edit func(*httpapi.Deps), customers ...string) *wo
 	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.domain.Sites, Assets: w.domain.Sites, Uploads: w.uploads, Forecasts: forecasts{w.domain.Forecasts}, Findings: w.domain.Findings, Activities: w.domain.Sites,
-		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
 	if edit != nil {

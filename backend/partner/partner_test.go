@@ -62,6 +62,9 @@ func newPlant(t *testing.T, as api.Site) *plant {
 	}
 	for _, id := range []string{"INV-1", "INV-2", "INV-3"} {
 		a := api.Asset{AssetID: id, Name: id, Type: "inverter", CapacityKW: 50, Location: "roof", SiteID: south}
+		if id == "INV-3" { // new: it did not report before, and was not due
+			a.Components = []api.Component{{OEM: "SMA", Model: "STP 50", Serial: "3", InstalledDate: "2026-06-15"}}
+		}
 		if _, err := services.Sites.AddAsset(t.Context(), api.Unlimited("test"), a); err != nil {
 			t.Fatal(err)
 		}

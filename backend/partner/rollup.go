@@ -111,7 +111,7 @@ func rollupOf(r kpi.Rollup, m money, period api.RollupPeriod) *api.KPIRollup {
 		TrueUptimePct:      n.known("performance.true_uptime_pct", 100*r.Figure("time_availability")),
 		StateUptimePct:     n.known("performance.state_uptime_pct", 100*r.StateUptime),
 		AvailabilityPct:    n.known("performance.availability_pct", 100*r.Figure("contractual_availability")),
-		AvailabilityTarget: api.AvailabilityTarget,
+		AvailabilityTarget: r.Target,
 	}
 	out.EAR = api.RollupEAR{
 		EnergyLostKWh:          n.known("ear.energy_lost_kwh", lost),

@@ -72,7 +72,7 @@ type definition struct{ unit, formula, source string }
 
 const (
 	iec     = "IEC 61724-1:2021"
-	sandia  = "Sandia SAND2015-10223"
+	pv      = "IEC TS 63019:2019"
 	rdtools = "(RdTools)"
 )
 
@@ -83,9 +83,9 @@ var definitions = map[string]definition{
 	"performance_ratio":           {"1", "PR = Yf / Yr = Σ P·dt / Σ (P_DC · G / 1 kW/m² · dt)", iec + ", performance ratio"},
 	"corrected_performance_ratio": {"1", "PR_25 = Σ P·dt / Σ (P_DC · (1 + γ·(T_cell − 25 °C)) · G / 1 kW/m² · dt)", iec + ", 25 °C performance ratio; Dierauf et al. 2013, NREL/TP-5200-57991"},
 	"energy_performance_index":    {"1", "EPI = Σ E / Σ E_expected", "IEC TS 61724-3"},
-	"energy_availability":         {"1", "A_E = 1 − E_lost / (E + E_lost)", "Anderson and Blumenthal 2020 " + rdtools},
-	"time_availability":           {"1", "A_t = (t_useful − t_down) / t_useful, weighted by rating", sandia + ", raw"},
-	"contractual_availability":    {"1", "A_c = t_served / (t_served + t_forced), weighted by rating", sandia + ", contractual"},
+	"energy_availability":         {"1", "A_E = Σ E_expected(in service) / Σ E_expected, without time out of the environment", pv + ", operational, weighted by expected energy"},
+	"time_availability":           {"1", "A_t = t(in service) / t, sun-up time weighted by rating, without time out of the environment", pv + ", operational"},
+	"contractual_availability":    {"1", "A_c = t(available) / (t(available) + t(unavailable)), weighted by rating", pv + ", by the rules of the site's contract"},
 	"soiling_ratio":               {"1", "SR = Σ (Y / Y_clean · H) / Σ H", "Deceglie et al. 2018 " + rdtools + " SRR"},
 	"performance_loss_rate":       {"%/a", "median of Y(d) / Y(d − 365 d) − 1", "Jordan et al. 2018 " + rdtools + " year on year"},
 	"capacity_factor":             {"1", "CF = E / (P_AC · t)", "energy over AC rating times hours"},
@@ -97,12 +97,17 @@ var definitions = map[string]definition{
 	"energy_lost":                 {"kWh", "E_lost = Σ (P_expected − P)·dt over events", "expected less measured over events"},
 	"revenue_lost":                {"currency", "Σ E_lost · tariff", "energy lost times the tariff of its hour"},
 	"energy_at_risk":              {"kW", "loss fraction · mean daylight power of the next 24 h", "loss fraction times mean daylight power of the next 24 h"},
-	"data_availability":           {"1", "samples received / samples due, by day", iec + ", data availability"},
+	"data_availability":           {"1", "daylight that samples cover / daylight, all installed units, weighted by rating", iec + ", data availability"},
 }
+
+// countsMissingData are the figures that account for missing data by themselves:
+// time without information has its own category.
+var countsMissingData = map[string]bool{"time_availability": true, "contractual_availability": true, "energy_availability": true}
 
 // NewFigure returns a value with its definition. Below [LeastData] of the data,
 // or if the value could not be computed, the figure is not reportable and
-// states the reason; data availability itself is always reportable. It panics
+// states the reason; data availability itself is always reportable, and so are
+// availabilities that could be computed. It panics
 // if the name has no definition.
 func NewFigure(name string, value float64, from, to time.Time, dataAvailability float64) Figure {
 	d, ok := definitions[name]
@@ -112,6 +117,7 @@ func NewFigure(name string, value float64, from, to time.Time, dataAvailability 
 	f := Figure{Name: name, Value: value, Unit: d.unit, From: from, To: to, Formula: d.formula, Source: d.source, DataAvailability: dataAvailability, Covered: math.NaN()}
 	switch {
 	case name == "data_availability":
+	case countsMissingData[name] && !math.IsNaN(value):
 	case math.IsNaN(dataAvailability):
 		f.Note = "It is not known how much of the data arrived."
 	case dataAvailability < LeastData:

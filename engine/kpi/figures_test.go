@@ -72,37 +72,8 @@ func TestCorrectedPerformanceRatio(t *testing.T) {
 func TestEnergyFigures(t *testing.T) {
 	near(t, "EPI over common hours", EnergyPerformanceIndex(hourly(45, 50, nan), hourly(50, 50, 70)), 0.95)
 	near(t, "EPI of nothing", EnergyPerformanceIndex(hourly(1), hourly(0)), nan)
-	near(t, "energy availability", EnergyAvailability(950, 50), 0.95)
-	near(t, "energy availability of nothing", EnergyAvailability(0, 0), nan)
 	near(t, "capacity factor: 240 kWh of 50 kW in a day", CapacityFactor(240, 50, 24*time.Hour), 0.2)
 	near(t, "capacity factor without a rating", CapacityFactor(240, 0, 24*time.Hour), nan)
-}
-
-// Two units of 60 and 40 kW over five useful hours. The larger is down for one
-// (forced), curtailed for one; the smaller off with the grid for one, without a
-// reading for one.
-func TestSplitAndAvailability(t *testing.T) {
-	at := func(h int) time.Time { return hourly().Start.Add(time.Duration(h) * time.Hour) }
-	units := []Unit{{60, hourly(50, 0, 30, 50, 50)}, {40, hourly(30, 30, 0, nan, 30)}}
-	hours := Split(units, []State{{Curtailed, []int{0}, at(2), at(3)}, {GridOutage, []int{1}, at(2), at(3)}}, func(int, Unit) float64 { return 0.8 })
-	for c, want := range map[Category]float64{FullService: 0.6*3 + 0.4*3, Forced: 0.6, Curtailed: 0.6, GridOutage: 0.4, Unknown: 0.4} {
-		near(t, string(c), hours[c], want)
-	}
-	raw, contractual := TimeAvailability(hours)
-	near(t, "raw", raw, (3.0+0.6)/(3+0.6+0.6+0.4))
-	near(t, "contractual", contractual, 3/3.6)
-	if raw, contractual = TimeAvailability(nil); !math.IsNaN(raw) || !math.IsNaN(contractual) {
-		t.Errorf("of no hours: %v, %v", raw, contractual)
-	}
-	// Planned work has priority over the outage that it looks like.
-	planned := Split(units[:1], []State{{Forced, []int{0}, at(1), at(2)}, {Scheduled, []int{0}, at(1), at(2)}}, func(int, Unit) float64 { return 0.8 })
-	near(t, "planned", planned[Scheduled], 1)
-	near(t, "forced", planned[Forced], 0)
-}
-
-func TestDataAvailability(t *testing.T) {
-	near(t, "three of four by day", DataAvailability(hourly(nan, 1, 2, nan, 3, nan), func(i int) bool { return i > 0 && i < 5 }), 0.75)
-	near(t, "no day", DataAvailability(hourly(1), func(int) bool { return false }), nan)
 }
 
 func TestSoilingRatio(t *testing.T) {
@@ -187,7 +158,8 @@ func TestRevenueLost(t *testing.T) {
 	}), 4)
 }
 
-// Below nine tenths of the data nothing is reportable but how little it was.
+// Below nine tenths of the data only the figures that count missing data are
+// reportable.
 func TestFigure(t *testing.T) {
 	to := day.AddDate(0, 0, 1)
 	f := NewFigure("performance_ratio", 0.83, day, to, 0.95)
@@ -199,7 +171,12 @@ func TestFigure(t *testing.T) {
 			t.Errorf("%v of %v data: %+v", c.value, c.data, f)
 		}
 	}
-	if f := NewFigure("data_availability", 0.3, day, to, 0.3); !f.Reportable() {
+	for _, name := range []string{"data_availability", "time_availability"} {
+		if f := NewFigure(name, 0.3, day, to, 0.3); !f.Reportable() {
+			t.Errorf("%+v", f)
+		}
+	}
+	if f := NewFigure("time_availability", nan, day, to, 0.3); f.Reportable() || f.Note == "" {
 		t.Errorf("%+v", f)
 	}
 }

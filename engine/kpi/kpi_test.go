@@ -34,12 +34,3 @@ func TestPerformanceRatio(t *testing.T) {
 		series.Series{Start: hourly().Start, Step: 30 * time.Minute, Values: []float64{80, 80}},
 		series.Series{Start: hourly().Start, Step: 30 * time.Minute, Values: []float64{1000, 1000}}, 100), 0.8)
 }
-
-func TestAvailability(t *testing.T) {
-	sun := func(i int, _ Unit) float64 { return []float64{0.01, 0.5, 0.6, 0.7}[i] }
-	small, large := Unit{10, hourly(0, 5, 0, 7)}, Unit{30, hourly(0, 15, 18, nan)}
-	near(t, "one of three useful hours down", Availability([]Unit{small}, sun), 2.0/3)
-	near(t, "weighted by capacity, without the missing hour", Availability([]Unit{small, large}, sun), 1-10.0/(30+60))
-	near(t, "by night", Availability([]Unit{small}, func(int, Unit) float64 { return 0 }), nan)
-	near(t, "no units", Availability(nil, sun), nan)
-}

@@ -371,6 +371,13 @@ var moveCases = []Case{
 // sshKeys are public keys of a user.
 var sshKeys = p(api.FieldSSHKeys, []any{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f ana@desk"}, []any{"ssh-ed25519"})
 
+// availabilityTimes are the time and the category of a change, and changeFields what
+// its response has.
+var (
+	availabilityTimes = []Param{p("from", "2026-04-01T10:00:00Z", "yesterday"), p("to", "2026-04-01T12:00:00Z", "later", "2026-04-01T09:00:00Z"), p("category", api.AvailabilityForceMajeure, "holiday")}
+	changeFields      = prefixed("change.", "change_id site_id from to category reason by at")
+)
+
 var adminCases = []Case{
 	list(api.ListUsers, nil, append(words("success count"), prefixed("users[].", "user_id username role_id role_name customer_ids active")...)),
 	userMove(api.GetUser, nil, userFields),
@@ -397,6 +404,18 @@ var adminCases = []Case{
 	For(api.Setup, Case{Params: []Param{p("username", "root"), p("password", "correct horse battery staple")}, TestedBy: "the tests of a fresh service"}),
 	For(api.GetKPIs, Case{Params: []Param{p("site_id", goodSite), p("from", goodStart, "yesterday"), p("to", goodEnd, "later")}, Fields: words("site_id"),
 		Errors: []ErrorCase{foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)}}),
+	list(api.ListAvailability, []Param{p("site_id", goodSite), p("from", goodStart, "yesterday"), p("to", goodEnd, "later"), p("stretches", true), p("asset_id", goodAsset, "INV-none")},
+		append(append(append(words("success site_id from to as_of useful_by contract.rules contract.time_base contract.target count changes"),
+			prefixed("site.", "time_availability all_time_availability energy_availability contractual_availability contractual_energy_availability data_availability")...),
+			prefixed("site.categories[].", "category hours sun_up_hours expected_kwh treatment")...),
+			prefixed("units[].", "asset_id name weight_kw from to time_availability contractual_availability data_availability categories")...),
+		foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)),
+	For(api.SetAvailability, Case{Params: append([]Param{p("site_id", goodSite), p("asset_ids", []any{goodAsset}, []any{"INV-none"}), p("reason", "Flood, notice 12")}, availabilityTimes...),
+		Fields: append(words("success message change_id"), changeFields...), Errors: badAction(foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound))}),
+	move(api.RevokeAvailability, "change_id", "{change_id}", "avc_none", api.ErrAvailabilityChangeNotFound, []Param{p("site_id", goodSite), p("reason", "the notice was withdrawn")},
+		append(words("success message change_id"), append(changeFields, "change.revoked_at", "change.revoked_by", "change.revoke_reason")...),
+		ErrorCase{Why: "a change that is revoked", With: map[string]any{"change_id": "{change:revoked}"}, Err: conflict}, foreign),
+	list(api.ListAvailabilityChanges, []Param{p("site_id", goodSite)}, words("success changes count"), foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)),
 	For(api.GetHealth, Case{Fields: words("success")}),
 	For(api.GetReady, Case{Fields: words("success")}),
 }

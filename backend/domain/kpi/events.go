@@ -3,7 +3,6 @@ package kpi
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -26,7 +25,6 @@ type events struct {
 
 // Families that figures take together.
 var (
-	outageFamilies  = []string{string(detect.InverterOutage), string(detect.SiteOutage)}
 	failureFamilies = []string{string(detect.InverterOutage), string(detect.GroundFault), string(detect.IntermittentTrip), string(detect.TrackerFault), string(detect.StringOutage)}
 	soilingFamilies = []string{string(detect.Soiling)}
 )
@@ -106,109 +104,6 @@ func (e events) failures(from, to time.Time) []kpi.Failure {
 		list = append(list, one)
 	}
 	return list
-}
-
-// reasons are the categories of families that explain a reduced output: while
-// the unit is down, and while it runs.
-var reasons = map[string]struct{ still, running kpi.Category }{
-	string(detect.SiteOutage):   {still: kpi.GridOutage},
-	string(detect.SnowCover):    {still: kpi.ForceMajor, running: kpi.Partial},
-	string(detect.Curtailment):  {still: kpi.Curtailed, running: kpi.Curtailed},
-	string(detect.StringOutage): {running: kpi.Partial},
-	string(detect.TrackerFault): {running: kpi.Partial},
-}
-
-// stillShare is the share of its rating below which a unit is down.
-const stillShare = 0.01
-
-// states are the stretches of a unit that findings explain.
-func (u unit) states(list []finding.Finding, to time.Time) []kpi.State {
-	var out []kpi.State
-	for _, f := range list {
-		why, ok := reasons[f.FaultFamily]
-		if !ok || f.Subject != u.id && !slices.Contains(f.AssetIDs, u.id) {
-			continue
-		}
-		periods := slices.Clone(f.Periods())
-		if f.Active {
-			periods[len(periods)-1].To = to
-		}
-		within := func(at time.Time) bool {
-			return slices.ContainsFunc(periods, func(p finding.Period) bool {
-				return at.Add(u.PowerKW.Step).After(p.From) && at.Before(p.To)
-			})
-		}
-		var was kpi.Category
-		for i, p := range u.PowerKW.Values {
-			at := u.PowerKW.Time(i)
-			is := kpi.Category("")
-			switch {
-			case !within(at):
-			case p >= stillShare*u.CapacityKW:
-				is = why.running
-			case !math.IsNaN(p):
-				is = why.still
-			}
-			switch next := at.Add(u.PowerKW.Step); {
-			case is != "" && is == was:
-				out[len(out)-1].To = next
-			case is != "":
-				out = append(out, kpi.State{Category: is, Units: []int{0}, From: at, To: next})
-			}
-			was = is
-		}
-	}
-	return out
-}
-
-// sun is the irradiance in each interval, as a share of the rating, and its
-// source: the irradiance, else the forecast, else the best unit's output. NaN
-// where nothing did.
-func (r *reading) sun() ([]float64, []string) {
-	sources := []struct {
-		name  string
-		share func(i int) float64
-		used  bool
-	}{
-		{name: "irradiance", share: func(i int) float64 { return r.irradiance.Values[i] / 1000 }},
-		{name: "forecast", share: func(i int) float64 { return r.forecast[i] }},
-		{name: "peers", share: func(i int) float64 { return r.peers[i] }},
-	}
-	sun := make([]float64, len(r.power.Values))
-	for i := range sun {
-		sun[i] = math.NaN()
-		for k := range sources {
-			if v := sources[k].share(i); !math.IsNaN(v) {
-				sun[i], sources[k].used = v, true
-				break
-			}
-		}
-	}
-	var used []string
-	for _, s := range sources {
-		if s.used {
-			used = append(used, s.name)
-		}
-	}
-	return sun, used
-}
-
-// split is the useful time by category, and the source for its being useful.
-func (r *reading) split(list []finding.Finding) (map[kpi.Category]float64, []string) {
-	sun, used := r.sun()
-	hours := map[kpi.Category]float64{}
-	for _, u := range r.units {
-		one := kpi.Split([]kpi.Unit{u.Unit}, u.states(list, r.to), func(i int, _ kpi.Unit) float64 {
-			if u.PowerKW.Time(i).Before(u.first) {
-				return math.NaN()
-			}
-			return sun[i]
-		})
-		for c, h := range one {
-			hours[c] += h * u.CapacityKW / r.ratedKW
-		}
-	}
-	return hours, used
 }
 
 // soiling is the site's soiling ratio: of each day its yield, and what it would

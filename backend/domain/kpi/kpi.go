@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/availability"
 	"app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/domain/record"
@@ -22,18 +24,20 @@ import (
 // Service computes KPIs of what is stored. It keeps the figures of windows that are
 // over, so that they change only with a revision.
 type Service struct {
-	records   store.Records
-	telemetry store.Telemetry
-	now       func() time.Time
-	sites     *site.Service
-	models    *model.Service
-	forecasts *forecast.Service
-	roles     roleCache
+	records      store.Records
+	telemetry    store.Telemetry
+	now          func() time.Time
+	sites        *site.Service
+	models       *model.Service
+	forecasts    *forecast.Service
+	roles        roleCache
+	availability *availability.Service
 }
 
 // New returns a Service over a store. now is the plant's clock.
-func New(records store.Records, telemetry store.Telemetry, now func() time.Time, sites *site.Service, models *model.Service, forecasts *forecast.Service) *Service {
-	return &Service{records: records, telemetry: telemetry, now: now, sites: sites, models: models, forecasts: forecasts}
+func New(records store.Records, telemetry store.Telemetry, now func() time.Time, sites *site.Service, models *model.Service, forecasts *forecast.Service,
+	availability *availability.Service) *Service {
+	return &Service{records: records, telemetry: telemetry, now: now, sites: sites, models: models, forecasts: forecasts, availability: availability}
 }
 
 // KPIs are the site's KPIs from <= t < to, made from its stored
@@ -93,15 +97,16 @@ func (s *Service) window(zone *time.Location, from, to time.Time, units int) (ti
 
 // Words for what went into figures.
 const (
-	basisPower  = "mean power; units that are silent are stood for by the others, by their rating"
-	basisFound  = "losses that detection found, in the hours in which they occurred"
-	basisYears  = "days with 1 kWh/m² or more, insolation of one unit's sensor, cell temperature to 25 °C where air is measured"
-	basisRepair = "failures of inverters, strings, trackers and insulation that ended in the window"
+	basisPower       = "mean power; units that are silent are stood for by the others, by their rating"
+	basisFound       = "losses that detection found, in the hours in which they occurred"
+	basisYears       = "days with 1 kWh/m² or more, insolation of one unit's sensor, cell temperature to 25 °C where air is measured"
+	basisRepair      = "failures of inverters, strings, trackers and insulation that ended in the window"
+	basisOperational = "sun-up time of all installed units, by rating; only units in service count as available, and silent units do not; readings, findings, work orders and changes by people give the category"
 )
 
 // figures makes all figures of what was read.
 func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
-	data := r.dataAvailability()
+	data := r.available.DataAvailability
 	out := api.KPIs{SiteID: site.SiteID, From: api.At(r.from), To: api.At(r.to), StepMinutes: int(r.step / time.Minute), Units: len(r.units), RatedKW: record.Known(r.ratedKW),
 		DataAvailability: record.Number(data), Reportable: data >= kpi.LeastData, UsefulBy: []string{}, Figures: []api.KPI{}, Categories: []api.CategoryHours{}}
 	add := func(name string, value float64, basis string) *api.KPI {
@@ -112,18 +117,16 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	if r.known == 0 {
 		energy = math.NaN()
 	}
-	add("data_availability", data, "intervals by day with a reading, of all units")
+	add("data_availability", data, "daylight that samples cover, of all installed units, by rating")
 	out.Figures = append(out.Figures, r.performance(energy, data)...)
 	out.Ratings, out.Irradiance = ratingsToAPI(r.basis.rating), irradianceToAPI(r.basis.light, true)
 
-	hours, usefulBy := r.split(found.findings)
-	out.UsefulBy = append(out.UsefulBy, usefulBy...)
-	raw, contractual := kpi.TimeAvailability(hours)
-	const basisTime = "useful time by rating; detection says why a unit stood still"
-	add("time_availability", raw, basisTime)
-	add("contractual_availability", contractual, basisTime)
-	out.Categories = append(out.Categories, categoryHours(hours)...)
-	add("energy_availability", kpi.EnergyAvailability(energy, found.lostKWh(r.from, r.to, outageFamilies)), "outages of units and grid; "+basisFound)
+	out.UsefulBy = append(out.UsefulBy, r.available.UsefulBy...)
+	up := r.available.Figures()
+	add("time_availability", up.Time, basisOperational)
+	add("contractual_availability", up.Contractual, basisContract(r.available.Contract))
+	out.Categories = append(out.Categories, categoryHours(r.available.Amounts)...)
+	add("energy_availability", up.Energy, basisOperational+"; weighted by the expected energy")
 	lost := found.lostKWh(r.from, r.to, nil)
 	add("energy_lost", lost, basisFound)
 	if site.TariffPerKWh > 0 && site.Currency != "" {
@@ -141,10 +144,10 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	}
 	out.Figures = append(out.Figures, f)
 
-	served := (hours[kpi.FullService] + hours[kpi.Partial] + hours[kpi.Curtailed]) * float64(len(r.units))
+	served := r.available.InServiceHours()
 	failures := found.failures(r.from, r.to)
 	mtbf := kpi.MeanTimeBetweenFailuresH(served, found.begun(r.from, r.to))
-	because(add("mtbf", mtbf, "useful hours in service of all units, over failures that began in the window"), math.IsInf(mtbf, 1), "Nothing failed in the window.")
+	because(add("mtbf", mtbf, "sun-up hours in service of all units, over failures that began in the window"), math.IsInf(mtbf, 1), "Nothing failed in the window.")
 	times := kpi.RepairTimes(failures)
 	for _, of := range []struct {
 		name  string
@@ -237,17 +240,31 @@ func shown(f kpi.Figure, basis string) api.KPI {
 	return out
 }
 
-// categories in the order in which they are shown.
-var categories = []kpi.Category{kpi.FullService, kpi.Partial, kpi.Curtailed, kpi.GridOutage, kpi.ForceMajor, kpi.Scheduled, kpi.Forced, kpi.Unknown}
+// basisContract states the rules of a contract.
+func basisContract(c availability.Contract) string {
+	time := "sun-up time"
+	if c.AllTime {
+		time = "all time"
+	}
+	excluded := []string{}
+	for _, category := range kpi.Categories() {
+		if c.Rules[category] == kpi.TreatExcluded {
+			excluded = append(excluded, strings.ReplaceAll(string(category), "_", " "))
+		}
+	}
+	return fmt.Sprintf("%s of all installed units, by rating; target %g %%; excluded: %s", time, 100*c.Target, strings.Join(excluded, ", "))
+}
 
-func categoryHours(hours map[kpi.Category]float64) []api.CategoryHours {
+// categoryHours returns the sun-up hours of each category.
+func categoryHours(amounts kpi.Amounts) []api.CategoryHours {
 	var list []api.CategoryHours
 	all := 0.0
-	for _, c := range categories {
-		all += hours[c]
+	for _, c := range kpi.Categories() {
+		all += amounts[c].SunUpHours
 	}
-	for _, c := range categories {
-		list = append(list, api.CategoryHours{Category: string(c), Hours: record.Known(hours[c]), Share: record.Known(hours[c] / all)})
+	for _, c := range kpi.Categories() {
+		hours := amounts[c].SunUpHours
+		list = append(list, api.CategoryHours{Category: string(c), Hours: record.Known(hours), Share: record.Known(hours / all)})
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package kpi_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestKPIs(t *testing.T) {
 	for _, c := range k.Categories {
 		sum[c.Category] = c.Hours
 	}
-	if len(k.Categories) != 8 || sum["full_service"] != 9 || sum["forced"] != 1 {
+	if len(k.Categories) != 11 || sum["full_performance"] != 9 || sum["forced_outage"] != 1 {
 		t.Errorf("categories %+v", k.Categories)
 	}
 	want := &api.Losses{ExpectedKWh: 440, ExpectedBy: api.ExpectedByLosses, ActualKWh: 360,
@@ -149,10 +150,12 @@ func TestKPIsOfTooLittleData(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 	for name, f := range got {
-		if name != "data_availability" && (f.Reportable || f.Value != nil) {
+		if !strings.HasSuffix(name, "_availability") && (f.Reportable || f.Value != nil) {
 			t.Errorf("%s is shown: %+v", name, f)
 		}
 	}
+	// Silent time lowers availability: 3 of 20 hours.
+	wantFigures(t, got, map[string]float64{"time_availability": 0.85, "contractual_availability": 0.85, "energy_availability": 0.85})
 	if !strings.Contains(got["performance_ratio"].Note, "85 %") {
 		t.Errorf("%+v", got["performance_ratio"])
 	}
@@ -197,8 +200,8 @@ func TestKPIsWithoutIrradiance(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, err := d.KPIs.KPIs(t.Context(), domaintest.Acme, "North", day, day.Add(24*time.Hour))
-	if err != nil || len(k.UsefulBy) != 0 {
-		t.Errorf("a lone unit: %+v, %v", k, err)
+	if err != nil || !slices.Equal(k.UsefulBy, []string{"sun_position"}) {
+		t.Errorf("a lone unit: useful by %v, %v", k.UsefulBy, err)
 	}
 	forecast := domaintest.Hours(day.Add(8*time.Hour), day.Add(8*time.Hour), 10, 25)
 	forecast.SiteID = "North"
@@ -221,9 +224,12 @@ func TestKPIsWithoutIrradiance(t *testing.T) {
 	if len(k.UsefulBy) != 1 || k.UsefulBy[0] != "forecast" {
 		t.Errorf("useful by %v", k.UsefulBy)
 	}
-	if k, _ := d.KPIsOf(day, day.Add(24*time.Hour)); k.Units != 2 {
+	// Two of four units never reported: they count in both availabilities.
+	k, got := d.KPIsOf(day, day.Add(24*time.Hour))
+	if k.Units != 2 {
 		t.Errorf("%d units of site %s, two of which never reported", k.Units, site.SiteID)
 	}
+	wantFigures(t, got, map[string]float64{"data_availability": 0.5, "time_availability": 18 / 40.0})
 }
 
 // A plant that loses 1 % a year, over thirty months.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/availability"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
-	"app.sunloop/engine/solar"
 )
 
 // standardCellC is the cell temperature of standard test conditions.
@@ -21,9 +21,10 @@ const standardCellC = 25
 
 // unit is a unit on the window's grid.
 type unit struct {
-	kpi.Unit
-	id    string
-	first time.Time // of its data: before it nothing was due
+	id         string
+	CapacityKW float64
+	PowerKW    series.Series
+	first      time.Time // of its data: before it nothing was due
 }
 
 // reading is a window of telemetry on an even grid.
@@ -38,8 +39,7 @@ type reading struct {
 	known                   int           // intervals with power
 	sensor                  string        // a unit that measures irradiance
 	forecast                []float64     // P50 as a share of the rating
-	peers                   []float64     // share of its rating that the best unit made; NaN where fewer than two reported
-	byDay                   []bool        // the sun was up: data was due
+	available               *availability.Reading
 	basis                   basis
 	days                    dayEnergy
 }
@@ -99,7 +99,7 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		if !ok || !first.Before(to) {
 			continue
 		}
-		r.units, ids = append(r.units, unit{kpi.Unit{CapacityKW: u.CapacityKW}, u.AssetID, first}), append(ids, u.AssetID)
+		r.units, ids = append(r.units, unit{id: u.AssetID, CapacityKW: u.CapacityKW, first: first}), append(ids, u.AssetID)
 		r.ratedKW += u.CapacityKW
 		reporting = append(reporting, u)
 	}
@@ -136,7 +136,8 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 	if err := s.readExpected(ctx, r); err != nil {
 		return nil, err
 	}
-	return r, s.daylight(ctx, site, r)
+	r.available, err = s.availability.Read(ctx, site, units, from, to)
+	return r, err
 }
 
 // onGrid is a quantity of f on n intervals from the grid's start.
@@ -165,25 +166,19 @@ func cells(mounting kpi.Mounting, irradiance series.Series, airC, windMS []float
 	return out
 }
 
-// sum makes the site's power, where units of half the rating reported, and
-// what the best of the units made.
+// sum makes the site's power, where units of half the rating reported.
 func (r *reading) sum() {
-	r.peers = make([]float64, len(r.power.Values))
 	for i := range r.power.Values {
-		total, reporting, best, n := 0.0, 0.0, 0.0, 0
+		total, reporting, n := 0.0, 0.0, 0
 		for _, u := range r.units {
 			if p := u.PowerKW.Values[i]; !math.IsNaN(p) {
 				total, reporting, n = total+p, reporting+u.CapacityKW, n+1
-				best = max(best, p/u.CapacityKW)
 			}
 		}
-		r.power.Values[i], r.peers[i] = math.NaN(), math.NaN()
+		r.power.Values[i] = math.NaN()
 		if n > 0 && 2*reporting >= r.ratedKW {
 			r.power.Values[i] = total * r.ratedKW / reporting
 			r.known++
-		}
-		if n > 1 {
-			r.peers[i] = best
 		}
 	}
 }
@@ -213,53 +208,8 @@ func (s *Service) readExpected(ctx context.Context, r *reading) error {
 	return nil
 }
 
-// daylight says in which intervals data was due: by the sun where the site's
-// place is known, else at the times of day at which the site made power in the
-// same month.
-func (s *Service) daylight(ctx context.Context, site api.Site, r *reading) error {
-	r.byDay = make([]bool, len(r.power.Values))
-	loc, ok := solar.Location{}, site.Latitude != nil && site.Longitude != nil
-	if ok {
-		loc = solar.Location{LatitudeDeg: *site.Latitude, LongitudeDeg: *site.Longitude}
-	} else if m, err := s.models.InProduction(ctx, r.siteID, api.ModelForecasting); err == nil && m.Place != nil {
-		loc, ok = solar.Location{LatitudeDeg: m.Place.LatitudeDeg, LongitudeDeg: m.Place.LongitudeDeg}, true
-	} else if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	if ok {
-		for i := range r.byDay {
-			r.byDay[i] = solar.At(r.power.Time(i).Add(r.step/2), loc).ZenithDeg < 90-dayElevationDeg
-		}
-		return nil
-	}
-	type slot struct {
-		month  time.Month
-		minute int
-	}
-	slotOf := func(i int) slot {
-		t := r.power.Time(i).In(r.zone)
-		return slot{t.Month(), t.Hour()*60 + t.Minute()}
-	}
-	light := map[slot]bool{}
-	for i, p := range r.power.Values {
-		if p > 0.01*r.ratedKW {
-			light[slotOf(i)] = true
-		}
-	}
-	for i := range r.byDay {
-		r.byDay[i] = light[slotOf(i)]
-	}
-	return nil
-}
-
-// dataAvailability is that of all units, by rating.
-func (r *reading) dataAvailability() float64 {
-	sum, weight := 0.0, 0.0
-	for _, u := range r.units {
-		a := kpi.DataAvailability(u.PowerKW, func(i int) bool { return r.byDay[i] && !u.PowerKW.Time(i).Before(u.first) })
-		if !math.IsNaN(a) {
-			sum, weight = sum+a*u.CapacityKW, weight+u.CapacityKW
-		}
-	}
-	return sum / weight // 0/0 is NaN
+// due is the share of an interval that is daylight: irradiance counts only then.
+func (r *reading) due(i int) float64 {
+	from := r.power.Time(i).Unix()
+	return r.available.Sun.Daylight(kpi.Span{From: from, To: from + int64(r.step/time.Second)}) / r.step.Seconds()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/availability"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/kpi"
@@ -18,7 +19,8 @@ import (
 type Rollup struct {
 	api.KPIs
 	ProductionKWh float64 // as it was measured
-	StateUptime   float64 // share of the useful time, by rating, in which units said they were running
+	StateUptime   float64 // share of the sun-up time, by rating, in which units said they were running
+	Target        float64 // of the contractual availability, 0 to 1
 	Battery       *api.RollupBattery
 }
 
@@ -44,6 +46,7 @@ func (s *Service) Rollup(ctx context.Context, site api.Site, units []api.Asset, 
 	if err != nil {
 		return out, err
 	}
+	out.Target = r.available.Contract.Target
 	k := withoutLossRate(r.figures(site, found, years{from: from, share: math.NaN()}))
 	if out.KPIs, err = s.keep(ctx, r, site, units, k); err != nil {
 		return out, err
@@ -105,34 +108,37 @@ func runs(state, run float64) float64 {
 	return 0
 }
 
-// stateUptime is the share of the useful time in which units said they were
-// running, by rating, of the time in which they said something.
+// stateUptime is the share of the sun-up time in which units said they were
+// running, by rating, of the time in which they said something. Time in which a
+// unit that reports states is silent counts as not running.
 func (s *Service) stateUptime(ctx context.Context, r *reading) (float64, error) {
-	sun, _ := r.sun()
-	up, told := 0.0, 0.0
-	ids := make([]string, len(r.units))
-	for i, u := range r.units {
-		ids[i] = u.id
+	up, known := 0.0, 0.0
+	list := r.available.Units
+	ids := make([]string, len(list))
+	for i, u := range list {
+		ids[i] = u.Asset.AssetID
 	}
 	at := 0
 	for of, err := range s.telemetry.ReadUnits(ctx, r.siteID, ids, r.from, r.to, series.InverterState, series.RunState) {
 		if err != nil {
 			return math.NaN(), fmt.Errorf("read the states: %w", err)
 		}
-		f, u := of.Frame, r.units[at]
+		f, u := of.Frame, list[at]
 		at++
-		running := make([]float64, f.Len())
-		for i := range running {
-			running[i] = runs(f.At(series.InverterState, i), f.At(series.RunState, i))
-		}
-		said := series.Frame{Times: f.Times}
-		said.Set(series.RunState, running)
-		on := onGrid(said, series.RunState, series.Series{Start: r.power.Start, Step: r.step}, len(sun))
-		for i, v := range on.Values {
-			if sun[i] > kpi.UsefulShare && !math.IsNaN(v) {
-				up, told = up+v*u.CapacityKW, told+u.CapacityKW
+		reported, ran := 0.0, 0.0
+		for i, seconds := range availability.Intervals(f.Times) {
+			state := runs(f.At(series.InverterState, i), f.At(series.RunState, i))
+			if math.IsNaN(state) {
+				continue
 			}
+			span := kpi.Span{From: max(f.Times[i], u.Due.From), To: min(f.Times[i]+seconds, u.Due.To)}
+			hours := r.available.Sun.Extent(span, 0).SunUpHours
+			reported, ran = reported+hours, ran+hours*state
+		}
+		if reported > 0 {
+			reported += u.Amounts[kpi.InformationUnavailable].SunUpHours
+			up, known = up+ran*u.WeightKW, known+reported*u.WeightKW
 		}
 	}
-	return up / told, nil // 0/0 is NaN
+	return up / known, nil // 0/0 is NaN
 }

@@ -63,6 +63,13 @@ func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (
 	if err := s.latest(ctx, siteID, units, expect, now, &out); err != nil {
 		return out, nil, err
 	}
+	if now.After(midnight) {
+		r, err := s.availability.Read(ctx, site, units, midnight, now)
+		if err != nil {
+			return out, nil, err
+		}
+		out.FleetAvailabilityPct = record.Percent(r.Figures().Time)
+	}
 	power, err := s.ratios(ctx, site, units, expect, stored, midnight, now, &out)
 	return out, expect.hours(power, series.NextMidnight(now, zone)), err
 }
@@ -144,10 +151,9 @@ func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, 
 // ratioStep is the grid on which today's ratios are made.
 const ratioStep = 15 * time.Minute
 
-// ratios fills in availability and performance ratio of today so far, and
-// answers the site's power on their grid.
+// ratios fills in the performance ratio of today so far, and returns the site's
+// power on its grid.
 func (s *Service) ratios(ctx context.Context, site api.Site, units []api.Asset, expect expectation, stored dayEnergy, from, now time.Time, out *api.SiteSummary) (series.Series, error) {
-	var judged []kpi.Unit
 	var sum []float64 // site power on the grid
 	var sensors []kpi.Sensor
 	n := int(now.Sub(from)/ratioStep) + 1
@@ -163,7 +169,6 @@ func (s *Service) ratios(ctx context.Context, site api.Site, units []api.Asset, 
 			continue
 		}
 		power := grid(f, series.PowerKW, from, n)
-		judged = append(judged, kpi.Unit{CapacityKW: u.CapacityKW, PowerKW: power})
 		light := grid(f, series.IrradianceWM2, from, n)
 		if len(sensors) < maxSensors && slices.ContainsFunc(light.Values, func(v float64) bool { return !math.IsNaN(v) }) {
 			one := sensorOf(site, u)
@@ -177,12 +182,6 @@ func (s *Service) ratios(ctx context.Context, site api.Site, units []api.Asset, 
 			}
 		}
 	}
-	out.FleetAvailabilityPct = record.Percent(kpi.Availability(judged, func(i int, _ kpi.Unit) float64 {
-		// The least of the interval's ends, so that dawn and dusk within it
-		// do not count as useful.
-		a, b := expect.share(from.Add(time.Duration(i)*ratioStep)), expect.share(from.Add(time.Duration(i+1)*ratioStep))
-		return math.Min(a, b)
-	}))
 	capacity := 0.0
 	for _, u := range units {
 		capacity += u.CapacityKW

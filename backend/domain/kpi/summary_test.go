@@ -62,7 +62,7 @@ func TestSiteSummary(t *testing.T) {
 	got.Figures = nil
 	want := api.SiteSummary{
 		TotalKWhToday:        16*5 + 8*5, // 16 and 8 quarter hours of 20 kW until now
-		FleetAvailabilityPct: ptr(100 * (34 - 8) / 34.0),
+		FleetAvailabilityPct: ptr(75),    // two of eight hours down
 		// Over the 16 quarter hours with irradiance (7·20 + 9·40) kW of 100 kW
 		// under 500 W/m²: 500/16/100/0.5.
 		FleetPRPct:      ptr(62.5),

@@ -76,6 +76,7 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.settle(); err != nil {
 		return nil, err
 	}
+	cfg.Domain.Availability.SetWork(stoppedFor)
 	return &Service{Config: cfg, waiting: make(chan struct{}, 1)}, nil
 }
 

@@ -106,6 +106,11 @@ func (s *Service) SiteAssets(ctx context.Context, siteID string) ([]api.Asset, e
 	return list, record.Wrap(err, "list the assets of site "+siteID)
 }
 
+// EachAsset calls do with each asset of a site, by id.
+func EachAsset(tx store.Tx, siteID string, do func(api.Asset) error) error {
+	return assets.Each(tx, store.Query{Prefix: store.Key(siteID)}, do)
+}
+
 // AssetsWithoutComponents are the assets of a query, of which there may be thousands.
 func AssetsWithoutComponents(tx store.Tx, q store.Query) (list []api.Asset, err error) {
 	err = assets.Each(tx, q, func(a api.Asset) error {

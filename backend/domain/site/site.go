@@ -416,6 +416,7 @@ func merged(site, change api.Site) api.Site {
 	record.SetIfGiven(&site.TiltDeg, change.TiltDeg)
 	record.SetIfGiven(&site.AzimuthDeg, change.AzimuthDeg)
 	siteSettings(&site).merge(siteSettings(&change))
+	record.SetIfGiven(&site.Availability, change.Availability)
 	if lat, lon, ok := Coordinates(change.Location); ok && change.Latitude == nil && change.Longitude == nil {
 		site.Latitude, site.Longitude = &lat, &lon
 	}
@@ -482,6 +483,9 @@ func checkSite(s api.Site) error {
 		}
 	}
 	if err := siteSettings(&s).check(); err != nil {
+		return err
+	}
+	if err := s.Availability.Check("availability"); err != nil {
 		return err
 	}
 	if s.Currency != "" && (len(s.Currency) != 3 || strings.ToUpper(s.Currency) != s.Currency) {

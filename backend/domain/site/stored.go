@@ -8,34 +8,58 @@ import (
 // siteRecord is a stored site. Its fields have the meaning of those of [api.Site]; so
 // have the fields of the other records here.
 type siteRecord struct {
-	SiteID                       string   `json:"site_id" limit:"id"`
-	CustomerID                   string   `json:"customer_id" limit:"id"`
-	Name                         string   `json:"name" limit:"name"`
-	Location                     string   `json:"location,omitempty" limit:"name"`
-	Latitude                     *float64 `json:"latitude,omitempty"`
-	Longitude                    *float64 `json:"longitude,omitempty"`
-	Timezone                     string   `json:"timezone" limit:"word"`
-	CapacityKW                   float64  `json:"capacity_kw,omitempty"`
-	TiltDeg                      *float64 `json:"tilt_deg,omitempty"`
-	AzimuthDeg                   *float64 `json:"azimuth_deg,omitempty"`
-	DCRatingKW                   float64  `json:"dc_rating_kw,omitempty"`
-	ACRatingKW                   float64  `json:"ac_rating_kw,omitempty"`
-	ModuleTempCoefficientPctPerK *float64 `json:"module_temp_coefficient_pct_per_k,omitempty"`
-	Mounting                     string   `json:"mounting,omitempty" limit:"word"`
-	IrradianceRole               string   `json:"irradiance_role,omitempty" limit:"word"`
-	IrradianceTiltDeg            *float64 `json:"irradiance_tilt_deg,omitempty"`
-	IrradianceAzimuthDeg         *float64 `json:"irradiance_azimuth_deg,omitempty"`
-	IrradianceClass              string   `json:"irradiance_class,omitempty" limit:"word"`
-	Currency                     string   `json:"currency,omitempty" limit:"word"`
-	TariffPerKWh                 float64  `json:"tariff_per_kwh,omitempty"`
-	TerminalDeviceID             string   `json:"terminal_device_id,omitempty" limit:"id"`
-	AssetCount                   int      `json:"asset_count"`
-	CreatedAt                    api.Time `json:"created_at,omitzero"`
+	SiteID                       string          `json:"site_id" limit:"id"`
+	CustomerID                   string          `json:"customer_id" limit:"id"`
+	Name                         string          `json:"name" limit:"name"`
+	Location                     string          `json:"location,omitempty" limit:"name"`
+	Latitude                     *float64        `json:"latitude,omitempty"`
+	Longitude                    *float64        `json:"longitude,omitempty"`
+	Timezone                     string          `json:"timezone" limit:"word"`
+	CapacityKW                   float64         `json:"capacity_kw,omitempty"`
+	TiltDeg                      *float64        `json:"tilt_deg,omitempty"`
+	AzimuthDeg                   *float64        `json:"azimuth_deg,omitempty"`
+	DCRatingKW                   float64         `json:"dc_rating_kw,omitempty"`
+	ACRatingKW                   float64         `json:"ac_rating_kw,omitempty"`
+	ModuleTempCoefficientPctPerK *float64        `json:"module_temp_coefficient_pct_per_k,omitempty"`
+	Mounting                     string          `json:"mounting,omitempty" limit:"word"`
+	IrradianceRole               string          `json:"irradiance_role,omitempty" limit:"word"`
+	IrradianceTiltDeg            *float64        `json:"irradiance_tilt_deg,omitempty"`
+	IrradianceAzimuthDeg         *float64        `json:"irradiance_azimuth_deg,omitempty"`
+	IrradianceClass              string          `json:"irradiance_class,omitempty" limit:"word"`
+	Currency                     string          `json:"currency,omitempty" limit:"word"`
+	TariffPerKWh                 float64         `json:"tariff_per_kwh,omitempty"`
+	TerminalDeviceID             string          `json:"terminal_device_id,omitempty" limit:"id"`
+	Availability                 *contractRecord `json:"availability,omitempty"`
+	AssetCount                   int             `json:"asset_count"`
+	CreatedAt                    api.Time        `json:"created_at,omitzero"`
 }
 
-func newSiteRecord(v api.Site) siteRecord { return siteRecord(v) }
+// contractRecord is a stored definition of availability.
+type contractRecord struct {
+	Rules    map[string]string `json:"rules,omitempty" limit:"20 word word"`
+	TimeBase string            `json:"time_base,omitempty" limit:"word"`
+	Target   float64           `json:"target,omitempty"`
+}
 
-func (r siteRecord) toAPI() api.Site { return api.Site(r) }
+func newSiteRecord(v api.Site) siteRecord {
+	return siteRecord{
+		SiteID: v.SiteID, CustomerID: v.CustomerID, Name: v.Name, Location: v.Location, Latitude: v.Latitude, Longitude: v.Longitude, Timezone: v.Timezone,
+		CapacityKW: v.CapacityKW, TiltDeg: v.TiltDeg, AzimuthDeg: v.AzimuthDeg, DCRatingKW: v.DCRatingKW, ACRatingKW: v.ACRatingKW,
+		ModuleTempCoefficientPctPerK: v.ModuleTempCoefficientPctPerK, Mounting: v.Mounting, IrradianceRole: v.IrradianceRole,
+		IrradianceTiltDeg: v.IrradianceTiltDeg, IrradianceAzimuthDeg: v.IrradianceAzimuthDeg, IrradianceClass: v.IrradianceClass, Currency: v.Currency,
+		TariffPerKWh: v.TariffPerKWh, TerminalDeviceID: v.TerminalDeviceID, Availability: (*contractRecord)(v.Availability), AssetCount: v.AssetCount, CreatedAt: v.CreatedAt,
+	}
+}
+
+func (r siteRecord) toAPI() api.Site {
+	return api.Site{
+		SiteID: r.SiteID, CustomerID: r.CustomerID, Name: r.Name, Location: r.Location, Latitude: r.Latitude, Longitude: r.Longitude, Timezone: r.Timezone,
+		CapacityKW: r.CapacityKW, TiltDeg: r.TiltDeg, AzimuthDeg: r.AzimuthDeg, DCRatingKW: r.DCRatingKW, ACRatingKW: r.ACRatingKW,
+		ModuleTempCoefficientPctPerK: r.ModuleTempCoefficientPctPerK, Mounting: r.Mounting, IrradianceRole: r.IrradianceRole,
+		IrradianceTiltDeg: r.IrradianceTiltDeg, IrradianceAzimuthDeg: r.IrradianceAzimuthDeg, IrradianceClass: r.IrradianceClass, Currency: r.Currency,
+		TariffPerKWh: r.TariffPerKWh, TerminalDeviceID: r.TerminalDeviceID, Availability: (*api.AvailabilityContract)(r.Availability), AssetCount: r.AssetCount, CreatedAt: r.CreatedAt,
+	}
+}
 
 // assetRecord is a stored asset.
 type assetRecord struct {
