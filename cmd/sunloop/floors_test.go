@@ -31,7 +31,7 @@ var floors = []struct {
 	{"app.sunloop/engine/detect", []string{"engine/loss", "engine/series", "engine/solar"}},
 	{"app.sunloop/engine/diagnose", []string{"engine/detect", "engine/loss", "engine/series", "engine/solar"}},
 	{"app.sunloop/engine/score", []string{"engine/simulate", "engine/detect", "engine/loss", "engine/diagnose", "engine/series", "engine/solar"}},
-	{"app.sunloop/engine/kpi", []string{"engine/series"}},
+	{"app.sunloop/engine/kpi", []string{"engine/series", "engine/solar"}},
 	{"app.sunloop/engine/simulate", []string{"engine/series", "engine/solar"}},
 	{"app.sunloop/backend/limit", nil},
 	{"app.sunloop/backend/regularfile", nil},

@@ -14,9 +14,10 @@ import (
 // KPICmd prints the sites' KPIs.
 type KPICmd struct {
 	FactFlags
-	From   string `placeholder:"TIME" help:"Start of the period, ISO 8601; in the site's time zone without an offset."`
-	To     string `placeholder:"TIME" help:"End of the period (exclusive)."`
-	Period string `placeholder:"PERIOD" help:"Instead of --from and --to: a day, month or year of the site's calendar [2026-03-14, 2026-03, 2026], or a number of whole days up to its last midnight [7d] (30d)."`
+	From    string `placeholder:"TIME" help:"Start of the period, ISO 8601; in the site's time zone without an offset."`
+	To      string `placeholder:"TIME" help:"End of the period (exclusive)."`
+	Details bool   `help:"What each figure rests on too: formula, revision, rating, irradiance, shares of the energy, hours left out."`
+	Period  string `placeholder:"PERIOD" help:"Instead of --from and --to: a day, month or year of the site's calendar [2026-03-14, 2026-03, 2026], or a number of whole days up to its last midnight [7d] (30d)."`
 }
 
 // Run prints the KPIs; exit status 1 as that of status.
@@ -39,7 +40,7 @@ func (c *KPICmd) Run(ctx context.Context, g *Globals, std streams) error {
 				return nil, err
 			}
 			return f.Client.KPIs(ctx, q)
-		}, func(site api.Site, k *api.KPIs) error { return printKPIs(f, site, *k) })
+		}, func(site api.Site, k *api.KPIs) error { return printKPIs(f, site, *k, c.Details) })
 		if err != nil {
 			return false, err
 		}
@@ -105,7 +106,7 @@ func period(word string, now time.Time, zone *time.Location) (from, to time.Time
 }
 
 // printKPIs prints a site's figures and where its useful time went.
-func printKPIs(f *facts, site api.Site, k api.KPIs) error {
+func printKPIs(f *facts, site api.Site, k api.KPIs, details bool) error {
 	zone := f.Zones.Of(site.Ref())
 	arrived := "of the data nothing was due"
 	if k.DataAvailability != nil {
@@ -113,8 +114,16 @@ func printKPIs(f *facts, site api.Site, k api.KPIs) error {
 	}
 	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s kW, %s\n", f.Zones.Label(site.Ref()), plain.When(k.From, zone), plain.When(k.To, zone),
 		count(k.Units, "unit", "units"), plain.Number(k.RatedKW), arrived)
+	for _, words := range plain.KPIWords(k, zone) {
+		fmt.Fprintf(f.out, "  %s\n", words)
+	}
 	if err := plain.Figures(k).Write(f.out, "  "); err != nil {
 		return err
+	}
+	if details {
+		if err := plain.FigureDetails(k, zone).Write(f.out, "  "); err != nil {
+			return err
+		}
 	}
 	return plain.Availability(k).Write(f.out, "  ")
 }

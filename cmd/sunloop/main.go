@@ -47,6 +47,7 @@ type cli struct {
 	Orders   OrdersCmd   `cmd:"" help:"List work orders with assignee and delays."`
 	Forecast ForecastCmd `cmd:"" help:"Print the production forecast as text, chart or JSON."`
 	KPI      KPICmd      `cmd:"" name:"kpi" help:"Print the KPIs of a period as text or JSON."`
+	Ratings  RatingsCmd  `cmd:"" help:"Print or set the ratings and irradiance sensors of sites, which KPIs need."`
 
 	Backtest    BacktestCmd    `cmd:"" help:"Backtest the forecast on a history in files against simple references."`
 	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show the error of each method on hidden samples."`

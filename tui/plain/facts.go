@@ -82,7 +82,7 @@ const share = "1"
 
 // Figures returns a line for each KPI of a site; shares are in per cent.
 func Figures(k api.KPIs) *Table {
-	t := NewTable("figure", "#value", "unit", "#low (95 %)", "#high (95 %)", "note")
+	t := NewTable("figure", "#value", "unit", "#low (95 %)", "#high (95 %)", "#data %", "note")
 	for _, f := range k.Figures {
 		factor, unit := 1.0, f.Unit
 		if unit == share {
@@ -92,7 +92,37 @@ func Figures(k api.KPIs) *Table {
 		if f.Low != nil && f.High != nil {
 			low, high = Maybe(f.Low, factor), Maybe(f.High, factor)
 		}
-		t.Add(Words(f.Name), Maybe(f.Value, factor), unit, low, high, f.Note)
+		t.Add(Words(f.Name), Maybe(f.Value, factor), unit, low, high, Maybe(f.DataAvailability, 100), f.Note)
+	}
+	return t
+}
+
+// KPIWords are lines on the ratings, the irradiance and the revision of the
+// figures of a window.
+func KPIWords(k api.KPIs, zone *time.Location) []string {
+	var lines []string
+	if r := k.Ratings; r != nil {
+		lines = append(lines, "rating: "+widget.RatingWords("dc", r.DCKW, r.DCSource, r.DCInferred)+"; "+widget.RatingWords("ac", r.ACKW, r.ACSource, r.ACInferred))
+	}
+	if r := k.Irradiance; r != nil {
+		lines = append(lines, "irradiance: "+r.Description)
+	}
+	if words := widget.RevisionWords(k.AsOf, k.Revision, func(at api.Time) string { return When(at, zone) }); words != "" {
+		if n := len(k.Revisions); n > 1 {
+			words += ": " + k.Revisions[n-1].Reason
+		}
+		lines = append(lines, "as of: "+words)
+	}
+	return lines
+}
+
+// FigureDetails has lines for what each KPI of a site rests on.
+func FigureDetails(k api.KPIs, zone *time.Location) *Table {
+	t := NewTable("figure", "what", "is")
+	for _, f := range k.Figures {
+		for _, fact := range widget.FigureFacts(f, func(at api.Time) string { return When(at, zone) }) {
+			t.Add(Words(f.Name), fact.Label, fact.Words)
+		}
 	}
 	return t
 }

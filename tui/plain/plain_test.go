@@ -2,6 +2,7 @@ package plain
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,14 +144,34 @@ func TestForecastDays(t *testing.T) {
 func TestFigures(t *testing.T) {
 	v, low, high := 0.831, 0.8, 0.86
 	got := text(t, Figures(api.KPIs{Figures: []api.KPI{
-		{Name: "performance_ratio", Value: &v, Low: &low, High: &high, Unit: "1"},
+		{Name: "performance_ratio", Value: &v, Low: &low, High: &high, Unit: "1", DataAvailability: new(0.95)},
 		{Name: "energy_lost", Unit: "kWh", Note: "Only 3 % of the data arrived; 90 % are needed."},
 	}}))
-	want := `figure               value  unit  low (95 %)  high (95 %)  note
-performance ratio     83.1  %           80.0         86.0
-energy lost        unknown  kWh                            Only 3 % of the data arrived; 90 % are needed.
+	want := `figure               value  unit  low (95 %)  high (95 %)   data %  note
+performance ratio     83.1  %           80.0         86.0     95.0
+energy lost        unknown  kWh                            unknown  Only 3 % of the data arrived; 90 % are needed.
 `
 	if got != want {
 		t.Errorf("figures:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// What figures rest on is in words: an inferred rating says so, and a window that
+// is over names its revision with the reason.
+func TestFigureDetails(t *testing.T) {
+	at := api.At(time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC))
+	k := api.KPIs{AsOf: at, Revision: 2, Revisions: []api.KPIRevision{{Revision: 1}, {Revision: 2, Reason: "Settings have changed."}},
+		Ratings:    &api.Ratings{DCKW: 120, DCSource: api.RatingSet, ACKW: 100, ACSource: api.RatingCapacity, ACInferred: true},
+		Irradiance: &api.Irradiance{Description: "plane of array, class A"},
+		Figures:    []api.KPI{{Name: "capacity_factor", From: at, To: at, Formula: "CF = E / (P_AC × t)", Rating: &api.FigureRating{KW: 100, Side: "ac", Source: api.RatingCapacity, Inferred: true}}}}
+	want := []string{"rating: 120 kW DC; 100 kW AC, inferred from the capacity", "irradiance: plane of array, class A", "as of: 2026-06-15 10:00 +00:00, revision 2: Settings have changed."}
+	if got := KPIWords(k, time.UTC); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	details := text(t, FigureDetails(k, time.UTC))
+	for _, words := range []string{"CF = E / (P_AC × t)", "100 kW AC, inferred from the capacity", "2026-06-15 10:00 +00:00 to 2026-06-15 10:00 +00:00"} {
+		if !strings.Contains(details, words) {
+			t.Errorf("without %q:\n%s", words, details)
+		}
 	}
 }

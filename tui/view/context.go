@@ -54,7 +54,7 @@ func (v Context) PutIn(r terminal.Region, x, y, width int, text string, role the
 	return r.PutIn(x, y, width, Words(text, v.ASCII), v.Style(role), v.ASCII)
 }
 
-var plainWords = strings.NewReplacer("…", "...", "–", "-", "−", "-", "·", "|", "×", "x", "←", "left", "→", "right", "↑", "up", "↓", "down", "›", ">", "°", "", "²", "2")
+var plainWords = strings.NewReplacer("…", "...", "–", "-", "−", "-", "·", "|", "×", "x", "←", "left", "→", "right", "↑", "up", "↓", "down", "›", ">", "°", "", "²", "2", "±", "+-", "Σ", "sum", "γ", "gamma")
 
 // Words are the console's own words where only ASCII may be drawn.
 func Words(s string, ascii bool) string {

@@ -124,7 +124,12 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	out.UsefulBy = append(out.UsefulBy, r.available.UsefulBy...)
 	up := r.available.Figures()
 	add("time_availability", up.Time, basisOperational)
-	add("contractual_availability", up.Contractual, basisContract(r.available.Contract))
+	contract := add("contractual_availability", up.Contractual, basisContract(r.available.Contract))
+	for _, c := range kpi.Categories() {
+		if hours := r.available.Amounts[c].SunUpHours; hours > 0 && r.available.Contract.Rules[c] == kpi.Excluded {
+			contract.Excluded = append(contract.Excluded, api.ExcludedHours{Category: string(c), Hours: record.Known(hours)})
+		}
+	}
 	out.Categories = append(out.Categories, categoryHours(r.available.Amounts)...)
 	add("energy_availability", up.Energy, basisOperational+"; weighted by the expected energy")
 	lost := found.lostKWh(r.from, r.to, nil)

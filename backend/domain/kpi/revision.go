@@ -321,9 +321,13 @@ func different(kept, k api.KPIs) []string {
 	return names
 }
 
-// plainKPIs is k as it is decoded from JSON, without its revision.
+// plainKPIs is k as it is decoded from JSON, without its revision and without
+// the descriptions of how figures are made: another wording is no other figure.
 func plainKPIs(k api.KPIs) (out api.KPIs) {
 	k = stamped(k, api.Time{}, 0, nil)
+	for i := range k.Figures {
+		k.Figures[i].Formula, k.Figures[i].Source, k.Figures[i].Basis = "", "", ""
+	}
 	b, err := json.Marshal(k)
 	if err == nil {
 		err = json.Unmarshal(b, &out)

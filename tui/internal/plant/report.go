@@ -84,12 +84,20 @@ func (p *Plant) KPIs(now time.Time) api.KPIs {
 	k := api.KPIs{SiteID: p.SiteID, From: api.At(from), To: api.At(to), StepMinutes: 15, Units: p.Units, RatedKW: float64(p.Units * UnitKW), Reportable: true, UsefulBy: []string{"forecast", "peers"}}
 	data := 0.993
 	k.DataAvailability = &data
-	figure := func(name, unit, source, basis string, value float64) {
-		k.Figures = append(k.Figures, api.KPI{Name: name, Value: &value, Unit: unit, From: k.From, To: k.To, Source: source, Basis: basis, DataAvailability: &data, Reportable: true})
+	k.AsOf, k.Revision = api.At(to.Add(6*time.Hour)), 2
+	k.Revisions = []api.KPIRevision{{Revision: 1, AsOf: api.At(to.Add(time.Hour)), Reason: "First computed."}, {Revision: 2, AsOf: k.AsOf, Reason: "Telemetry of the window has changed.", Changed: []string{"performance_ratio"}}}
+	k.Ratings = &api.Ratings{DCKW: 1.2 * k.RatedKW, DCSource: api.RatingSet, ACKW: k.RatedKW, ACSource: api.RatingCapacity, ACInferred: true, Inferred: true}
+	k.Irradiance = &api.Irradiance{Role: api.IrradianceFlat, Transposed: true, Class: "A", Description: "horizontal, transposed to the plane of the modules (DISC and Perez), class A, ±10 %"}
+	figure := func(name, unit, source, basis string, value float64) *api.KPI {
+		k.Figures = append(k.Figures, api.KPI{Name: name, Value: &value, Unit: unit, From: k.From, To: k.To, Source: source, Basis: basis, DataAvailability: &data, Reportable: true, AsOf: k.AsOf, Revision: k.Revision})
+		return &k.Figures[len(k.Figures)-1]
 	}
 	figure("data_availability", "1", "samples received over samples due, by day", "intervals by day with a reading, of all units", data)
 	figure("specific_yield", "kWh/kWp", "IEC 61724-1, final yield", "mean power", 152.4)
-	figure("performance_ratio", "1", "IEC 61724-1", "mean power", 0.834)
+	ratio := figure("performance_ratio", "1", "IEC 61724-1", "mean power", 0.834)
+	ratio.Formula, ratio.Irradiance, ratio.Covered = "PR = Yf / Yr = Σ P × dt / Σ (P_DC × G / 1 kW/m² × dt)", k.Irradiance, &data
+	ratio.Rating = &api.FigureRating{KW: k.Ratings.DCKW, Side: "dc", Source: api.RatingSet}
+	ratio.Energy, ratio.Excluded = &api.EnergyShares{Counter: 0.82, Power: 0.15, Extrapolated: 0.03}, []api.ExcludedHours{{Category: "no_power", Hours: 2.5}}
 	figure("time_availability", "1", "Sandia SAND2015-10223, raw", "useful time by rating", 0.941)
 	figure("energy_lost", "kWh", "expected less measured over events", "losses that detection found", 1141)
 	k.Figures = append(k.Figures, api.KPI{Name: "mttr_mean", Unit: "h", From: k.From, To: k.To, Source: "restored less detected, mean", DataAvailability: &data, Note: "No failure ended in the window."})

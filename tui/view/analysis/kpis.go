@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,7 +66,7 @@ func kpiNeeds(p *period) func(v view.Context) []state.Need {
 // figureWords are the names of figures in the trade's words.
 var figureWords = map[string]string{
 	"data_availability": "data availability", "performance_ratio": "performance ratio", "corrected_performance_ratio": "PR, to 25 °C",
-	"mtbf": "time between failures", "mttr_mean": "time to repair, mean", "mttr_median": "time to repair, median", "mtta_mean": "time to acknowledge, mean",
+	"energy": "energy, stored days", "mtbf": "time between failures", "mttr_mean": "time to repair, mean", "mttr_median": "time to repair, median", "mtta_mean": "time to acknowledge, mean",
 }
 
 func figureName(name string) string {
@@ -90,6 +91,51 @@ func figureValue(f api.KPI, x *float64) string {
 	return widget.Significant(*x) + " " + f.Unit
 }
 
+// whenOf writes times by the site's clock.
+func whenOf(v view.Context) func(api.Time) string {
+	return func(t api.Time) string { return t.In(v.Site.Zone).Format("02 Jan 2006 15:04") }
+}
+
+// kpiWords are the ratings and the revision of the figures of a window, in a
+// line.
+func kpiWords(k api.KPIs, when func(api.Time) string) string {
+	rated := widget.Power(k.RatedKW) + " rated"
+	if r := k.Ratings; r != nil {
+		mark := func(inferred bool) string {
+			if inferred {
+				return " (inferred)"
+			}
+			return ""
+		}
+		rated = widget.Power(r.DCKW) + " DC" + mark(r.DCInferred) + ", " + widget.Power(r.ACKW) + " AC" + mark(r.ACInferred)
+	}
+	words := fmt.Sprintf("%d units, %s", k.Units, rated)
+	if as := widget.RevisionWords(k.AsOf, k.Revision, when); as != "" {
+		words += "; as of " + as
+	}
+	return words + "."
+}
+
+// windowFacts are what all figures of a window rest on.
+func windowFacts(k api.KPIs, when func(api.Time) string) []widget.Fact {
+	facts := []widget.Fact{{Label: "useful light", Words: strings.Join(k.UsefulBy, ", ")}}
+	if r := k.Ratings; r != nil {
+		facts = append(facts, widget.Fact{Label: "DC rating", Words: widget.RatingWords("dc", r.DCKW, r.DCSource, r.DCInferred)}, widget.Fact{Label: "AC rating", Words: widget.RatingWords("ac", r.ACKW, r.ACSource, r.ACInferred)})
+	}
+	if r := k.Irradiance; r != nil {
+		facts = append(facts, widget.Fact{Label: "irradiance", Words: r.Description})
+		for _, s := range r.Sensors {
+			if s.Health != "ok" {
+				facts = append(facts, widget.Fact{Label: "sensor", Words: s.AssetID + " is " + s.Health})
+			}
+		}
+	}
+	for _, r := range slices.Backward(k.Revisions) {
+		facts = append(facts, widget.Fact{Label: fmt.Sprintf("revision %d", r.Revision), Words: when(r.AsOf) + ": " + r.Reason})
+	}
+	return facts
+}
+
 func newFigures(p *period) *widget.Tab {
 	l := widget.NewTab("figures")
 	l.Needs = kpiNeeds(p)
@@ -100,7 +146,7 @@ func newFigures(p *period) *widget.Tab {
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		k := v.Site.KPIs.Data
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
-		return v.Paragraph(r, 0, y, fmt.Sprintf("%d units, %s rated; useful light by %s.", k.Units, widget.Power(k.RatedKW), strings.Join(k.UsefulBy, ", ")), themes.Dim)
+		return v.Paragraph(r, 0, y, kpiWords(k, whenOf(v)), themes.Dim)
 	}
 	l.Columns = func(view.Context) []widget.Column {
 		return []widget.Column{{Title: "figure", Width: 28, Min: 20}, {Title: "value", Width: 14, Right: true}, {Title: "why not, or what went into it", Min: 20, Rank: 1}}
@@ -131,11 +177,14 @@ func newFigures(p *period) *widget.Tab {
 				add("95 % band", figureValue(f, f.Low)+" to "+figureValue(f, f.High))
 			}
 			add("why not", f.Note)
-			add("formula", f.Source)
-			add("made of", f.Basis)
-			if f.DataAvailability != nil {
-				add("data", widget.Percent(*f.DataAvailability)+" of what was due arrived")
+			for _, fact := range widget.FigureFacts(f, whenOf(v)) {
+				add(fact.Label, fact.Words)
 			}
+		}
+		lines = append(lines, widget.Detail{Heading: "All figures of the window"})
+		add := widget.FactsOf(&lines)
+		for _, fact := range windowFacts(k, whenOf(v)) {
+			add(fact.Label, fact.Words)
 		}
 		if len(k.Categories) > 0 {
 			lines = append(lines, widget.Detail{Heading: "Useful time, by what the units did"})
@@ -148,13 +197,50 @@ func newFigures(p *period) *widget.Tab {
 		return lines
 	}
 	l.Export = func(v view.Context) [][]string {
-		rows := [][]string{{"figure", "value", "unit", "low", "high", "from (UTC)", "to (UTC)", "data_availability", "source", "note"}}
+		rows := [][]string{{"figure", "value", "unit", "low", "high", "from (UTC)", "to (UTC)", "data_availability", "source", "note", "formula", "as of (UTC)", "revision", "rating", "irradiance", "energy", "covered", "left_out"}}
 		for _, f := range v.Site.KPIs.Data.Figures {
-			rows = append(rows, []string{f.Name, plain(f.Value), f.Unit, plain(f.Low), plain(f.High), f.From.String(), f.To.String(), plain(f.DataAvailability), f.Source, f.Note})
+			rows = append(rows, []string{f.Name, plain(f.Value), f.Unit, plain(f.Low), plain(f.High), f.From.String(), f.To.String(), plain(f.DataAvailability), f.Source, f.Note, f.Formula, written(f.AsOf), revision(f.Revision), ratingWords(f), irradianceOf(f), energyOf(f), plain(f.Covered), widget.ExcludedWords(f.Excluded)})
 		}
 		return rows
 	}
 	return l
+}
+
+// written writes a time for a file, nothing for none.
+func written(t api.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.String()
+}
+
+// revision writes the revision of a figure for a file, nothing where it has none.
+func revision(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func ratingWords(f api.KPI) string {
+	if f.Rating == nil {
+		return ""
+	}
+	return widget.RatingWords(f.Rating.Side, f.Rating.KW, f.Rating.Source, f.Rating.Inferred)
+}
+
+func irradianceOf(f api.KPI) string {
+	if f.Irradiance == nil {
+		return ""
+	}
+	return f.Irradiance.Description
+}
+
+func energyOf(f api.KPI) string {
+	if f.Energy == nil {
+		return ""
+	}
+	return widget.EnergyWords(*f.Energy)
 }
 
 // plain writes a number for a file, nothing for none.

@@ -1,0 +1,91 @@
+package widget
+
+import (
+	"fmt"
+	"strings"
+
+	"app.sunloop/backend/api"
+)
+
+// Fact is a label with its words.
+type Fact struct{ Label, Words string }
+
+// FigureFacts are what a KPI rests on: formula, window, revision, rating,
+// irradiance, shares of the energy, data and hours that it leaves out. when
+// writes a time. What does not apply to the figure is absent.
+func FigureFacts(f api.KPI, when func(api.Time) string) []Fact {
+	var facts []Fact
+	add := func(label, words string) {
+		if words != "" {
+			facts = append(facts, Fact{label, words})
+		}
+	}
+	add("formula", f.Formula)
+	add("source", f.Source)
+	add("window", when(f.From)+" to "+when(f.To))
+	add("as of", RevisionWords(f.AsOf, f.Revision, when))
+	if r := f.Rating; r != nil {
+		add("rating", RatingWords(r.Side, r.KW, r.Source, r.Inferred))
+	}
+	if r := f.Irradiance; r != nil {
+		add("irradiance", r.Description)
+	}
+	if e := f.Energy; e != nil {
+		add("energy", EnergyWords(*e))
+	}
+	if f.Covered != nil {
+		add("covered", Percent(*f.Covered)+" of the insolation due")
+	}
+	if f.DataAvailability != nil {
+		add("data", Percent(*f.DataAvailability)+" of what was due arrived")
+	}
+	add("left out", ExcludedWords(f.Excluded))
+	add("made of", f.Basis)
+	return facts
+}
+
+// RevisionWords say when a figure was computed, and which revision of a window
+// that is over it is.
+func RevisionWords(at api.Time, revision int, when func(api.Time) string) string {
+	switch {
+	case at.IsZero():
+		return ""
+	case revision == 0:
+		return when(at) + ", not final"
+	}
+	return fmt.Sprintf("%s, revision %d", when(at), revision)
+}
+
+// RatingWords write a DC or AC rating and, if it is inferred, from what.
+func RatingWords(side string, kW float64, source string, inferred bool) string {
+	words := Power(kW) + " " + strings.ToUpper(side)
+	if inferred {
+		words += ", inferred from " + map[string]string{api.RatingSiteShare: "the site's rating", api.RatingRatio: "the DC/AC ratio of other units",
+			api.RatingCapacity: "the capacity", api.RatingEstimate: "the highest measured power"}[source]
+	}
+	return strings.TrimSuffix(words, " from ")
+}
+
+// EnergyWords write the shares of an energy by source, largest sources first as
+// they are trusted; what has no share is absent.
+func EnergyWords(e api.EnergyShares) string {
+	var parts []string
+	for _, s := range []struct {
+		share float64
+		words string
+	}{{e.Counter, "from counters"}, {e.Power, "from power"}, {e.Interval, "from interval energies"}, {e.Extrapolated, "extrapolated"}} {
+		if s.share > 0 {
+			parts = append(parts, Percent(s.share)+" "+s.words)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ExcludedWords write the hours that a figure leaves out, by category.
+func ExcludedWords(list []api.ExcludedHours) string {
+	parts := make([]string, len(list))
+	for i, e := range list {
+		parts[i] = Significant(e.Hours) + " h " + strings.ReplaceAll(e.Category, "_", " ")
+	}
+	return strings.Join(parts, ", ")
+}
