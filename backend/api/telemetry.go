@@ -31,7 +31,18 @@ type Record struct {
 	EnergyCounterKWh *float64 `json:"energy_counter_kwh,omitempty"`
 	ErrorCode        *int     `json:"error_code,omitempty"`
 	ErrorType        string   `json:"error_type,omitempty"`
-	Cursor           string   `json:"cursor,omitempty"`
+	// Where the energy comes from, if not from power alone: "counter" or
+	// "interval_energy".
+	EnergySource string `json:"energy_source,omitempty"`
+	// Of the record of a day: kWh is the production; its parts by source, the
+	// consumption, and by how much the counter or the interval energy exceeds the
+	// energy by power over the same time.
+	ConsumptionKWh      float64  `json:"consumption_kwh,omitempty"`
+	CounterKWh          float64  `json:"counter_kwh,omitempty"`
+	IntervalKWh         float64  `json:"interval_kwh,omitempty"`
+	ExtrapolatedKWh     float64  `json:"extrapolated_kwh,omitempty"`
+	EnergyDifferencePct *float64 `json:"energy_difference_pct,omitempty"`
+	Cursor              string   `json:"cursor,omitempty"`
 }
 
 // RecordsResponse answers /telemetry/inverter, ascending in time.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 )
 
@@ -44,6 +46,8 @@ type sample struct {
 	state, run float64
 	optional   [len(optional)]float64
 	errorCode  float64
+	source     energy.Source
+	day        *store.DaySum // of the day that the sample is; nil: it is none
 }
 
 // recordWriter appends records of one unit as [api.Record] encodes, at a
@@ -91,12 +95,53 @@ func (w *recordWriter) append(b []byte, s *sample, cursor bool) []byte {
 		b = append(b, errorType(s.errorCode, state)...)
 		b = append(b, '"')
 	}
+	b = s.appendEnergy(b)
 	if cursor {
 		b = append(b, `,"cursor":"`...)
 		b = append(b, cursorAt(w.assetID, s.at)...)
 		b = append(b, '"')
 	}
 	return append(b, '}')
+}
+
+// appendEnergy adds where the energy comes from, unless all of it was measured
+// as power, and of a day its consumption and its parts.
+func (s *sample) appendEnergy(b []byte) []byte {
+	source := s.source
+	if s.day != nil {
+		source = sourceOf(s.day)
+	}
+	if source > energy.Power {
+		b = append(b, `,"energy_source":"`...)
+		b = append(b, source.String()...)
+		b = append(b, '"')
+	}
+	if s.day == nil {
+		return b
+	}
+	for _, part := range [...]struct {
+		key string
+		kWh float64
+	}{
+		{`,"consumption_kwh":`, s.day.ConsumptionKWh}, {`,"counter_kwh":`, s.day.CounterKWh}, {`,"interval_kwh":`, s.day.IntervalKWh},
+		{`,"extrapolated_kwh":`, s.day.ExtrapolatedKWh},
+	} {
+		if v := rounded(part.kWh); v > 0 {
+			b = append(b, part.key...)
+			b = appendNumber(b, v)
+		}
+	}
+	if s.day.ComparedKWh > 0 {
+		b = append(b, `,"energy_difference_pct":`...)
+		b = appendNumber(b, math.Round(s.day.DifferenceKWh/s.day.ComparedKWh*1e4)/100)
+	}
+	return b
+}
+
+// sourceOf is the source of most of a day's production.
+func sourceOf(d *store.DaySum) energy.Source {
+	s := energy.Sum{ProductionKWh: d.EnergyKWh, Samples: d.Samples, CounterKWh: d.CounterKWh, IntervalKWh: d.IntervalKWh, ExtrapolatedKWh: d.ExtrapolatedKWh}
+	return s.Source()
 }
 
 // states are as reported; a unit that reports none is judged by its power.

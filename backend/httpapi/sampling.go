@@ -6,47 +6,53 @@ import (
 	"time"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 )
-
-// pad is how far beyond a range telemetry is read, so that the first and last
-// sample of it have the same interval as in any other range.
-const pad = 2 * time.Hour
-
-const padSeconds = int64(pad / time.Second)
 
 // span asks for samples of one unit with from <= at < to.
 type span struct {
 	siteID, assetID string
 	from, to        int64
-	step            int64 // seconds of a mean; 0: as measured
+	step            int64          // seconds of a mean; 0: as measured
+	zone            *time.Location // of the site, by whose days energy is summed
+	usual           int64          // usual step of the unit in seconds; 0 unknown
 }
 
 // samples yields what the unit measured, or means over even steps where it
-// measures more often than that. emit answers false to stop.
+// measures more often than that. emit returns false to stop.
+//
+// Whole days are read, so that a record has the same energy in each range, and
+// the records of a day have its energy.
 func samples(ctx context.Context, t store.Telemetry, p span, emit func(*sample) bool) error {
-	from, to := p.from, p.to
 	if p.step > 0 {
-		from, to = -floorDiv(-from, p.step)*p.step, -floorDiv(-to, p.step)*p.step
+		p.from, p.to = -floorDiv(-p.from, p.step)*p.step, -floorDiv(-p.to, p.step)*p.step
 	}
-	if from >= to {
+	if p.from >= p.to {
 		return nil
 	}
-	m := averager{span: span{p.siteID, p.assetID, from, to, p.step}, emit: emit}
-	var held series.Frame // one frame behind, to know the stamp that follows it
-	for f, err := range t.Read(ctx, p.siteID, p.assetID, time.Unix(from, 0).Add(-pad), time.Unix(to, 0).Add(pad)) {
+	if p.zone == nil {
+		p.zone = time.UTC
+	}
+	m := averager{span: p, emit: emit}
+	var held series.Frame // of the day that may continue in the next frame
+	for f, err := range t.Read(ctx, p.siteID, p.assetID, series.Midnight(time.Unix(p.from, 0), p.zone), series.NextMidnight(time.Unix(p.to-1, 0), p.zone)) {
 		if err != nil {
 			return err
 		}
 		if f.Len() == 0 {
 			continue
 		}
-		if !m.frame(held, f.Times[0]) {
+		if held.Len() > 0 {
+			f = series.Merge(held, f)
+		}
+		today := series.Midnight(time.Unix(f.Times[f.Len()-1], 0), p.zone).Unix()
+		if !m.days(f.Slice(f.Times[0], today)) {
 			return nil
 		}
-		held = f
+		held = f.Slice(today, math.MaxInt64)
 	}
-	if m.frame(held, 0) {
+	if m.days(held) {
 		m.flush()
 	}
 	return nil
@@ -56,31 +62,41 @@ func samples(ctx context.Context, t store.Telemetry, p span, emit func(*sample) 
 type averager struct {
 	span
 	emit func(*sample) bool
-	own  int64 // the unit's interval in the last frame that showed one
+	sum  energy.Integrator
+	each []energy.Sample
 
 	open    bool // a mean is under way
-	sum     sample
+	mean    sample
 	start   int64
 	seconds float64
 	weights [len(optional)]float64
 }
 
-// frame takes the samples of f; next is the stamp after it, 0 if not known.
-func (m *averager) frame(f series.Frame, next int64) bool {
-	n := f.Len()
-	if n == 0 {
+// days takes the samples of whole days of the site; it reports whether to
+// continue.
+func (m *averager) days(f series.Frame) bool {
+	for f.Len() > 0 {
+		at := time.Unix(f.Times[0], 0)
+		start, end := series.Midnight(at, m.zone).Unix(), series.NextMidnight(at, m.zone).Unix()
+		if !m.day(f.Slice(start, end), start, end) {
+			return false
+		}
+		f = f.Slice(end, math.MaxInt64)
+	}
+	return true
+}
+
+// day takes the samples of one day.
+func (m *averager) day(f series.Frame, start, end int64) bool {
+	if f.Times[f.Len()-1] < m.from || f.Times[0] >= m.to {
 		return true
 	}
-	// Two stamps may stand on both sides of a gap: they show no interval where
-	// one is known.
-	if own := int64(series.Interval(f.Times) / time.Second); own > 0 && (n > 2 || m.own == 0) {
-		m.own = own
-	}
+	m.each, _ = m.sum.Samples(m.each[:0], energy.FrameInput(f, start, end, m.usual))
 	var columns [len(optional)][]float64
 	for i, o := range optional {
 		columns[i] = f.Values(o.quantity)
 	}
-	power, energy := f.Values(series.PowerKW), f.Values(series.EnergyKWh)
+	power := f.Values(series.PowerKW)
 	state, run, code := f.Values(series.InverterState), f.Values(series.RunState), f.Values(series.ErrorCode)
 	var s sample
 	for i, at := range f.Times {
@@ -91,43 +107,23 @@ func (m *averager) frame(f series.Frame, next int64) bool {
 		if !finite(s.powerKW) {
 			continue // a record always has a power
 		}
-		after := next
-		if i+1 < n {
-			after = f.Times[i+1]
-		}
-		held := float64(m.hold(at, after))
-		if s.energyKWh = value(energy, i); !finite(s.energyKWh) {
-			s.energyKWh = rounded(s.powerKW * held / 3600)
-		}
+		s.energyKWh, s.source = rounded(m.each[i].KWh), m.each[i].Source
 		s.state, s.run, s.errorCode = value(state, i), value(run, i), value(code, i)
 		for k := range columns {
 			s.optional[k] = value(columns[k], i)
 		}
-		if m.step <= m.own || m.step == 0 {
+		covered := m.each[i].CoveredS
+		if m.step == 0 || m.step <= covered {
 			if !m.flush() || !m.emit(&s) {
 				return false
 			}
 			continue
 		}
-		if !m.gather(&s, max(held, 1)) {
+		if !m.gather(&s, max(float64(covered), 1)) {
 			return false
 		}
 	}
 	return true
-}
-
-// hold is for how long the sample at a stamp stands, in seconds: until the
-// next one, at most half as long again as the unit's interval.
-func (m *averager) hold(at, next int64) int64 {
-	switch {
-	case next > at && m.own > 0:
-		return min(next-at, m.own*3/2)
-	case m.own > 0:
-		return m.own
-	case next > at:
-		return min(next-at, int64(pad/time.Second))
-	}
-	return 0
 }
 
 // gather adds a sample to the mean of its step, after the mean before is out.
@@ -138,30 +134,31 @@ func (m *averager) gather(s *sample, held float64) bool {
 	}
 	if !m.open {
 		m.open, m.start, m.seconds = true, start, 0
-		m.sum = sample{at: start, state: math.NaN(), run: math.NaN(), errorCode: math.NaN()}
+		m.mean = sample{at: start, state: math.NaN(), run: math.NaN(), errorCode: math.NaN()}
 		m.weights = [len(optional)]float64{}
 	}
 	m.seconds += held
-	m.sum.powerKW += s.powerKW * held
-	m.sum.energyKWh += s.energyKWh
+	m.mean.powerKW += s.powerKW * held
+	m.mean.energyKWh += s.energyKWh
+	m.mean.source = max(m.mean.source, s.source)
 	for i, v := range s.optional {
 		switch {
 		case !finite(v):
 		case optional[i].lasting:
-			m.sum.optional[i], m.weights[i] = v, 1
+			m.mean.optional[i], m.weights[i] = v, 1
 		case optional[i].quantity == series.ReactiveKVArh:
-			m.sum.optional[i] += v
+			m.mean.optional[i] += v
 			m.weights[i] = 1
 		default:
-			m.sum.optional[i] += v * held
+			m.mean.optional[i] += v * held
 			m.weights[i] += held
 		}
 	}
-	last(&m.sum.state, s.state)
-	last(&m.sum.run, s.run)
+	last(&m.mean.state, s.state)
+	last(&m.mean.run, s.run)
 	// An error within the step is not hidden by a good end of it.
-	if finite(s.errorCode) && (s.errorCode != 0 || !finite(m.sum.errorCode)) {
-		m.sum.errorCode = s.errorCode
+	if finite(s.errorCode) && (s.errorCode != 0 || !finite(m.mean.errorCode)) {
+		m.mean.errorCode = s.errorCode
 	}
 	return true
 }
@@ -178,16 +175,16 @@ func (m *averager) flush() bool {
 		return true
 	}
 	m.open = false
-	m.sum.powerKW = rounded(m.sum.powerKW / m.seconds)
-	m.sum.energyKWh = rounded(m.sum.energyKWh)
-	for i := range m.sum.optional {
+	m.mean.powerKW = rounded(m.mean.powerKW / m.seconds)
+	m.mean.energyKWh = rounded(m.mean.energyKWh)
+	for i := range m.mean.optional {
 		if m.weights[i] == 0 {
-			m.sum.optional[i] = math.NaN()
+			m.mean.optional[i] = math.NaN()
 			continue
 		}
-		m.sum.optional[i] = rounded(m.sum.optional[i] / m.weights[i])
+		m.mean.optional[i] = rounded(m.mean.optional[i] / m.weights[i])
 	}
-	return m.emit(&m.sum)
+	return m.emit(&m.mean)
 }
 
 func value(column []float64, i int) float64 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -38,7 +39,7 @@ func (k kept) Read(_ context.Context, _, _ string, from, to time.Time, _ ...seri
 }
 
 func take(t interface{ Fatal(...any) }, k kept, from, to, step int64) (list []sample) {
-	err := samples(context.Background(), k, span{"s", "a", from, to, step}, func(s *sample) bool {
+	err := samples(context.Background(), k, span{siteID: "s", assetID: "a", from: from, to: to, step: step}, func(s *sample) bool {
 		list = append(list, *s)
 		return true
 	})
@@ -81,8 +82,8 @@ func TestSamples(t *testing.T) {
 		{"as measured: energy of its interval", every(300, 12, 24, 36), 0, 900, 0, []point{{0, 12, 1}, {300, 24, 2}, {600, 36, 3}}},
 		{"a part has the same energies", every(300, 12, 24, 36), 300, 600, 0, []point{{300, 24, 2}}},
 		{"no power, no record", every(300, 12, nan, 36), 0, 900, 0, []point{{0, 12, 1}, {600, 36, 3}}},
-		{"a gap counts one and a half intervals", series.Frame{Times: []int64{0, 300, 600, 3600}, Columns: []series.Column{{Quantity: series.PowerKW, Values: []float64{12, 12, 12, 12}}}},
-			0, 4000, 0, []point{{0, 12, 1}, {300, 12, 1}, {600, 12, 1.5}, {3600, 12, 1}}},
+		{"a sample before a gap covers one step", series.Frame{Times: []int64{0, 300, 600, 3600}, Columns: []series.Column{{Quantity: series.PowerKW, Values: []float64{12, 12, 12, 12}}}},
+			0, 4000, 0, []point{{0, 12, 1}, {300, 12, 1}, {600, 12, 1}, {3600, 12, 1}}},
 		{"means of a quarter of an hour", every(300, 12, 24, 36, 0, 0, 12), 0, 1800, 900, []point{{0, 24, 6}, {900, 4, 1}}},
 		{"whole steps alone", every(300, 12, 24, 36, 0, 0, 12), 300, 1500, 900, []point{{900, 4, 1}}},
 		{"measured as seldom as asked: as it is", every(900, 12, 24), 0, 1800, 900, []point{{0, 12, 3}, {900, 24, 6}}},
@@ -119,9 +120,51 @@ func TestOwnEnergyAndStatesWin(t *testing.T) {
 		t.Fatalf("%d records", len(got))
 	}
 	s := got[0]
-	if s.energyKWh != 2.7 || s.state != 4 || s.errorCode != 31 || s.optional[8] != 102 || s.optional[4] != 600 || s.optional[0] == s.optional[0] {
+	// 1 and 1 by the counter, 0.8 by the interval energy after its last reading.
+	if s.energyKWh != 2.8 || s.source != energy.Counter || s.state != 4 || s.errorCode != 31 || s.optional[8] != 102 || s.optional[4] != 600 || s.optional[0] == s.optional[0] {
 		t.Errorf("mean %+v", s)
 	}
+}
+
+// TestRangesAgree: a record has the same energy in each range that it is read in,
+// across a change of the step and gaps, and the records of a day have its energy.
+func TestRangesAgree(t *testing.T) {
+	const day = 86400
+	var f series.Frame
+	for at := int64(0); at < 2*day; at += 300 {
+		switch {
+		case at < day+40000 && at%900 != 0, at > day+50000 && at < day+60000, at%(7*3600) == 0 && at > day+40000:
+			continue // a history of 15 minutes, and what is missing
+		}
+		f.Times = append(f.Times, at)
+	}
+	power := make([]float64, f.Len())
+	for i := range power {
+		power[i] = 10 + float64(i%7)
+	}
+	f.Set(series.PowerKW, power)
+	k := kept{frame: f, part: 100}
+	want := map[int64]float64{}
+	sum := 0.0
+	for _, s := range take(t, k, 0, 2*day, 0) {
+		want[s.at] = s.energyKWh
+		if s.at >= day {
+			sum += s.energyKWh
+		}
+	}
+	day2 := new(energy.Integrator).Sum(energy.FrameInput(f.Slice(day, 2*day), day, 2*day, 0))
+	if math.Abs(sum-day2.ProductionKWh) > 1e-3 {
+		t.Errorf("records of the day %v, the day %v", sum, day2.ProductionKWh)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		from := rapid.Int64Range(0, 2*day-1).Draw(r, "from")
+		to := rapid.Int64Range(from+1, 2*day).Draw(r, "to")
+		for _, s := range take(r, k, from, to, 0) {
+			if s.energyKWh != want[s.at] {
+				r.Fatalf("record of %d has %v kWh in %d..%d, and %v in all", s.at, s.energyKWh, from, to, want[s.at])
+			}
+		}
+	})
 }
 
 // TestMeansKeepEnergy: whatever the steps, the energies sum to those measured.
@@ -151,12 +194,12 @@ func TestMeansKeepEnergy(t *testing.T) {
 
 func TestSamplesStopAndFail(t *testing.T) {
 	n := 0
-	err := samples(context.Background(), kept{frame: every(300, 1, 2, 3, 4), part: 2}, span{"s", "a", 0, 1200, 0}, func(*sample) bool { n++; return n < 2 })
+	err := samples(context.Background(), kept{frame: every(300, 1, 2, 3, 4), part: 2}, span{siteID: "s", assetID: "a", to: 1200}, func(*sample) bool { n++; return n < 2 })
 	if err != nil || n != 2 {
 		t.Errorf("%d samples, %v", n, err)
 	}
 	broken := errors.New("disk on fire")
-	err = samples(context.Background(), kept{frame: every(300, 1), part: 2, fail: broken}, span{"s", "a", 0, 1200, 0}, func(*sample) bool { return true })
+	err = samples(context.Background(), kept{frame: every(300, 1), part: 2, fail: broken}, span{siteID: "s", assetID: "a", to: 1200}, func(*sample) bool { return true })
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}

@@ -31,7 +31,8 @@ type records struct {
 	resolution      string
 	limit           int // 0: no limit
 	after           int64
-	cursor          bool // after counts
+	cursor          bool             // after counts
+	usual           map[string]int64 // usual steps of the site's units in seconds
 }
 
 func recordsOfQuery(q *api.RecordsQuery) records {
@@ -64,6 +65,9 @@ func (s *server) listRecords(ctx context.Context, c *caller, q *api.RecordsQuery
 		return nil, err
 	}
 	r.cursor = q.Cursor != ""
+	if r.usual, err = s.usualSteps(ctx, q.SiteID); err != nil {
+		return nil, err
+	}
 	return streamed(func(b *body) error {
 		b.buf = append(b.buf, `{"records":`...)
 		if err := s.writeRecords(ctx, b, r, c.site); err != nil {
@@ -80,6 +84,9 @@ func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQ
 		return nil, err
 	}
 	r := recordsOfQuery(q)
+	if r.usual, err = s.usualSteps(ctx, q.SiteID); err != nil {
+		return nil, err
+	}
 	return streamed(func(b *body) error {
 		b.buf = append(b.buf, `{"records":{`...)
 		for i, id := range ids {
@@ -96,6 +103,18 @@ func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQ
 		b.buf = append(b.buf, "}}\n"...)
 		return nil
 	}), nil
+}
+
+// usualSteps are the usual steps of a site's units in seconds, if the store knows
+// them.
+func (s *server) usualSteps(ctx context.Context, siteID string) (map[string]int64, error) {
+	t, ok := s.Telemetry.(interface {
+		Steps(ctx context.Context, siteID string) (map[string]int64, error)
+	})
+	if !ok {
+		return nil, nil
+	}
+	return t.Steps(ctx, siteID)
 }
 
 func (s *server) unitsOf(ctx context.Context, scope api.Scope, siteID string) ([]string, error) {
@@ -117,12 +136,20 @@ func (s *server) unitsOf(ctx context.Context, scope api.Scope, siteID string) ([
 	}
 }
 
-func (s *server) latest(ctx context.Context, _ *caller, q *api.PeriodQuery) (any, error) {
+func (s *server) latest(ctx context.Context, c *caller, q *api.PeriodQuery) (any, error) {
 	newest, err := s.Telemetry.Latest(ctx, q.SiteID)
 	if err != nil {
 		return nil, err
 	}
 	frames, err := s.around(ctx, q.SiteID, newest)
+	if err != nil {
+		return nil, err
+	}
+	usual, err := s.usualSteps(ctx, q.SiteID)
+	if err != nil {
+		return nil, err
+	}
+	zone, err := zoneOf(c.site)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +161,7 @@ func (s *server) latest(ctx context.Context, _ *caller, q *api.PeriodQuery) (any
 		for _, unit := range newest {
 			w := newRecordWriter(q.SiteID, unit.AssetID)
 			at := unit.Frame.Times[0]
-			m := averager{span: span{q.SiteID, unit.AssetID, at, at + 1, 0}, emit: func(v *sample) bool {
+			m := averager{span: span{siteID: q.SiteID, assetID: unit.AssetID, from: at, to: at + 1, zone: zone, usual: usual[unit.AssetID]}, emit: func(v *sample) bool {
 				if !first {
 					b.buf = append(b.buf, ',')
 				}
@@ -142,12 +169,19 @@ func (s *server) latest(ctx context.Context, _ *caller, q *api.PeriodQuery) (any
 				b.buf = w.append(b.buf, v, false)
 				return true
 			}}
-			m.frame(frames[unit.AssetID].Slice(at-padSeconds, at+1+padSeconds), 0)
+			m.days(frames[unit.AssetID].Slice(at-padSeconds, at+1))
 		}
 		b.buf = append(b.buf, "]}\n"...)
 		return nil
 	}), nil
 }
+
+// pad is how far before a unit's newest sample telemetry is read, to show its
+// step.
+const (
+	pad        = 2 * time.Hour
+	padSeconds = int64(pad / time.Second)
+)
 
 // together is how far apart, in seconds, the newest samples of units may be that
 // are read at a time.
@@ -202,7 +236,10 @@ func (s *server) writeRecords(ctx context.Context, b *body, q records, site api.
 	if q.resolution == api.ResolutionDaily {
 		err = s.days(ctx, q, site, emit)
 	} else {
-		p := span{site.SiteID, q.assetID, q.from.Unix(), q.to.Unix(), steps[q.resolution]}
+		p := span{siteID: site.SiteID, assetID: q.assetID, from: q.from.Unix(), to: q.to.Unix(), step: steps[q.resolution], usual: q.usual[q.assetID]}
+		if p.zone, err = zoneOf(site); err != nil {
+			return err
+		}
 		if q.cursor {
 			p.from = max(p.from, q.after+1)
 		}
@@ -230,8 +267,8 @@ func (s *server) days(ctx context.Context, q records, site api.Site, emit func(*
 	for i := range v.optional {
 		v.optional[i] = math.NaN()
 	}
-	for _, d := range sums {
-		v.at = d.Day.Unix()
+	for i, d := range sums {
+		v.at, v.day = d.Day.Unix(), &sums[i]
 		v.energyKWh = rounded(d.EnergyKWh)
 		v.powerKW = rounded(d.EnergyKWh / series.NextMidnight(d.Day, zone).Sub(d.Day).Hours())
 		if !emit(&v) {

@@ -208,7 +208,11 @@ func (g *Integrator) integrate(s *Sum, in Input) {
 		g.counters(s, in)
 		return
 	}
-	g.covered = series.Intervals(g.covered[:0], series.Span{Times: g.at, Stated: g.stated, End: in.End, Usual: in.UsualS})
+	usual := in.UsualS
+	if usual == 0 && len(g.at) < len(in.Times) {
+		usual = int64(series.Interval(in.Times).Seconds()) // a missing value shows the step, too
+	}
+	g.covered = series.Intervals(g.covered[:0], series.Span{Times: g.at, Stated: g.stated, End: in.End, Usual: usual})
 	g.untilNow(g.at, in.Now)
 	s.Samples = len(g.at)
 	s.PeakKW = math.Inf(-1)

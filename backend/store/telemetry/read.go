@@ -131,6 +131,22 @@ func (a *Archive) Period(ctx context.Context, siteID, assetID string) (first, la
 	return time.Unix(lo, 0).UTC(), time.Unix(hi, 0).UTC(), true, nil
 }
 
+// Steps are the usual steps of a site's assets in seconds, of those that have one.
+func (a *Archive) Steps(ctx context.Context, siteID string) (map[string]int64, error) {
+	var steps map[string]int64
+	err := a.viewSite(ctx, siteID, func(site *site) error {
+		r, err := site.roster()
+		steps = make(map[string]int64, len(r))
+		for _, v := range r {
+			if v.step > 0 {
+				steps[v.id] = v.step
+			}
+		}
+		return err
+	})
+	return steps, err
+}
+
 // Latest is each asset's newest sample, ascending by asset.
 func (a *Archive) Latest(ctx context.Context, siteID string) ([]store.AssetFrame, error) {
 	var frames []store.AssetFrame
