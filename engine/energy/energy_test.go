@@ -14,7 +14,6 @@ import (
 const (
 	minute = 60
 	hour   = 3600
-	day    = 24 * hour
 )
 
 var nan = math.NaN()
@@ -190,6 +189,63 @@ func TestCounterFaults(t *testing.T) {
 		if s.Source() != c.source {
 			t.Errorf("%s: source %v, want %v", name, s.Source(), c.source)
 		}
+	}
+}
+
+// TestCorrection: an hour that a meter states later replaces the twelve samples
+// of that hour (once 230 kWh for 120), and finer data that come again replace it.
+func TestCorrection(t *testing.T) {
+	fine := series.Frame{Times: even(0, 5*minute, 12)}
+	fine.Set(series.PowerKW, fill(12, 110))
+	fine.Set(series.TemperatureC, fill(12, 20))
+	for name, coarse := range map[string]series.Frame{
+		"energy over power": {Times: []int64{0}, Columns: []series.Column{{Quantity: series.PowerKW, Values: []float64{120}}, {Quantity: series.EnergyKWh, Values: []float64{120}}}},
+		"stated":            {Times: []int64{0}, Columns: []series.Column{{Quantity: series.PowerKW, Values: []float64{120}}, {Quantity: series.CoveredS, Values: []float64{hour}}}},
+		"even hours":        {Times: []int64{0, hour, 2 * hour}, Columns: []series.Column{{Quantity: series.PowerKW, Values: []float64{120, 0, 0}}}},
+	} {
+		merged := Merge(fine, coarse)
+		near(t, name, sum(FrameInput(merged, 0, day, 300)).ProductionKWh, 120)
+		if v := merged.Values(series.TemperatureC); v[5] != 20 {
+			t.Errorf("%s: the weather is lost: %v", name, v)
+		}
+		if again := Merge(merged, coarse); math.Abs(sum(FrameInput(again, 0, day, 300)).ProductionKWh-120) > 1e-9 {
+			t.Errorf("%s: not the same again", name)
+		}
+		if name != "even hours" {
+			near(t, name+", then fine again", sum(FrameInput(Merge(merged, fine), 0, day, 300)).ProductionKWh, 110)
+		}
+	}
+	// Samples of the same step, and two that are far apart, replace nothing.
+	apart := series.Frame{Times: []int64{0, 45 * minute}}
+	apart.Set(series.PowerKW, []float64{110, 110})
+	near(t, "two apart", sum(FrameInput(Merge(fine, apart), 0, day, 300)).ProductionKWh, 110)
+}
+
+// TestHold: a logger that writes changes, on a raster of 5 minutes: 240 kWh a day.
+func TestHold(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	f := series.Frame{}
+	var power []float64
+	var want float64
+	for at := int64(0); at < 2*day; {
+		v := 10 + float64(len(power)%2)
+		hold := 300 * (1 + r.Int64N(6))
+		f.Times, power = append(f.Times, at), append(power, v)
+		if at < day {
+			want += v * float64(min(hold, day-at)) / hour
+		}
+		at += hold
+	}
+	f.Set(series.PowerKW, power)
+	out, held := Hold(f, func(at int64) int64 { return (at/day + 1) * day })
+	if !held {
+		t.Fatal("not recognised")
+	}
+	near(t, "first day", sum(FrameInput(out.Slice(0, day), 0, day, 300)).ProductionKWh, want)
+	regular := series.Frame{Times: even(0, 300, 288)}
+	regular.Set(series.PowerKW, fill(288, 1))
+	if _, held := Hold(regular, nil); held {
+		t.Error("even steps are taken for changes")
 	}
 }
 

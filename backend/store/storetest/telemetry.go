@@ -29,6 +29,7 @@ func Telemetry(t *testing.T, open Open) {
 		{"merge", telemetryMerge},
 		{"day by day", telemetryDayByDay},
 		{"daily", telemetryDaily},
+		{"energy", telemetryEnergy},
 		{"daily in odd zones", telemetryZones},
 		{"future stamp", telemetryFuture},
 		{"change of zone", telemetryRezone},
@@ -78,7 +79,7 @@ func (tt *telemetryTest) append(site store.SiteKey, frames ...store.AssetFrame) 
 		tt.t.Fatal(err)
 	}
 	for _, f := range frames {
-		tt.model[f.AssetID] = series.Merge(tt.model[f.AssetID], f.Frame)
+		tt.model[f.AssetID] = energy.Merge(tt.model[f.AssetID], f.Frame)
 	}
 }
 
@@ -385,6 +386,52 @@ func telemetryDaily(t *testing.T, tt *telemetryTest) {
 		}
 		if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(0, 1e-9), cmpopts.EquateEmpty(), equalInstants); diff != "" || err != nil {
 			t.Errorf("%v to %v, %v: %v %s", c.from, c.to, c.ids, err, diff)
+		}
+	}
+}
+
+// telemetryEnergy has days whose energy counters and corrections change: in a
+// sealed day and in the open one, and across midnight.
+func telemetryEnergy(t *testing.T, tt *telemetryTest) {
+	site := store.SiteKey{ID: "site", Zone: time.UTC}
+	today := series.Midnight(tt.clock.Now(), time.UTC)
+	for days, name := range []string{"open", "closed"} {
+		start := today.AddDate(0, 0, -40*days)
+		fine := power(start, 5*time.Minute, slices.Repeat([]float64{110}, 12)...)
+		tt.append(site, store.AssetFrame{AssetID: name, Frame: fine})
+		hour := power(start, time.Hour, 120)
+		hour.Set(series.EnergyKWh, []float64{120})
+		tt.append(site, store.AssetFrame{AssetID: name, Frame: hour})
+		got, err := tt.home.Daily(t.Context(), "site", start, start.Add(time.Hour), name)
+		if err != nil || len(got) != 1 || math.Abs(got[0].EnergyKWh-120) > 1e-9 {
+			t.Errorf("%s day with a corrected hour: %+v, %v", name, got, err)
+		}
+	}
+	// A counter that ran while nothing was sent from 15:00 until 10:00 of the day
+	// after the next one.
+	start := today.AddDate(0, 0, -20)
+	counter := func(from, to int) series.Frame {
+		f := power(start.Add(time.Duration(from)*time.Hour), time.Hour, slices.Repeat([]float64{10}, to-from)...)
+		values := make([]float64, f.Len())
+		for i := range values {
+			values[i] = 4000 + 10*float64(from+i)
+		}
+		f.Set(series.EnergyCounterKWh, values)
+		return f
+	}
+	tt.append(site, store.AssetFrame{AssetID: "counter", Frame: counter(0, 16)})
+	tt.append(site, store.AssetFrame{AssetID: "counter", Frame: counter(58, 96)})
+	for from := range 4 {
+		for to := from + 1; to <= 4; to++ {
+			got, err := tt.home.Daily(t.Context(), "site", start.AddDate(0, 0, from), start.AddDate(0, 0, to), "counter")
+			if err != nil || len(got) != to-from {
+				t.Fatalf("days %d to %d: %+v, %v", from, to, got, err)
+			}
+			for _, d := range got {
+				if math.Abs(d.EnergyKWh-240) > 1e-6 {
+					t.Errorf("days %d to %d: %+v", from, to, d)
+				}
+			}
 		}
 	}
 }

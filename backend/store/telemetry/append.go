@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 )
 
@@ -97,7 +98,7 @@ func oneEach(frames []store.AssetFrame) []store.AssetFrame {
 	n := 0
 	for i, f := range out {
 		if i > 0 && f.AssetID == out[n-1].AssetID {
-			out[n-1].Frame = series.Merge(out[n-1].Frame, f.Frame)
+			out[n-1].Frame = energy.Merge(out[n-1].Frame, f.Frame)
 			continue
 		}
 		out[n] = f
@@ -265,16 +266,34 @@ func (a *appending) putBlocks(w Writer, known roster) error {
 func (a *appending) putTail(w Writer, refs []uint32) error {
 	rows := map[int64]row{}
 	var at []Place
-	for _, f := range a.frames {
+	add := func(t int64) {
+		if len(at) > 0 && at[len(at)-1].Start == t {
+			return // the same stamp of the asset before, mostly
+		}
+		if _, ok := rows[t]; !ok {
+			rows[t] = nil
+			at = append(at, Place{Start: t})
+		}
+	}
+	frames := make([]series.Frame, len(a.frames))
+	replaced := make([]bool, len(a.frames)) // the frame has all of the asset's samples at its stamps
+	for i, f := range a.frames {
 		first, _ := slices.BinarySearch(f.Frame.Times, a.is.open)
-		for _, t := range f.Frame.Times[first:] {
-			if len(at) > 0 && at[len(at)-1].Start == t {
-				continue // the same stamp of the asset before, mostly
-			}
-			if _, ok := rows[t]; !ok {
-				rows[t] = nil
-				at = append(at, Place{Start: t})
-			}
+		if frames[i] = f.Frame; first > 0 {
+			frames[i] = f.Frame.Slice(a.is.open, maxStamp)
+		}
+		if frames[i].Len() == 0 {
+			continue
+		}
+		corrected, ok, err := corrected(w, refs[i], frames[i])
+		if err != nil {
+			return err
+		}
+		if ok {
+			frames[i], replaced[i] = corrected, true
+		}
+		for _, t := range frames[i].Times {
+			add(t)
 		}
 	}
 	if len(at) == 0 {
@@ -292,11 +311,13 @@ func (a *appending) putTail(w Writer, refs []uint32) error {
 			}
 		}
 	}
-	for i, f := range a.frames {
-		first, _ := slices.BinarySearch(f.Frame.Times, a.is.open)
-		for k := first; k < f.Frame.Len(); k++ {
-			t := f.Frame.Times[k]
-			rows[t] = rows[t].set(refs[i], sampleOf(f.Frame, k))
+	for i, f := range frames {
+		for k, t := range f.Times {
+			if replaced[i] {
+				rows[t] = rows[t].replace(refs[i], sampleOf(f, k))
+			} else {
+				rows[t] = rows[t].set(refs[i], sampleOf(f, k))
+			}
 		}
 	}
 	cells := make([]Cell, len(at))
@@ -304,4 +325,30 @@ func (a *appending) putTail(w Writer, refs []uint32) error {
 		cells[i] = Cell{p, rows[p.Start].append(nil)}
 	}
 	return w.Put(Tail, cells)
+}
+
+// corrected is a frame of the open day with what is stored of the asset's at its
+// stamps and between them; ok is false if the frame replaces no finer samples.
+func corrected(r Reader, ref uint32, f series.Frame) (out series.Frame, ok bool, err error) {
+	if !energy.MayCorrect(f) {
+		return out, false, nil
+	}
+	var b frameBuilder
+	near := 0
+	for c, err := range r.Rows(f.Times[0], f.Times[f.Len()-1]+secondsADay) {
+		if err != nil {
+			return out, false, err
+		}
+		var values sample
+		if values, near, err = storedRow(c.Value).seek(ref, near); err != nil {
+			return out, false, err
+		}
+		if values != nil {
+			b.add(c.Start, values, nil)
+		}
+	}
+	if b.frame.Len() == 0 || len(energy.Corrections(b.frame, f)) == 0 {
+		return out, false, nil
+	}
+	return energy.Merge(b.frame, f), true, nil
 }

@@ -123,6 +123,16 @@ func (r row) set(ref uint32, s sample) row {
 	return slices.Insert(r, i, unitSample{ref, s})
 }
 
+// replace puts a unit's sample in, in place of what it has.
+func (r row) replace(ref uint32, s sample) row {
+	i, ok := slices.BinarySearchFunc(r, ref, func(u unitSample, ref uint32) int { return int(int64(u.ref) - int64(ref)) })
+	if ok {
+		r[i].values = s
+		return r
+	}
+	return slices.Insert(r, i, unitSample{ref, s})
+}
+
 func (r row) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(r)))
 	offset := rowHead + rowIndex*len(r)

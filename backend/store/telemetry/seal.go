@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/block"
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 )
 
@@ -100,7 +101,7 @@ func (a *appending) cut(frames []store.AssetFrame, known roster) {
 			if p.frame.Len() == 0 {
 				p.frame = part
 			} else {
-				p.frame = series.Merge(p.frame, part)
+				p.frame = energy.Merge(p.frame, part)
 			}
 		}
 	}
@@ -146,7 +147,7 @@ func (p *piece) encode() error {
 		if err != nil {
 			return err
 		}
-		whole = series.Merge(old, whole)
+		whole = energy.Merge(old, whole)
 	}
 	whole = withoutEmpty(whole)
 	var err error
