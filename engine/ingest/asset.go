@@ -22,6 +22,8 @@ type assetData struct {
 	quantum float64 // by which source values differ at least
 
 	powerKW, energyKWh, counterKWh []float64
+	dayCounterKWh                  []float64
+	unitless                       []float64 // interval energy whose unit is not written
 	notes                          counterNotes
 	missing                        int
 }
@@ -124,7 +126,7 @@ func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
 	if a.main == doubtful {
 		rep.warn("values", "%s may as well be the energy of each day, in days that grew brighter; its %d values do not tell", a.main.label(), a.main.count)
 	}
-	a.keepEnergy(interval, counter)
+	a.keepEnergy(interval, counter, daily)
 	return true
 }
 
@@ -132,14 +134,54 @@ var kindWords = map[string]string{
 	KindPower: "power", KindIntervalEnergy: "the energy of each interval", KindCounter: "a lifetime counter", KindDailyCounter: "a counter of the day so far",
 }
 
-// keepEnergy keeps the energy columns in addition to power if their unit is
-// known.
-func (a *assetData) keepEnergy(interval, counter *column) {
+// keepEnergy keeps the energy columns in addition to power. Interval energy
+// without a written unit is kept until its unit can be told from the power.
+func (a *assetData) keepEnergy(interval, counter, daily *column) {
 	if counter != nil && counter != a.main && counter.unit.dim == dimEnergy {
 		a.counterKWh = a.group.gather(counter)
 	}
-	if interval != nil && interval != a.main && interval.unit.dim == dimEnergy {
+	if daily != nil && daily != a.main && daily.unit.dim == dimEnergy {
+		a.dayCounterKWh = a.group.gather(daily)
+	}
+	if interval == nil || interval == a.main {
+		return
+	}
+	switch {
+	case interval.unit.dim == dimEnergy:
 		a.energyKWh = a.group.gather(interval)
+	case interval.unit.dim == dimNone && len(interval.units) == 0 && a.kind == KindPower:
+		a.unitless = a.group.gather(interval)
+	}
+}
+
+// settleEnergy finds the unit of interval energy that has none written: the one
+// with which the energy is within a factor of two of the power over the step.
+func (a *assetData) settleEnergy(step time.Duration, rep *report) {
+	if a.unitless == nil || step <= 0 {
+		return
+	}
+	var byPower, sum float64
+	for i, v := range a.unitless {
+		if p := a.powerKW[i]; !math.IsNaN(v) && !math.IsNaN(p) {
+			byPower, sum = byPower+p*step.Hours(), sum+v
+		}
+	}
+	if !(byPower > 0 && sum > 0) {
+		return
+	}
+	for _, u := range []struct {
+		name  string
+		scale float64
+	}{{"kWh", 1}, {"Wh", 1e-3}, {"MWh", 1e3}} {
+		if ratio := sum * u.scale / byPower; ratio < 0.5 || ratio > 2 {
+			continue
+		}
+		a.energyKWh = make([]float64, len(a.unitless))
+		for i, v := range a.unitless {
+			a.energyKWh[i] = v * u.scale
+		}
+		rep.decideOnce("unit", "the energy of each interval is in %s, which is not written: it fits the power", u.name)
+		return
 	}
 }
 
@@ -266,6 +308,7 @@ func (a *assetData) derive(step time.Duration, site *time.Location, hold float64
 		a.counterKWh = values
 	case KindDailyCounter:
 		a.powerKW, a.notes = dayCounterPower(a.group.times, values, hold)
+		a.dayCounterKWh = values
 	}
 	a.missing = 0
 	for _, v := range values {

@@ -218,6 +218,9 @@ func (a *assetData) assemble() series.Frame {
 	if a.counterKWh != nil {
 		f.Set(series.EnergyCounterKWh, a.counterKWh)
 	}
+	if a.dayCounterKWh != nil {
+		f.Set(series.DayCounterKWh, a.dayCounterKWh)
+	}
 	best := map[series.Quantity]*column{}
 	for _, c := range a.columns {
 		q := c.means.quantity

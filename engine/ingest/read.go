@@ -348,6 +348,7 @@ func (t *table) finish(res *Result, groups []*group, assets []*assetData, step t
 	var kinds []string
 	for _, a := range assets {
 		a.derive(step, t.plan.zone, holdFactor*o.CapacityKW)
+		a.settleEnergy(step, rep)
 		if o.CapacityKW > 0 {
 			a.dropOutside(o.CapacityKW, step)
 		}

@@ -15,6 +15,7 @@ import (
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
 )
@@ -152,7 +153,31 @@ func readWhole(r io.Reader, o ingest.Options) (*ingest.Result, error) {
 		return nil, err
 	}
 	dropImplausible(result)
+	holdValues(result, o.Zone)
 	return result, checkAssetCount(result)
+}
+
+// holdValues states what samples cover in files of loggers that write when a
+// value changes.
+func holdValues(r *ingest.Result, zone *time.Location) {
+	if r.ValueKind != ingest.KindPower {
+		return
+	}
+	if zone == nil {
+		zone = time.UTC
+	}
+	next := func(at int64) int64 { return series.NextMidnight(time.Unix(at, 0), zone).Unix() }
+	held := 0
+	for i := range r.Assets {
+		f, ok := energy.Hold(r.Assets[i].Frame, next)
+		if ok {
+			r.Assets[i].Frame = f
+			held++
+		}
+	}
+	if held > 0 {
+		r.Decisions = append(r.Decisions, ingest.Decision{Topic: "values", Text: fmt.Sprintf("%d of %d units were written when a value changed; each value holds until the next one", held, len(r.Assets))})
+	}
 }
 
 // Greatest plausible values: 100 GW, and a thousand times the world's yearly
