@@ -81,6 +81,9 @@ func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
 		if kindHint(told, r, shape) {
 			kind, why = told, "as in former files of the site"
 		}
+		if r == roleEnergy && kind != KindIntervalEnergy && a.fitsPower(power, c, step) {
+			kind, why = KindIntervalEnergy, "it fits the power over each interval"
+		}
 		whys[c] = why
 		if kind == KindCounter && r == roleEnergy && shape.mayBeDaily(seconds) {
 			doubtful = c
@@ -152,6 +155,22 @@ func (a *assetData) keepEnergy(interval, counter, daily *column) {
 	case interval.unit.dim == dimNone && len(interval.units) == 0 && a.kind == KindPower:
 		a.unitless = a.group.gather(interval)
 	}
+}
+
+// fitsPower reports whether the sum of an energy column is that of the power over
+// the step, to a factor of two. The readings of a counter sum up to far more.
+func (a *assetData) fitsPower(power, energy *column, step time.Duration) bool {
+	if power == nil || power.unit.dim == dimNone || step <= 0 || energy.means.total != power.means.total {
+		return false
+	}
+	var byPower, sum float64
+	p, e := a.group.gather(power), a.group.gather(energy)
+	for i, v := range e {
+		if !math.IsNaN(v) && !math.IsNaN(p[i]) {
+			byPower, sum = byPower+p[i]*step.Hours(), sum+v
+		}
+	}
+	return byPower > 0 && sum >= 0.5*byPower && sum <= 2*byPower
 }
 
 // settleEnergy finds the unit of interval energy that has none written: the one
