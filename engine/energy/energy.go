@@ -326,7 +326,7 @@ func (g *Integrator) intervals(s *Sum, in Input) {
 	}
 }
 
-// highest is the highest value; 0 if there is none above it.
+// highest is the highest value; 0 if all are below it.
 func highest(values []float64) float64 {
 	most := 0.0
 	for _, v := range values {

@@ -193,7 +193,7 @@ func TestCounterFaults(t *testing.T) {
 }
 
 // TestCorrection: an hour that a meter states later replaces the twelve samples
-// of that hour (once 230 kWh for 120), and finer data that come again replace it.
+// of that hour (once 230 kWh for 120), and finer data that arrive later replace it.
 func TestCorrection(t *testing.T) {
 	fine := series.Frame{Times: even(0, 5*minute, 12)}
 	fine.Set(series.PowerKW, fill(12, 110))

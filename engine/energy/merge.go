@@ -86,8 +86,8 @@ func MayCorrect(f series.Frame) bool {
 	return f.Len() > 2 || f.Len() > 0 && (f.Values(series.EnergyKWh) != nil || f.Values(series.CoveredS) != nil)
 }
 
-// evenStep is the step that at least four fifths of the steps have; 0 if there
-// is none, or fewer than two steps.
+// evenStep is the step that at least four fifths of the steps have; 0 if no
+// step is that common, or with fewer than two steps.
 func evenStep(times []int64) int64 {
 	if len(times) < 3 {
 		return 0

@@ -138,7 +138,7 @@ var kindWords = map[string]string{
 }
 
 // keepEnergy keeps the energy columns in addition to power. Interval energy
-// without a written unit is kept until its unit can be told from the power.
+// without a written unit is kept until its unit follows from the power.
 func (a *assetData) keepEnergy(interval, counter, daily *column) {
 	if counter != nil && counter != a.main && counter.unit.dim == dimEnergy {
 		a.counterKWh = a.group.gather(counter)

@@ -93,7 +93,7 @@ func stepsBetween(times []int64, from, to int) steps {
 }
 
 // local is the smallest step that all but one of the steps have, and two of
-// them; 0 if there is none.
+// them; 0 without such a step.
 func (s *steps) local() int64 {
 	var best int64
 	for i := range s.n {
@@ -124,7 +124,7 @@ func (s *steps) has(d int64) bool {
 	return false
 }
 
-// repeated is the smallest step that another one equals; 0 if there is none.
+// repeated is the smallest step that another one equals; 0 without such a step.
 func (s *steps) repeated() int64 {
 	var best int64
 	for i := range s.n {
@@ -145,7 +145,7 @@ func (s *steps) largest() int64 {
 	return most
 }
 
-// near reports whether two steps are equal except the jitter of a logger.
+// near reports whether two steps are equal except for the jitter of a logger.
 func near(a, b int64) bool { d := a - b; return d == 0 || 16*d <= b && -16*d <= b }
 
 // within reports whether the next stamp follows without a gap.

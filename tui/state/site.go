@@ -287,6 +287,11 @@ func summary(src source) source {
 	src.good = func(s *Store, r Request, answer any, now time.Time) bool {
 		if v, _ := answer.(api.SiteSummary); !v.ServiceTime.IsZero() {
 			s.Link.serviceTime, s.Link.heardAt = v.ServiceTime.Time, now
+			// Before the first summary, today is the client's day, which is another
+			// one if its clock is wrong.
+			if d := &s.Site.Day; !d.Data.Start.IsZero() && !d.Data.Start.Equal(midnight(v.ServiceTime.Time, r.zone)) {
+				*d = Value[Day]{}
+			}
 		}
 		return keep(s, r, answer, now)
 	}
@@ -340,7 +345,11 @@ func prepareToday(s *Store, r *Request, now time.Time) bool {
 	return true
 }
 
+// joinToday drops an answer for a day that is not the service's.
 func joinToday(s *Store, r Request) (Day, bool) {
+	if t := s.Link.serviceTime; !t.IsZero() && (midnight(r.now, r.zone).Before(midnight(t, r.zone)) || r.now.Sub(t) > 24*time.Hour) {
+		return Day{}, false
+	}
 	if start := midnight(r.now, r.zone); !s.Site.Day.Data.Start.Equal(start) {
 		return Day{Start: start, End: nextMidnight(r.now, r.zone)}, true
 	}

@@ -130,6 +130,31 @@ func TestPastDays(t *testing.T) {
 	}
 }
 
+// TestSkewedClock: a day that was asked for by a wrong clock is left when the
+// service says what time it is, and a late answer about it is dropped.
+func TestSkewedClock(t *testing.T) {
+	for _, skew := range []time.Duration{-26 * time.Hour, 50 * time.Hour} {
+		s := open(t)
+		wrong, ok := s.Request(QueryDay, start.Add(skew))
+		if !ok {
+			t.Fatal("the day cannot be asked for")
+		}
+		at := api.At(start.Add(skew))
+		records := map[string][]api.Record{"A": {{AssetID: "A", Timestamp: at, Power: 7, KWh: 3}}}
+		s.Apply(Answer{Request: wrong, Value: records}, start.Add(skew))
+		if len(s.Site.Day.Data.Units) != 1 {
+			t.Fatal("the day did not come in")
+		}
+		s.Apply(Answer{Request: ask(t, s, QuerySummary), Value: api.SiteSummary{ServiceTime: api.At(start)}}, start.Add(skew))
+		if d := s.Site.Day; !d.At.IsZero() || len(d.Data.Units) > 0 {
+			t.Errorf("skew %v: another day is kept: %+v", skew, d.Data)
+		}
+		if s.Apply(Answer{Request: wrong, Value: records}, start.Add(skew)); len(s.Site.Day.Data.Units) > 0 {
+			t.Errorf("skew %v: a late answer brought another day", skew)
+		}
+	}
+}
+
 func TestCloseForgets(t *testing.T) {
 	s := open(t)
 	s.Sites.Set([]api.Site{{SiteID: "a"}}, start)

@@ -60,10 +60,13 @@ func (m *DayMemo) Get(key DayKey, compute func() *DayTable) *DayTable {
 
 // ShownDay is the day on screen.
 func ShownDay(v Context) state.Day {
-	if v.Site.PastDate.IsZero() {
-		return v.Site.Day.Data
+	if !v.Site.PastDate.IsZero() {
+		return v.Site.Past.Data
 	}
-	return v.Site.Past.Data
+	if !v.Site.Day.Data.Start.Equal(MidnightOf(v.SiteNow)) {
+		return state.Day{} // of another day: the clock passed midnight, or was wrong
+	}
+	return v.Site.Day.Data
 }
 
 // memoOrNew is where computed data are kept.
@@ -76,11 +79,11 @@ func (v Context) memoOrNew() *Memo {
 
 // Day returns the day on screen, computed again only when its data changed.
 func (v Context) Day() *DayTable {
-	at := v.Site.Day.At
+	at, date := v.Site.Day.At, MidnightOf(v.SiteNow)
 	if !v.Site.PastDate.IsZero() {
-		at = v.Site.Past.At
+		at, date = v.Site.Past.At, v.Site.PastDate
 	}
-	return v.memoOrNew().shown.Get(DayKey{Site: v.Site, date: v.Site.PastDate, dayAt: at, AssetAt: v.Site.Assets.At}, func() *DayTable {
+	return v.memoOrNew().shown.Get(DayKey{Site: v.Site, date: date, dayAt: at, AssetAt: v.Site.Assets.At}, func() *DayTable {
 		day := ShownDay(v)
 		return NewDayData(v, day, max(day.Step(), 5*time.Minute))
 	})
@@ -137,7 +140,7 @@ func NewDayData(v Context, day state.Day, step time.Duration) *DayTable {
 		d.Energy[i] = 0
 		peak := math.Inf(-1)
 		for _, rec := range records {
-			d.Energy[i] += rec.KWh
+			d.Energy[i] += max(rec.KWh, 0) // what it draws by night is no production
 			peak = max(peak, rec.Power)
 		}
 		if !v.Site.PastDate.IsZero() {
