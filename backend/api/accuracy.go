@@ -24,7 +24,11 @@ type Accuracy struct {
 	Overall    ModelScore     `json:"overall"`
 	// Promised is what the backtests of the models in production said: days
 	// ahead from midnight, weighted by the data they learned from.
+	// Models whose backtest used measured weather are left out.
 	Promised *ModelScore `json:"promised,omitempty"`
+	// MeasuredWeather is the same of models whose backtest used measured weather:
+	// no forecast is as good.
+	MeasuredWeather *ModelScore `json:"measured_weather,omitempty"`
 }
 
 // LeadAccuracy is one class of leads.

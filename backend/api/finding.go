@@ -15,17 +15,23 @@ type Detection struct {
 	DetectionID       string    `json:"detection_id" limit:"id"`
 	AssetID           string    `json:"asset_id" limit:"id"`
 	DetectedAt        Time      `json:"detected_at"`
-	AnomaliesDetected int       `json:"anomalies_detected"`
+	AnomaliesDetected int       `json:"anomalies_detected"` // the anomalies of the analysis: those that last, and those of the look-back
 	Severity          string    `json:"severity" limit:"word"`
 	Status            string    `json:"status" limit:"word"` // "completed"
 	Analysis          *Analysis `json:"analysis,omitempty"`
 }
 
+// Statuses of an analysis.
+const (
+	AnomalyDetected = "anomaly_detected"
+	AnomalyNone     = "normal"
+)
+
 // Analysis is what a run of the detector saw.
 type Analysis struct {
 	SeverityLabel   string          `json:"severity_label" limit:"word"`
-	SeverityScore   float64         `json:"severity_score"` // 0..1
-	Status          string          `json:"status" limit:"word cut"`
+	SeverityScore   float64         `json:"severity_score"`          // 0..1
+	Status          string          `json:"status" limit:"word cut"` // anomaly_detected while a fault lasts, otherwise normal
 	FaultType       string          `json:"fault_type" limit:"word"` // family, "none"
 	Summary         string          `json:"summary" limit:"line cut"`
 	Anomalies       []Anomaly       `json:"anomalies" limit:"1000 cut"`
@@ -37,6 +43,7 @@ type Analysis struct {
 
 // Anomaly is one event of an analysis.
 type Anomaly struct {
+	SummaryID     string  `json:"summary_id,omitempty" limit:"id"` // the finding, whose losses these are
 	FaultFamily   string  `json:"fault_family" limit:"word"`
 	SeverityLabel string  `json:"severity_label" limit:"word"`
 	StartedAt     Time    `json:"started_at"`

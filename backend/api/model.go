@@ -105,6 +105,9 @@ type ModelScore struct {
 	BiasPercent    float64 `json:"bias_percent"`            // positive: forecast too high
 	Coverage80     float64 `json:"coverage80"`              // share of actuals between P10 and P90
 	WidthPercent   float64 `json:"width_percent,omitempty"` // mean of P90 − P10
+	// MeasuredWeather: the backtest forecast with weather that was measured. It is a
+	// bound, no promise for forecasts, which know the weather only from a forecast.
+	MeasuredWeather bool `json:"measured_weather,omitempty"`
 }
 
 // MinReasonLength of a move of the registry, in characters.

@@ -92,8 +92,8 @@ type SiteSummary struct {
 	ServiceTime          Time     `json:"service_time"`                     // extension: the clock of the service, which a simulated plant may run fast
 	TotalPowerKW         float64  `json:"total_power_kw"`                   // extension
 	ExpectedPowerKW      *float64 `json:"expected_power_kw,omitempty"`      // extension: P50 of the newest forecast, now
-	ExpectedKWhToday     *float64 `json:"expected_kWh_today,omitempty"`     // extension: P50 of the whole site day
-	ExpectedKWhSoFar     *float64 `json:"expected_kWh_so_far,omitempty"`    // extension: P50 until now
+	ExpectedKWhToday     *float64 `json:"expected_kWh_today,omitempty"`     // extension: P50 of the whole site day, each hour as issued last before it began
+	ExpectedKWhSoFar     *float64 `json:"expected_kWh_so_far,omitempty"`    // extension: the part of it until now
 	SpecificYieldKWhKWp  *float64 `json:"specific_yield_kWh_kWp,omitempty"` // extension: today
 	Figures              []KPI    `json:"figures,omitempty"`                // extension: what the energy, yield, ratio and availability of today rest on
 }

@@ -14,10 +14,10 @@ import (
 func printBacktest(out io.Writer, r *replay.Result, months bool) error {
 	fmt.Fprintf(out, "%s: %s to %s, %d intervals; percent of the capacity\n", r.Name, r.FirstTest, r.LastTest, r.N)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\tpinball\tdeciles\tCRPS\tnMAE\tnRMSE\tnMBE\tskill\tcoverage 80\twidth 80\tdaily energy\t")
+	fmt.Fprintln(w, "\tpinball\tdeciles\tCRPS\tnMAE\tnRMSE\tnMBE\tskill\tcoverage 80\twidth 80\tdaily energy\tdays within\tday width\t")
 	line := func(name string, s metric.Scores) {
-		fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%+.2f\t%s\t%.1f %%\t%.1f\t%.1f %%\t\n", name, 100*s.Pinball, 100*s.PinballDeciles, 100*s.CRPS,
-			100*s.NMAE, 100*s.NRMSE, 100*s.NMBE, skillText(s), 100*s.Coverage80, 100*s.Width80, 100*s.DailyEnergyError)
+		fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%+.2f\t%s\t%.1f %%\t%.1f\t%.1f %%\t%s\t%s\t\n", name, 100*s.Pinball, 100*s.PinballDeciles, 100*s.CRPS,
+			100*s.NMAE, 100*s.NRMSE, 100*s.NMBE, skillText(s), 100*s.Coverage80, 100*s.Width80, 100*s.DailyEnergyError, bandText(s.Coverage80Day), bandText(s.Width80Day))
 	}
 	line("sunloop", r.Scores)
 	if months {
@@ -39,6 +39,14 @@ func printBacktest(out io.Writer, r *replay.Result, months bool) error {
 	}
 	_, err := fmt.Fprintln(out)
 	return err
+}
+
+// bandText is a share in percent; a dash where no band of days is known.
+func bandText(share float64) string {
+	if share == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
 func skillText(s metric.Scores) string {

@@ -25,9 +25,12 @@ type Report struct {
 	Siblings   []string `json:",omitempty"` // sites whose histories taught it too
 	FleetShare float64  `json:",omitempty"` // of learners of their histories in the forecast; 1 is no others
 
-	Backtest   backtest.Table // losses in shares of the capacity, members only
-	Score      Score          // of the calibrated blend in the backtest
-	References []Reference    // on the same intervals
+	Backtest backtest.Table // losses in shares of the capacity, members only
+	Score    Score          // of the calibrated blend in the backtest
+	// MeasuredWeather: the backtest forecast with weather that was measured, as no
+	// forecast of weather was given; a forecast will do worse.
+	MeasuredWeather bool        `json:",omitempty"`
+	References      []Reference // on the same intervals
 
 	Neural Neural // the network among the members
 	Trees  Trees  // the boosted trees among them

@@ -100,6 +100,7 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 			m.plain = l
 		}
 		if k == len(specs)-1 {
+			rep.MeasuredWeather = s.Perfect
 			t.fill(&rep, s, l, fitted, train, b)
 		}
 	}

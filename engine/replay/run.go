@@ -203,7 +203,7 @@ func (p *part) score(s *Replay, k *siteHistory, at time.Time, said []quantileFor
 		}
 		rows = append(rows, i)
 		actual := k.power.Values[i]
-		where := metric.Interval{Issue: at, Day: f.at.In(s.Site.Zone).Format(time.DateOnly), Bright: k.bright[i]}
+		where := metric.Interval{Issue: at, Day: f.at.In(s.Site.Zone).Format(time.DateOnly), Bright: k.bright[i], At: f.at, Step: k.power.Step, Clear: k.clear[i]}
 		file := func(name string, d metric.Distribution) { p.tallies[name].Add(where, &d, actual) }
 		past := indices.at(k, i)
 		file("", f.power)

@@ -86,7 +86,7 @@ func (a *Alert) ExpireTimers(now time.Time) {
 
 // Reconcile brings the site's alerts up to date with its findings.
 func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.Outcome, active []finding.Finding) error {
-	for _, list := range [][]finding.Finding{active, out.Ended, out.Past} {
+	for _, list := range [][]finding.Finding{active, out.Ended, out.Past, out.Revised} {
 		for _, f := range list {
 			a, err := Last(tx, f.SiteID, f.SummaryID)
 			if err != nil {

@@ -69,7 +69,17 @@ func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.Outcome, erro
 		run.DayKWh = func([]string) float64 { return 0 }
 	}
 	out := finding.Outcome{Detections: map[string]api.Detection{}}
+	if err := s.findings.Reconcile(tx, run, &out); err != nil {
+		return out, err
+	}
+	found, err := findingsOf(tx, run)
+	if err != nil {
+		return out, err
+	}
 	for _, asset := range run.Units {
+		if a, ok := run.Analyses[asset]; ok {
+			run.Analyses[asset] = named(a, asset, found)
+		}
 		d, isNew, err := s.detection(tx, run, asset)
 		if err != nil {
 			return out, err
@@ -80,9 +90,6 @@ func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.Outcome, erro
 			}
 			out.Detections[asset] = d.Detection
 		}
-	}
-	if err := s.findings.Reconcile(tx, run, &out); err != nil {
-		return out, err
 	}
 	lasting, err := finding.Active(tx, run.Site.SiteID)
 	if err != nil {
@@ -97,7 +104,37 @@ func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.Outcome, erro
 	if err := s.tell(tx, run, out); err != nil {
 		return out, err
 	}
-	return out, finding.LinkDetections(tx, out, lasting)
+	return out, finding.LinkDetections(tx, out, slices.Concat(lasting, out.Ended, out.Past))
+}
+
+// findingsOf returns the findings of the site that the events of a run may be part
+// of.
+func findingsOf(tx store.Tx, run finding.Run) (list []finding.Finding, err error) {
+	if len(run.Analyses) == 0 || len(run.Events) == 0 {
+		return nil, nil
+	}
+	err = finding.EachOfSite(tx, run.Site.SiteID, func(f finding.Finding) error {
+		if f.Active || !f.EndedAt.Before(run.From) {
+			list = append(list, f)
+		}
+		return nil
+	})
+	return list, record.Wrap(err, "list the findings of site "+run.Site.SiteID)
+}
+
+// named returns an analysis whose anomalies name their findings and have the losses
+// of these, so that the run, its findings and their alerts say the same.
+func named(a api.Analysis, asset string, found []finding.Finding) api.Analysis {
+	a.Anomalies = slices.Clone(a.Anomalies)
+	for i := range a.Anomalies {
+		n := &a.Anomalies[i]
+		for _, f := range found {
+			if f.FaultFamily == n.FaultFamily && slices.Contains(f.Units(), asset) && !n.LastSeenAt.Before(f.StartedAt.Time) && !n.StartedAt.After(f.LastDetectionAt.Time) {
+				n.SummaryID, n.LostKWh, n.StartedAt = f.SummaryID, f.LostKWh, f.StartedAt
+			}
+		}
+	}
+	return a
 }
 
 func (s *Service) detection(tx store.Tx, run finding.Run, asset string) (d Detection, isNew bool, err error) {
@@ -110,7 +147,7 @@ func (s *Service) detection(tx store.Tx, run finding.Run, asset string) (d Detec
 			continue
 		}
 		d.AnomaliesDetected++
-		if finding.Rank(e.Severity) > finding.Rank(d.Severity) {
+		if e.End.IsZero() && finding.Rank(e.Severity) > finding.Rank(d.Severity) {
 			d.Severity = e.Severity
 		}
 		mark := e.Family + " " + e.Severity
@@ -121,7 +158,7 @@ func (s *Service) detection(tx store.Tx, run finding.Run, asset string) (d Detec
 	}
 	if a, ok := run.Analyses[asset]; ok {
 		d.Analysis = &a
-		d.AnomaliesDetected = len(a.Anomalies)
+		d.AnomaliesDetected, d.Severity = len(a.Anomalies), a.SeverityLabel
 	}
 	slices.Sort(marks)
 	d.Signature = strings.Join(marks, "; ")

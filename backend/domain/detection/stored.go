@@ -36,6 +36,7 @@ type analysisRecord struct {
 
 // anomalyRecord is an event of a stored run.
 type anomalyRecord struct {
+	SummaryID     string   `json:"summary_id,omitempty" limit:"id"`
 	FaultFamily   string   `json:"fault_family" limit:"word"`
 	SeverityLabel string   `json:"severity_label" limit:"word"`
 	StartedAt     api.Time `json:"started_at"`

@@ -117,6 +117,8 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 			out.Ended = append(out.Ended, *f)
 		case isNew[id] && !f.Active:
 			out.Past = append(out.Past, *f)
+		case !f.Active && f.LostKWh != former[id].LostKWh:
+			out.Revised = append(out.Revised, *f)
 		}
 		if err := findings.Put(tx, *f); err != nil {
 			return fmt.Errorf("store finding %s: %w", id, err)

@@ -63,6 +63,7 @@ type Outcome struct {
 	Detections    map[string]api.Detection // stored now, by asset
 	Opened, Ended []Finding
 	Past          []Finding // began and ended before the run that first saw them
+	Revised       []Finding // over before the run, which estimated their losses again or saw them longer
 }
 
 // HasOpened says whether the finding opened now, first or again.
@@ -70,17 +71,18 @@ func (o Outcome) HasOpened(f Finding) bool {
 	return slices.ContainsFunc(o.Opened, func(x Finding) bool { return x.SummaryID == f.SummaryID })
 }
 
-// LinkDetections writes the ids of the stored detections into the active
-// findings of their assets.
-func LinkDetections(tx store.Tx, out Outcome, active []Finding) error {
-	for _, f := range active {
+// LinkDetections writes the ids of the stored detections into the findings that
+// their anomalies name.
+func LinkDetections(tx store.Tx, out Outcome, list []Finding) error {
+	for _, f := range list {
 		units := f.AssetIDs
 		if len(units) == 0 {
 			units = []string{f.AssetID}
 		}
 		before := len(f.Detections)
 		for _, u := range units {
-			if d, ok := out.Detections[u]; ok && d.AnomaliesDetected > 0 {
+			if d, ok := out.Detections[u]; ok && d.Analysis != nil && slices.ContainsFunc(d.Analysis.Anomalies, func(a api.Anomaly) bool { return a.SummaryID == f.SummaryID }) ||
+				ok && d.Analysis == nil && d.AnomaliesDetected > 0 {
 				f.Detections = append(f.Detections, d.DetectionID)
 			}
 		}

@@ -142,20 +142,22 @@ func (s *Service) Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyR
 	out := api.Accuracy{CustomerID: q.CustomerID, SiteID: q.SiteID, Days: days, Leads: []api.LeadAccuracy{}}
 	classes := make([]ScoreSum, len(Leads))
 	var all ScoreSum
-	var promised backtestScore
+	var promised, perfect backtestScore
 	sites, err := s.scoredSites(ctx, scope, q)
 	if err != nil {
 		return out, err
 	}
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		clear(classes)
-		all, promised, out.From, out.To = ScoreSum{}, backtestScore{}, "", ""
+		all, promised, perfect, out.From, out.To = ScoreSum{}, backtestScore{}, backtestScore{}, "", ""
 		for _, site := range sites {
 			if err := s.addScores(tx, site, from, to, classes, &out); err != nil {
 				return err
 			}
 			m, err := model.Production(tx, site, api.ModelForecasting)
 			switch {
+			case err == nil && m.Score != nil && m.Score.MeasuredWeather:
+				perfect.add(m)
 			case err == nil:
 				promised.add(m)
 			case !errors.Is(err, store.ErrNotFound):
@@ -176,7 +178,10 @@ func (s *Service) Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyR
 		first = Leads[i] + 1
 	}
 	out.Overall = all.Score()
-	out.Promised = promised.mean()
+	out.Promised, out.MeasuredWeather = promised.mean(), perfect.mean()
+	if out.MeasuredWeather != nil {
+		out.MeasuredWeather.MeasuredWeather = true
+	}
 	return out, nil
 }
 

@@ -72,8 +72,8 @@ func (s *Service) issueDays(tx store.Tx, f Forecast, zone *time.Location) error 
 			d = emptyDay(f, day, from, to, d)
 		}
 		d.issue(f, fresh)
-		if d.FirstIssuedAt.IsZero() && !f.Start.After(d.Start) && !f.End().Before(d.end()) {
-			d.FirstP50KWh, d.FirstIssuedAt = d.EnergyKWh(d.Start, d.end()), f.IssuedAt
+		if d.FirstIssuedAt.IsZero() && !f.Start.After(d.Start) && !f.End().Before(d.End()) {
+			d.FirstP50KWh, d.FirstIssuedAt = d.EnergyKWh(d.Start, d.End()), f.IssuedAt
 		}
 		if err := days.Put(tx, d); err != nil {
 			return fmt.Errorf("store the forecast day %s of site %s: %w", day, f.SiteID, err)
@@ -107,7 +107,8 @@ func (d *Day) step() time.Duration { return time.Duration(d.StepMinutes) * time.
 
 func (d *Day) time(i int) time.Time { return d.Start.Add(time.Duration(i) * d.step()) }
 
-func (d *Day) end() time.Time { return d.time(len(d.P50KW)) }
+// End is the end of the last interval.
+func (d *Day) End() time.Time { return d.time(len(d.P50KW)) }
 
 func (d *Day) issue(f Forecast, fresh bool) {
 	offset := int(d.Start.Sub(f.Start) / f.Step())

@@ -56,8 +56,8 @@ func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (
 	if err == nil {
 		out.ExpectedPowerKW = record.Number(day.At(day.P50KW, now))
 		out.ExpectedKWhSoFar = record.Number(day.EnergyKWh(day.Start, now))
-		if !day.FirstIssuedAt.IsZero() {
-			out.ExpectedKWhToday = record.Number(day.FirstP50KWh)
+		if !day.FirstIssuedAt.IsZero() { // of the same issues: what is expected so far is a part of it
+			out.ExpectedKWhToday = record.Number(day.EnergyKWh(day.Start, day.End()))
 		}
 	}
 	if err := s.latest(ctx, siteID, units, expect, now, &out); err != nil {

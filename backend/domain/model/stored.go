@@ -83,12 +83,13 @@ type (
 		EvaluatedAt api.Time      `json:"evaluated_at,omitzero"`
 	}
 	scoreRecord struct {
-		Samples        int     `json:"samples"`
-		PinballPercent float64 `json:"pinball_percent,omitempty"`
-		NMAEPercent    float64 `json:"nmae_percent"`
-		BiasPercent    float64 `json:"bias_percent"`
-		Coverage80     float64 `json:"coverage80"`
-		WidthPercent   float64 `json:"width_percent,omitempty"`
+		Samples         int     `json:"samples"`
+		PinballPercent  float64 `json:"pinball_percent,omitempty"`
+		NMAEPercent     float64 `json:"nmae_percent"`
+		BiasPercent     float64 `json:"bias_percent"`
+		Coverage80      float64 `json:"coverage80"`
+		WidthPercent    float64 `json:"width_percent,omitempty"`
+		MeasuredWeather bool    `json:"measured_weather,omitempty"`
 	}
 	metricsRecord struct {
 		TrainingRMSE   float64 `json:"training_rmse"`

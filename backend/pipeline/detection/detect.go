@@ -64,7 +64,7 @@ func (de *Detector) JobFailed(ctx context.Context, job store.Claimed, _ error) e
 // DetectSite runs the detector on a site and records its results; a site that does
 // not exist is skipped.
 func (de *Detector) DetectSite(ctx context.Context, siteID string) error {
-	_, err := de.detectAssets(ctx, siteID, nil)
+	_, err := de.detectAssets(ctx, siteID, nil, 0)
 	if errors.Is(err, api.ErrSiteNotFound) {
 		return nil
 	}
@@ -72,8 +72,9 @@ func (de *Detector) DetectSite(ctx context.Context, siteID string) error {
 }
 
 // detectAssets runs the detector on a site and records its results. The detections
-// of the assets in asked are stored in any case.
-func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []string) (finding.Outcome, error) {
+// of the assets in asked are stored in any case; their analyses hold what ended in the
+// look-back, a day if it is zero.
+func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []string, lookback time.Duration) (finding.Outcome, error) {
 	site, err := de.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), siteID)
 	if err != nil {
 		return finding.Outcome{}, err
@@ -107,6 +108,11 @@ func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []str
 	}
 	run := de.runRecord(site, units, in, report, deep)
 	run.Asked = asked
+	for _, u := range in.Units {
+		if lookback > 0 && slices.Contains(asked, u.AssetID) {
+			run.Analyses[u.AssetID] = analysis(u, run.Events, in, report, lookback)
+		}
+	}
 	if verify {
 		run.Yields = map[string][]finding.DayYield{}
 		for _, u := range in.Units {
@@ -222,7 +228,7 @@ func (de *Detector) runRecord(site api.Site, units []api.Asset, in detect.Input,
 	}
 	for _, u := range in.Units {
 		run.Units = append(run.Units, u.AssetID)
-		run.Analyses[u.AssetID] = analysis(u, run.Events, in, r)
+		run.Analyses[u.AssetID] = analysis(u, run.Events, in, r, recentEvents)
 	}
 	return run
 }
@@ -260,14 +266,14 @@ func known(v float64) float64 {
 const recentEvents = day
 
 // analysis returns the results of a run for one asset.
-func analysis(u detect.Unit, events []finding.Event, in detect.Input, r detect.Report) api.Analysis {
-	a := api.Analysis{SeverityLabel: api.SeverityNormal, Status: "completed", FaultType: "none", Anomalies: []api.Anomaly{}, NotJudged: r.NotEvaluated,
+func analysis(u detect.Unit, events []finding.Event, in detect.Input, r detect.Report, lookback time.Duration) api.Analysis {
+	a := api.Analysis{SeverityLabel: api.SeverityNormal, Status: api.AnomalyNone, FaultType: "none", Anomalies: []api.Anomaly{}, NotJudged: r.NotEvaluated,
 		Metrics: latestMetrics(u.Frame, r.Expected[u.AssetID])}
 	if n := u.Frame.Len(); n > 0 {
 		a.LastObservation = api.Unix(u.Frame.Times[n-1])
 	}
 	for _, e := range events {
-		if !slices.Contains(e.Units, u.AssetID) || !e.End.IsZero() && e.End.Before(in.Now.Add(-recentEvents)) {
+		if !slices.Contains(e.Units, u.AssetID) || !e.End.IsZero() && e.End.Before(in.Now.Add(-lookback)) {
 			continue
 		}
 		n := api.Anomaly{FaultFamily: e.Family, SeverityLabel: e.Severity, StartedAt: api.At(e.Start), LastSeenAt: api.At(e.LastSeen),
@@ -276,8 +282,13 @@ func analysis(u detect.Unit, events []finding.Event, in detect.Input, r detect.R
 			n.EndedAt = api.At(e.End)
 		}
 		a.Anomalies = append(a.Anomalies, n)
-		if score := severityScore[e.Severity]; score > a.SeverityScore {
-			a.SeverityScore, a.SeverityLabel = score, e.Severity
+		switch score := severityScore[e.Severity]; {
+		case !e.End.IsZero(): // it is over: no severity, but what it was
+			if a.Status == api.AnomalyNone {
+				a.FaultType, a.Summary = e.Family, e.Summary
+			}
+		case a.Status == api.AnomalyNone || score > a.SeverityScore:
+			a.SeverityScore, a.SeverityLabel, a.Status = score, e.Severity, api.AnomalyDetected
 			a.FaultType, a.Summary = e.Family, e.Summary
 		}
 		if e.End.IsZero() {
@@ -332,25 +343,20 @@ func latestMetrics(f series.Frame, expected series.Series) api.AnalysisMetrics {
 
 // Detect runs the detector on the asset's site and returns the asset's detection.
 // A fault is recognised by peers and by history, so that a run always evaluates
-// both; lookbackHours limits the anomalies in the response.
+// both; lookbackHours, a day if it is zero, limits the ended anomalies of the detection.
+// What lasts is always part of it.
 func (de *Detector) Detect(ctx context.Context, scope api.Scope, ref api.AssetRef, lookbackHours int) (api.Detection, error) {
 	asset, err := de.Domain.Sites.Asset(ctx, scope, ref)
 	if err != nil {
 		return api.Detection{}, err
 	}
-	out, err := de.detectAssets(ctx, asset.SiteID, []string{asset.AssetID})
+	out, err := de.detectAssets(ctx, asset.SiteID, []string{asset.AssetID}, time.Duration(lookbackHours)*time.Hour)
 	if err != nil {
 		return api.Detection{}, fmt.Errorf("detect on asset %s: %w", asset.AssetID, err)
 	}
 	d, ok := out.Detections[asset.AssetID]
 	if !ok {
 		return d, fmt.Errorf("detect on asset %s: the run does not speak of it", asset.AssetID)
-	}
-	if lookbackHours > 0 && d.Analysis != nil {
-		a := *d.Analysis
-		since := d.DetectedAt.Add(-time.Duration(lookbackHours) * time.Hour)
-		a.Anomalies = slices.DeleteFunc(slices.Clone(a.Anomalies), func(n api.Anomaly) bool { return n.LastSeenAt.Before(since) })
-		d.Analysis, d.AnomaliesDetected = &a, len(a.Anomalies)
 	}
 	return d, nil
 }

@@ -278,7 +278,7 @@ func modelRecord(site api.Site, r forecast.Report, sequence int) model.Model {
 		MAPEPercent: sitedata.Round(r.Score.MAPEPercent), SMAPEPercent: sitedata.Round(r.Score.SMAPEPercent)}
 	m.ModelAccuracy, m.Coverage80, m.SkillPercent = r.Accuracy(), r.Score.Coverage80, 100*r.Score.Skill
 	m.Score = &api.ModelScore{Samples: r.Score.N, PinballPercent: sitedata.Round(100 * r.Score.Pinball), NMAEPercent: sitedata.Round(100 * r.Score.NMAE),
-		BiasPercent: sitedata.Round(100 * r.Score.NMBE), Coverage80: sitedata.Round(r.Score.Coverage80), WidthPercent: sitedata.Round(100 * r.Score.Width80)}
+		BiasPercent: sitedata.Round(100 * r.Score.NMBE), Coverage80: sitedata.Round(r.Score.Coverage80), WidthPercent: sitedata.Round(100 * r.Score.Width80), MeasuredWeather: r.MeasuredWeather}
 	m.Members = map[string]float64{}
 	for i, name := range r.Members {
 		if i < len(r.Weights) {

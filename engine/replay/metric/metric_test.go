@@ -106,10 +106,10 @@ func TestTallyByHand(t *testing.T) {
 	var a Tally
 	d := Spread([]float64{0.1, 0.9}, []float64{0.2, 0.6})
 	mean := d.Mean()
-	a.Add(Interval{issue(31), "2024-01-31", true}, &d, 0.5)
-	a.Add(Interval{issue(31), "2024-01-31", false}, &d, 0.3)
+	a.Add(Interval{Issue: issue(31), Day: "2024-01-31", Bright: true}, &d, 0.5)
+	a.Add(Interval{Issue: issue(31), Day: "2024-01-31", Bright: false}, &d, 0.3)
 	sure := Sure(0.4)
-	a.Add(Interval{issue(32), "2024-02-01", true}, &sure, 0.8)
+	a.Add(Interval{Issue: issue(32), Day: "2024-02-01", Bright: true}, &sure, 0.8)
 
 	got := a.Scores()
 	want := Scores{
@@ -144,7 +144,7 @@ func TestMergeIsTheWhole(t *testing.T) {
 		}
 		for h := range 5 {
 			d := Spread([]float64{0.1, 0.5, 0.9}, []float64{0.1, 0.1 + 0.01*float64(day), 0.7})
-			at := Interval{issue(day), issue(day).Format(time.DateOnly), h > 0}
+			at := Interval{Issue: issue(day), Day: issue(day).Format(time.DateOnly), Bright: h > 0}
 			y := 0.5 + 0.3*math.Sin(float64(day*5+h))
 			whole.Add(at, &d, y)
 			part.Add(at, &d, y)

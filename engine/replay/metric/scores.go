@@ -1,7 +1,7 @@
 package metric
 
 // Scores measure the quality of forecasts. All fields except N, Skill,
-// Coverage80 and DailyEnergyError are shares of the AC capacity.
+// the coverages, Width80Day and DailyEnergyError are shares of the AC capacity.
 type Scores struct {
 	N int `json:"n"` // intervals scored
 
@@ -26,6 +26,12 @@ type Scores struct {
 	// of P90 - P10, with the sun up: at night any band holds.
 	Coverage80 float64 `json:"coverage80"`
 	Width80    float64 `json:"width80"`
+
+	// Coverage80Day is the share of days whose energy lies within P10 … P90 of the
+	// day (forecast.EnergyOf), and Width80Day the mean width of that band over the
+	// mean energy of a day, both with the sun up. Absent where there is no band.
+	Coverage80Day float64 `json:"coverage80_day,omitempty"`
+	Width80Day    float64 `json:"width80_day,omitempty"`
 
 	// DailyEnergyError is the mean absolute error of a day's energy over the
 	// mean energy of a day, of what was scored of each day.
@@ -64,6 +70,8 @@ func Mean(all []Scores) Scores {
 		out.Coverage80 += s.Coverage80 / k
 		out.Width80 += s.Width80 / k
 		out.DailyEnergyError += s.DailyEnergyError / k
+		out.Coverage80Day += s.Coverage80Day / k
+		out.Width80Day += s.Width80Day / k
 		if s.Skill != nil {
 			skills++
 			skill += *s.Skill

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"app.sunloop/engine/forecast"
 )
 
 // Interval is what a forecast is filed under.
@@ -13,6 +15,9 @@ type Interval struct {
 	Issue  time.Time // of the forecast
 	Day    string    // the site's day, 2006-01-02
 	Bright bool      // the sun is up: coverage and width are counted
+	At     time.Time // start of the interval
+	Step   time.Duration
+	Clear  float64 // clear-sky power, a share of the capacity
 }
 
 // Tally adds up forecasts and what came true. The zero Tally is empty.
@@ -27,7 +32,12 @@ type day struct {
 	date  string
 }
 
-type energy struct{ forecast, actual float64 }
+// energy is of one day of an issue, in shares of the capacity times intervals.
+type energy struct {
+	forecast, actual float64
+	points           []forecast.Point // with the sun up
+	bright           float64          // what was measured in them, times their hours
+}
 
 // sums are over n intervals, of which bright have the sun up.
 type sums struct {
@@ -67,6 +77,10 @@ func (t *Tally) Add(at Interval, d *Distribution, actual float64) {
 	}
 	e.forecast += mean
 	e.actual += actual
+	if at.Bright && d[high] > d[low] {
+		e.points = append(e.points, forecast.Point{Time: at.At, Step: at.Step, P10KW: d[low], P50KW: d.Median(), P90KW: d[high], ClearSkyKW: at.Clear})
+		e.bright += actual * at.Step.Hours()
+	}
 }
 
 func monthOf(months map[string]*sums, name string) *sums {
@@ -97,6 +111,7 @@ func (t *Tally) Len() int { return t.all.n }
 func (t *Tally) Scores() Scores {
 	s := t.all.scores()
 	s.DailyEnergyError = energyError(t.days, "")
+	s.Coverage80Day, s.Width80Day = dayBands(t.days)
 	return s
 }
 
@@ -128,6 +143,33 @@ func energyError(days map[day]*energy, month string) float64 {
 		return 0
 	}
 	return off / total
+}
+
+// leastOfDay is the time with the sun up that a day must have to count as one.
+const leastOfDay = 4 * time.Hour
+
+// dayBands returns the share of days whose energy lies within P10 … P90 of the day,
+// and the mean width of that band over the mean energy of a day.
+func dayBands(days map[day]*energy) (coverage, width float64) {
+	keys := slices.SortedFunc(maps.Keys(days), func(a, b day) int {
+		return cmp.Or(cmp.Compare(a.issue, b.issue), cmp.Compare(a.date, b.date))
+	})
+	n, actual := 0.0, 0.0
+	for _, k := range keys {
+		d := days[k]
+		if len(d.points) == 0 || time.Duration(len(d.points))*d.points[0].Step < leastOfDay {
+			continue
+		}
+		band := forecast.EnergyOf(d.points)
+		n, actual, width = n+1, actual+d.bright, width+band.P90-band.P10
+		if band.P10 <= d.bright && d.bright <= band.P90 {
+			coverage++
+		}
+	}
+	if n == 0 || actual <= 0 {
+		return 0, 0
+	}
+	return coverage / n, width / actual
 }
 
 func (s *sums) scores() Scores {

@@ -425,6 +425,9 @@ func newAccuracy() *widget.Tab {
 		if a.Promised != nil {
 			y = v.Paragraph(r, 0, y, "Promised by the backtest, a day ahead: "+scoreWords(*a.Promised), themes.Dim)
 		}
+		if a.MeasuredWeather != nil {
+			y = v.Paragraph(r, 0, y, "Backtest with measured weather, which no forecast has: "+scoreWords(*a.MeasuredWeather), themes.Dim)
+		}
 		return y
 	}
 	l.Columns = func(view.Context) []widget.Column {
