@@ -72,7 +72,7 @@ type Alert struct {
 	AcknowledgedAt Time        `json:"acknowledged_at,omitzero"`
 	ShelvedUntil   Time        `json:"shelved_until,omitzero"`
 	SuppressedTo   Time        `json:"suppressed_until,omitzero"` // absent: until it is ended
-	EnergyAtRiskKW float64     `json:"energy_at_risk_kw"`
+	EnergyAtRiskKW float64     `json:"energy_at_risk_kw"`         // a power: the mean that is lost in the daylight of the next 24 h
 	ResolvedAt     Time        `json:"resolved_at,omitzero"`
 	Occurrences    int         `json:"occurrences"`               // times that it fired
 	History        []AlertMove `json:"history" limit:"1000 last"` // oldest first

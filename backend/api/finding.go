@@ -108,7 +108,7 @@ type Finding struct {
 	FaultFamily        string   `json:"fault_family" limit:"word"`
 	SeverityLabel      string   `json:"severity_label" limit:"word"`
 	Confidence         float64  `json:"confidence"`
-	EnergyAtRiskKW     float64  `json:"energy_at_risk_kw"`
+	EnergyAtRiskKW     float64  `json:"energy_at_risk_kw"` // a power: the mean that is lost in the daylight of the next 24 h
 	RootCause          string   `json:"root_cause" limit:"line cut"`
 	RecommendedActions []Action `json:"recommended_actions" limit:"50 cut"`
 	Detections         []string `json:"detections" limit:"1000 id last"`

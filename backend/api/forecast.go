@@ -58,6 +58,22 @@ type GeneratedForecast struct {
 	// site that past_days asked for, as Today is of today: ascending, without
 	// the hours for which nothing was issued.
 	Past []ForecastValue `json:"past,omitempty"`
+	// Days (extension) are the energies of the site's days that Past, Today and
+	// Forecasts reach into, ascending. Of all sites of a customer they are summed by
+	// date, as if all erred together.
+	Days []ForecastDay `json:"days,omitempty"`
+}
+
+// ForecastDay is the forecast energy of a day of the site. P10 and P90 are
+// quantiles of the day's energy: not the sums of those of its hours, which err in
+// part independently.
+type ForecastDay struct {
+	Day      string  `json:"day"`      // 2006-01-02, the site's
+	Hours    float64 `json:"hours"`    // of the day that have a forecast
+	Complete bool    `json:"complete"` // all of them
+	P10KWh   float64 `json:"p10_kwh"`
+	P50KWh   float64 `json:"p50_kwh"`
+	P90KWh   float64 `json:"p90_kwh"`
 }
 
 // ForecastPoint is one hour of a stored forecast.

@@ -92,21 +92,21 @@ var alertSources = map[Query]source{
 		return field(v, err, func() []api.AlertHealth { return v.Health })
 	}),
 	QuerySpan: about(func(s *Site) *Value[Day] { return &s.Span }, askSpan),
-	QueryForeseen: about(func(s *Site) *Value[[]api.ForecastValue] { return &s.Foreseen }, func(ctx context.Context, c *client.Client, r Request) ([]api.ForecastValue, error) {
+	QueryForeseen: about(func(s *Site) *Value[api.GeneratedForecast] { return &s.Foreseen }, func(ctx context.Context, c *client.Client, r Request) (api.GeneratedForecast, error) {
 		first, err := time.Parse(time.DateOnly, r.id)
 		if err != nil {
-			return nil, err
+			return api.GeneratedForecast{}, err
 		}
 		today, err := time.Parse(time.DateOnly, r.now.In(r.zone).Format(time.DateOnly))
 		if err != nil {
-			return nil, err
+			return api.GeneratedForecast{}, err
 		}
 		days := min(int(today.Sub(first).Hours()/24), api.MaxPastDays)
 		if days < 1 {
-			return nil, nil
+			return api.GeneratedForecast{}, nil
 		}
 		v, err := c.Forecast(ctx, api.ForecastQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, HorizonHours: 1, PastDays: days})
-		return field(v, err, func() []api.ForecastValue { return v.Past })
+		return field(v, err, func() api.GeneratedForecast { return api.GeneratedForecast{Past: v.Past, Days: v.Days} })
 	}),
 	QuerySamples: about(func(s *Site) *Value[[]api.Record] { return &s.Samples }, func(ctx context.Context, c *client.Client, r Request) ([]api.Record, error) {
 		from := r.now.Add(-SampleHours * time.Hour).Truncate(time.Minute)

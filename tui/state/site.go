@@ -60,8 +60,8 @@ type Site struct {
 	AlertLog    Value[[]api.Alert] // newest first
 	AlertHealth Value[[]api.AlertHealth]
 	Span        Value[Day]
-	Samples     Value[[]api.Record]        // of one unit, ascending
-	Foreseen    Value[[]api.ForecastValue] // for former days, as it was issued
+	Samples     Value[[]api.Record]          // of one unit, ascending
+	Foreseen    Value[api.GeneratedForecast] // for former days, as it was issued: its Past and Days
 
 	wanted map[Query]string // what the queries about one thing are about
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/alert"
 	"app.sunloop/backend/domain/domaintest"
 	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/domain/record"
@@ -157,5 +158,40 @@ func TestDetectedInThePast(t *testing.T) {
 	d.RecordRun(site, e)
 	if f := stored(t, d, site.SiteID); !f.DetectedAt.Equal(start.Add(30 * time.Minute)) {
 		t.Errorf("detected %v", f.DetectedAt)
+	}
+}
+
+// A run, its finding and its alert name each other and have the same losses.
+func TestRunFindingAndAlertAgree(t *testing.T) {
+	d := domaintest.New(t)
+	site := d.AddSite("South", "acme")
+	start := d.Clock.Add(-2 * time.Hour).Truncate(time.Hour)
+	e := outageOf(start, d.Clock, 10, 10)
+	e.LostKWh = 23 // of a run that saw less than the finding holds
+	analysis := api.Analysis{SeverityLabel: e.Severity, Status: api.AnomalyDetected, Anomalies: []api.Anomaly{{FaultFamily: e.Family, SeverityLabel: e.Severity,
+		StartedAt: api.At(e.Start), LastSeenAt: api.At(e.LastSeen), LostKWh: e.LostKWh}}}
+	var out finding.Outcome
+	d.Update(func(tx store.Tx) (err error) {
+		out, err = d.Detections.RecordRun(tx, finding.Run{Site: site, From: d.Clock.AddDate(0, 0, -30), Now: d.Clock, Units: []string{"INV-1"}, Events: []finding.Event{e},
+			Asked: []string{"INV-1"}, Analyses: map[string]api.Analysis{"INV-1": analysis}})
+		return err
+	})
+	f, run := stored(t, d, site.SiteID), out.Detections["INV-1"]
+	if len(run.Analysis.Anomalies) != 1 || run.AnomaliesDetected != 1 || run.Severity != f.SeverityLabel {
+		t.Fatalf("the run is %+v", run)
+	}
+	a := run.Analysis.Anomalies[0]
+	if a.SummaryID != f.SummaryID || a.LostKWh != f.LostKWh || f.LostKWh != 20 || len(f.Detections) != 1 || f.Detections[0] != run.DetectionID {
+		t.Errorf("the run says %+v, the finding %+v", a, f)
+	}
+	err := d.Store.View(t.Context(), func(tx store.Tx) error {
+		last, err := alert.Last(tx, site.SiteID, f.SummaryID)
+		if err == nil && (last == nil || last.Metadata.SummaryID != f.SummaryID || last.Metadata.LostKWh != f.LostKWh || last.AssetID != f.AssetID) {
+			t.Errorf("the alert is %+v", last)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -126,6 +126,7 @@ func (fc *Forecaster) generateSite(ctx context.Context, site api.Site, q api.For
 		return out, err
 	}
 	out.Past, err = fc.pastForecast(ctx, site, q.PastDays)
+	out.Days = forecastDays(record.Zone(site.Timezone), out.Past, out.Today, out.Forecasts)
 	return out, err
 }
 
@@ -169,6 +170,7 @@ func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, now time.Tim
 		out.Metadata.ModelAccuracy = accuracy / weight
 	}
 	out.Metadata.WeatherSource, out.Metadata.ModelVersion = joined(sources), joined(versions)
+	out.Days = sumOfDays(parts)
 	for i, v := range parts[0].Forecasts {
 		var temperature, ghi, wind float64
 		complete := true

@@ -235,7 +235,7 @@ func (s *Screen) drawAlarm(r terminal.Region, v view.Context) int {
 		}
 		add("units", strings.Join(m.AssetIDs, ", "))
 	}
-	add("at risk", widget.Power(a.EnergyAtRiskKW))
+	add("at risk", widget.Power(a.EnergyAtRiskKW)+", daylight mean")
 	add("times", fmt.Sprint(a.Occurrences))
 	add("device", a.TerminalDeviceID)
 	w, _ := r.Size()
@@ -412,7 +412,7 @@ func (s *Screen) Wheel(x, y, by int, v view.Context) view.Request {
 
 // Export are the alarms on screen.
 func (s *Screen) Export(v view.Context) [][]string {
-	rows := [][]string{{"alert_id", "asset_id", "alert_type", "severity", "state", "since (UTC)", "gone (UTC)", "at risk (kW)", "acknowledged_by", "acknowledged_at (UTC)", "shelved_until (UTC)", "message"}}
+	rows := [][]string{{"alert_id", "asset_id", "alert_type", "severity", "state", "since (UTC)", "gone (UTC)", "at risk (kW, daylight mean)", "acknowledged_by", "acknowledged_at (UTC)", "shelved_until (UTC)", "message"}}
 	if v.Site == nil {
 		return rows
 	}

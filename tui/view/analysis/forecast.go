@@ -119,7 +119,7 @@ func aheadEnds(v view.Context, w int) (from, to time.Time) {
 // aheadDay is one day of the forecast.
 type aheadDay struct {
 	day                       time.Time
-	p10, p50, p90             float64 // kWh; sums of the hours' own
+	p10, p50, p90             float64 // kWh; quantiles of the day, as the service answers them
 	peakKW                    float64
 	peakAt                    time.Time
 	hours                     float64
@@ -154,6 +154,11 @@ func aheadDays(v view.Context) []aheadDay {
 	for i := range days {
 		days[i].temperature /= days[i].hours
 		days[i].wind /= days[i].hours
+		for _, of := range f.Days {
+			if of.Day == days[i].day.Format(time.DateOnly) {
+				days[i].p10, days[i].p50, days[i].p90 = of.P10KWh, of.P50KWh, of.P90KWh
+			}
+		}
 	}
 	return days
 }

@@ -274,13 +274,18 @@ func results(v view.Context, p *period) []dayResult {
 	}
 	type band struct{ p10, p50, p90, hours float64 }
 	foreseen := map[string]*band{}
-	for _, x := range v.Site.Foreseen.Data {
+	for _, x := range v.Site.Foreseen.Data.Past {
 		day := x.Timestamp.In(v.Site.Zone).Format(time.DateOnly)
 		if foreseen[day] == nil {
 			foreseen[day] = &band{}
 		}
 		b := foreseen[day]
 		b.p10, b.p50, b.p90, b.hours = b.p10+x.ConfidenceInterval.Lower, b.p50+x.PredictedPowerKW, b.p90+x.ConfidenceInterval.Upper, b.hours+1
+	}
+	for _, d := range v.Site.Foreseen.Data.Days {
+		if b := foreseen[d.Day]; b != nil {
+			b.p10, b.p50, b.p90 = d.P10KWh, d.P50KWh, d.P90KWh
+		}
 	}
 	var out []dayResult
 	for _, d := range v.Site.Daily.Data {
@@ -494,46 +499,55 @@ func newMonthly(p *period) *widget.Tab {
 	return l
 }
 
+// lossesOf are the losses of the period; nil until they are known.
+func lossesOf(v view.Context, p *period) *api.Losses {
+	if v.Site.Wanted(state.QueryKPIs) != p.of(v) {
+		return nil
+	}
+	return v.Site.KPIs.Data.Losses
+}
+
 func newLosses(p *period) *widget.Tab {
 	l := widget.NewTab("losses")
 	c := &chart.Waterfall{}
 	l.Needs = func(v view.Context) []state.Need {
-		return append(kpiNeeds(p)(v), state.Need{Query: state.QueryFindings, Period: 30 * time.Second})
+		return kpiNeeds(p)(v)
 	}
 	l.Status = func(v view.Context) widget.ValueStatus {
-		return widget.StatusOf(v.Site.Findings, v.Now, len(v.Site.Findings.Data) == 0)
+		return widget.StatusOf(v.Site.KPIs, v.Now, lossesOf(v, p) == nil)
 	}
 	l.Empty = "No finding lost energy in this time."
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		w, h := r.Size()
-		from, to := p.ends(v)
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
 		measured := math.NaN()
 		if v.Site.Wanted(state.QueryKPIs) == p.of(v) {
 			measured = operations.MeasuredKWh(v.Site.KPIs.Data)
 		}
-		if math.IsNaN(measured) {
+		losses := lossesOf(v, p)
+		if math.IsNaN(measured) || losses == nil {
 			return v.Paragraph(r, 0, y, "Produced energy of this period is unknown, so losses have no reference.", themes.Dim)
 		}
-		families, _ := operations.Losses(v, from, to)
-		rows := min(h-y, len(families)+2)
-		operations.DrawLosses(c, r.Region(terminal.Rect{Y: y, W: w, H: rows}), v, from, to, measured)
+		rows := min(h-y, operations.LossSteps(*losses))
+		operations.DrawLosses(c, r.Region(terminal.Rect{Y: y, W: w, H: rows}), v, *losses)
 		return y + rows
 	}
 	l.Columns = func(view.Context) []widget.Column {
 		return []widget.Column{{Title: "fault", Min: 18}, {Title: "lost", Width: 9, Right: true}, {Title: "worth", Width: 12, Right: true, Rank: 1}}
 	}
 	l.Rows = func(v view.Context) []widget.Row {
-		from, to := p.ends(v)
-		families, lost := operations.Losses(v, from, to)
-		rows := make([]widget.Row, 0, len(families))
-		for _, family := range families {
-			worth := lost[family] * v.Site.TariffPerKWh
+		losses := lossesOf(v, p)
+		if losses == nil {
+			return nil
+		}
+		rows := make([]widget.Row, 0, len(losses.ByCause))
+		for _, c := range losses.ByCause {
+			worth := c.LostKWh * v.Site.TariffPerKWh
 			money := ""
 			if worth > 0 {
 				money = widget.Money(worth, v.Site.Currency)
 			}
-			rows = append(rows, widget.Row{ID: family, Sort: []any{family, lost[family], worth}, Cells: []widget.Cell{widget.Text(widget.Family(family)), widget.Text(widget.Energy(lost[family])), widget.Text(money)}})
+			rows = append(rows, widget.Row{ID: c.FaultFamily, Sort: []any{c.FaultFamily, c.LostKWh, worth}, Cells: []widget.Cell{widget.Text(widget.Family(c.FaultFamily)), widget.Text(widget.Energy(c.LostKWh)), widget.Text(money)}})
 		}
 		return rows
 	}

@@ -68,7 +68,7 @@ func turned(v view.Context, b *widget.TabView, at int) {
 		case state.QueryKPIs:
 			v.Site.KPIs.Set(p.KPIs(stage.Noon), stage.Noon)
 		case state.QueryForeseen:
-			v.Site.Foreseen.Set(p.Foreseen(stage.Noon, 60), stage.Noon)
+			v.Site.Foreseen.Set(api.GeneratedForecast{Past: p.Foreseen(stage.Noon, 60)}, stage.Noon)
 		case state.QueryDaily:
 			v.Site.Daily.Set(dailyOf(p, n.Of), stage.Noon)
 		}

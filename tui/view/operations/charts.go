@@ -56,7 +56,7 @@ func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, 
 // today and for the days ahead, ascending.
 func forecastValues(v view.Context) []api.ForecastValue {
 	var out []api.ForecastValue
-	for _, part := range [][]api.ForecastValue{v.Site.Foreseen.Data, v.Site.Forecast.Data.Today, v.Site.Forecast.Data.Forecasts} {
+	for _, part := range [][]api.ForecastValue{v.Site.Foreseen.Data.Past, v.Site.Forecast.Data.Today, v.Site.Forecast.Data.Forecasts} {
 		for _, f := range part {
 			if n := len(out); n == 0 || f.Timestamp.After(out[n-1].Timestamp.Time) {
 				out = append(out, f)

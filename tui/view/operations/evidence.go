@@ -229,63 +229,35 @@ func lossWindow(v view.Context, days int) (from, to time.Time) {
 	return to.AddDate(0, 0, -days), to
 }
 
-// Losses are what findings lost in from..to, by family, most first. A loss is
-// spread evenly over the time of its finding, as in the service's KPIs.
-func Losses(v view.Context, from, to time.Time) (families []string, lostKWh map[string]float64) {
-	lostKWh = map[string]float64{}
-	for _, f := range v.Site.Findings.Data {
-		a, b := f.StartedAt.Time, f.EndedAt.Time
-		if f.Active || b.IsZero() {
-			b = f.LastDetectionAt.Time
-		}
-		if !b.After(a) {
-			b = a.Add(time.Second)
-		}
-		first, last := a, b
-		if first.Before(from) {
-			first = from
-		}
-		if last.After(to) {
-			last = to
-		}
-		if within := last.Sub(first); within > 0 && f.LostKWh > 0 {
-			lostKWh[f.FaultFamily] += f.LostKWh * float64(within) / float64(b.Sub(a))
-		}
-	}
-	for family := range lostKWh {
-		families = append(families, family)
-	}
-	slices.SortFunc(families, func(a, b string) int {
-		if lostKWh[a] != lostKWh[b] {
-			if lostKWh[a] > lostKWh[b] {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
-	})
-	return families, lostKWh
-}
-
-// DrawLosses draws how the energy that sound units would have made became what
-// was measured: a step for each family of faults.
-func DrawLosses(c *chart.Waterfall, r terminal.Region, v view.Context, from, to time.Time, measuredKWh float64) {
-	families, lost := Losses(v, from, to)
-	sum := 0.0
-	for _, family := range families {
-		sum += lost[family]
-	}
+// DrawLosses draws how the expected energy of a window became the measured energy: a
+// step for each family of faults, and one for what no finding explains.
+func DrawLosses(c *chart.Waterfall, r terminal.Region, v view.Context, l api.Losses) {
 	c.Pen, c.Palette, c.Selected, c.Format = v.Pen, v.Palette, -1, widget.Energy
-	c.Steps = append(c.Steps[:0], chart.WaterfallStep{Name: "without faults", Value: measuredKWh + sum, Total: true})
-	for _, family := range families {
+	first := "expected"
+	if l.ExpectedBy == api.ExpectedByLosses {
+		first = "without faults"
+	}
+	c.Steps = append(c.Steps[:0], chart.WaterfallStep{Name: first, Value: l.ExpectedKWh, Total: true})
+	for _, cause := range l.ByCause {
 		role := themes.Warning
-		if lost[family] < 0.001*(measuredKWh+sum) {
+		if cause.LostKWh < 0.001*l.ExpectedKWh {
 			role = themes.Text
 		}
-		c.Steps = append(c.Steps, chart.WaterfallStep{Name: widget.Family(family), Value: -lost[family], Role: role})
+		c.Steps = append(c.Steps, chart.WaterfallStep{Name: widget.Family(cause.FaultFamily), Value: -cause.LostKWh, Role: role})
 	}
-	c.Steps = append(c.Steps, chart.WaterfallStep{Name: "measured", Value: measuredKWh, Total: true})
+	if l.ExpectedBy == api.ExpectedByForecast {
+		c.Steps = append(c.Steps, chart.WaterfallStep{Name: "unexplained", Value: -l.UnexplainedKWh, Role: themes.Text})
+	}
+	c.Steps = append(c.Steps, chart.WaterfallStep{Name: "measured", Value: l.ActualKWh, Total: true})
 	c.Draw(r)
+}
+
+// LossSteps returns the number of rows of a waterfall of losses.
+func LossSteps(l api.Losses) int {
+	if l.ExpectedBy == api.ExpectedByForecast {
+		return len(l.ByCause) + 3
+	}
+	return len(l.ByCause) + 2
 }
 
 // MeasuredKWh is the energy of the KPIs: the specific yield times the
@@ -315,21 +287,21 @@ func (o *Orient) drawLosses(r terminal.Region, v view.Context, seen int) int {
 		return v.Paragraph(r, 0, 1, state.Sentence(k.Err), themes.Warning)
 	case k.At.IsZero():
 		return v.Paragraph(r, 0, 1, "Loading KPIs …", themes.Dim)
-	case math.IsNaN(measured):
+	case math.IsNaN(measured) || k.Data.Losses == nil:
 		return v.Paragraph(r, 0, 1, "Energy is not available for this period: data availability is too low.", themes.Warning)
 	}
-	families, lost := Losses(v, from, to)
-	rows := min(len(families)+2, max(seen-4, 3))
-	DrawLosses(&o.waterfall, r.Region(terminal.Rect{Y: 1, W: w, H: rows}), v, from, to, measured)
+	l := *k.Data.Losses
+	rows := min(LossSteps(l), max(seen-4, 3))
+	DrawLosses(&o.waterfall, r.Region(terminal.Rect{Y: 1, W: w, H: rows}), v, l)
 	sum := 0.0
-	for _, family := range families {
-		sum += lost[family]
+	for _, cause := range l.ByCause {
+		sum += cause.LostKWh
 	}
 	words := "Findings lost " + widget.Energy(sum)
 	if m := widget.Money(sum*v.Site.TariffPerKWh, v.Site.Currency); m != "" && v.Site.TariffPerKWh > 0 {
 		words += ", " + m
 	}
-	return v.Paragraph(r, 0, rows+2, words+" in this time, each spread evenly over its own.", themes.Dim)
+	return v.Paragraph(r, 0, rows+2, words+" in this time.", themes.Dim)
 }
 
 // Disabled returns why one of the pane's own actions is not possible.

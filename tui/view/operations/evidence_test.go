@@ -2,7 +2,6 @@ package operations
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -96,19 +95,15 @@ func TestCaseWindow(t *testing.T) {
 	}
 }
 
-// The losses of a window are those of its findings, each spread evenly.
-func TestLosses(t *testing.T) {
-	v := stage.ContextOf(t, stage.SiteOf(plant.New(), stage.Noon))
-	day := plant.New().Midnight(stage.Noon)
-	v.Site.Findings.Data = []api.Finding{
-		{FaultFamily: "string_outage", Active: true, LostKWh: 100, StartedAt: api.At(day.AddDate(0, 0, -4)), LastDetectionAt: api.At(day)},
-		{FaultFamily: "inverter_outage", LostKWh: 60, StartedAt: api.At(day.AddDate(0, 0, -1)), EndedAt: api.At(day)},
-		{FaultFamily: "soiling", LostKWh: 7, StartedAt: api.At(day.AddDate(0, 0, -9)), EndedAt: api.At(day.AddDate(0, 0, -8))},
-		{FaultFamily: "clipping", StartedAt: api.At(day.AddDate(0, 0, -1)), EndedAt: api.At(day)},
+// The waterfall has a step for the expected energy, for each cause, for what no finding
+// explains and for the measured energy.
+func TestLossSteps(t *testing.T) {
+	l := api.Losses{ExpectedBy: api.ExpectedByForecast, ByCause: []api.LossCause{{FaultFamily: "soiling", LostKWh: 7}}}
+	if LossSteps(l) != 4 {
+		t.Errorf("%d steps by a forecast", LossSteps(l))
 	}
-	families, lost := Losses(v, day.AddDate(0, 0, -2), day)
-	if strings.Join(families, " ") != "inverter_outage string_outage" || math.Abs(lost["string_outage"]-50) > 1e-9 || lost["inverter_outage"] != 60 {
-		t.Errorf("%v: %v", families, lost)
+	if l.ExpectedBy = api.ExpectedByLosses; LossSteps(l) != 3 {
+		t.Errorf("%d steps without one", LossSteps(l))
 	}
 }
 

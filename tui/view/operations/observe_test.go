@@ -97,7 +97,7 @@ func TestObserveInUse(t *testing.T) {
 				store := state.Store{Site: v.Site}
 				store.Want(state.QuerySpan, "2026-11-27 2026-11-28")
 				v.Site.Span.Set(past.With(p.Records(past.Start, past.End, stage.Noon)), stage.Noon)
-				v.Site.Foreseen.Set(p.Foreseen(stage.Noon, 1), stage.Noon)
+				v.Site.Foreseen.Set(api.GeneratedForecast{Past: p.Foreseen(stage.Noon, 1)}, stage.Noon)
 				if tt.past {
 					v.Site.PastDate = past.Start
 					v.Site.Past.Set(v.Site.Span.Data, stage.Noon)

@@ -261,7 +261,7 @@ func factLine(v view.Context, f api.Finding) string {
 	}
 	parts = append(parts, lost)
 	if f.Active {
-		parts = append(parts, widget.Power(f.EnergyAtRiskKW)+" at risk")
+		parts = append(parts, widget.Power(f.EnergyAtRiskKW)+" at risk (daylight mean)")
 		if m := widget.Money(f.RevenueAtRisk, f.Currency); m != "" && f.RevenueAtRisk > 0 {
 			parts = append(parts, m+" a day")
 		}
@@ -370,7 +370,7 @@ func (o *Orient) Help() [][2]string {
 
 // Export is the findings.
 func (o *Orient) Export(v view.Context) [][]string {
-	rows := [][]string{{"summary_id", "asset_id", "fault_family", "severity", "confidence", "active", "started_at (UTC)", "ended_at (UTC)", "energy_at_risk (kW)", "lost (kWh)", "root_cause", "summary"}}
+	rows := [][]string{{"summary_id", "asset_id", "fault_family", "severity", "confidence", "active", "started_at (UTC)", "ended_at (UTC)", "at risk (kW, daylight mean)", "lost (kWh)", "root_cause", "summary"}}
 	for _, f := range v.Site.Findings.Data {
 		ended := ""
 		if !f.EndedAt.IsZero() {

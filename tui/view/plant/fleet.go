@@ -252,7 +252,7 @@ func fleetDetail(v view.Context, id string) []widget.Detail {
 	}
 	add("findings", words)
 	if f.EnergyAtRiskKW > 0 {
-		add("at risk", widget.Power(f.EnergyAtRiskKW))
+		add("at risk", widget.Power(f.EnergyAtRiskKW)+", daylight mean")
 	}
 	if f.Unacknowledged > 0 {
 		lines = append(lines, widget.Detail{Label: "alarms", Words: fmt.Sprintf("%d ask for a person", f.Unacknowledged), Role: themes.Warning})

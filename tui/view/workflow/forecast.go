@@ -15,7 +15,7 @@ const HorizonDays = 90
 // ForecastDay is one site day of those to come.
 type ForecastDay struct {
 	Day           time.Time // its midnight
-	P10, P50, P90 float64   // kWh; a day's P10 and P90 are sums of its intervals'
+	P10, P50, P90 float64   // kWh; quantiles of the day, as the service answers them
 	Known         bool      // the forecast speaks of it
 	Complete      bool      // of all of it
 	Window        *api.WorkWindow
@@ -78,6 +78,15 @@ func sumForecast(f api.GeneratedForecast, find func(time.Time) *ForecastDay) {
 		d.P10 += value.ConfidenceInterval.Lower * step.Hours()
 		d.P90 += value.ConfidenceInterval.Upper * step.Hours()
 		covered[d] += step
+	}
+	for _, of := range f.Days {
+		if t, err := time.Parse(time.DateOnly, of.Day); err == nil {
+			for d := range covered {
+				if dateKey(d.Day) == dateKey(t) {
+					d.P10, d.P50, d.P90 = of.P10KWh, of.P50KWh, of.P90KWh
+				}
+			}
+		}
 	}
 	for d, span := range covered { // a day has 23 to 25 hours where clocks change
 		d.Complete = span >= d.Day.AddDate(0, 0, 1).Sub(d.Day)
