@@ -3,7 +3,6 @@ package tui
 import (
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -73,7 +72,7 @@ func start(t testing.TB, w, h int, change func(*Options, *plant.Service), plants
 	}
 	o := Options{
 		Client: client.New(client.Options{Transport: client.InProcess(http.HandlerFunc(d.service.ServeHTTP)), Credential: "token"}),
-		Source: "ops.example.com", Now: func() time.Time { return d.now }, Keys: keymap.Default(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Source: "ops.example.com", Now: func() time.Time { return d.now }, Keys: keymap.Default(), Log: slog.New(slog.DiscardHandler),
 		Theme: theme, Themes: themes.Builtin(), Profile: themes.TrueColor, Pen: chart.Braille, Exports: t.TempDir(),
 		User:        &api.User{UserID: "u1", Username: "anna", RoleID: api.RoleOperator, RoleName: "Operator"},
 		KeepSession: func(s string) error { d.kept = append(d.kept, s); return nil },

@@ -2,7 +2,6 @@ package compat
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -472,9 +471,7 @@ func (c *contractTest) letter(rule contract.Rule) string {
 	address := fmt.Sprintf("contract-%d@example.org", c.serial)
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(c.serial), 1)}}
 	transport := shared.http.Transport.(*http.Transport).Clone()
-	transport.DialContext = func(ctx context.Context, network, to string) (net.Conn, error) {
-		return dialer.DialContext(ctx, network, to)
-	}
+	transport.DialContext = dialer.DialContext
 	c.t.Cleanup(transport.CloseIdleConnections)
 	c.http = &http.Client{Transport: transport}
 	if rule.Route.Path == api.PathFreemiumVerify {
@@ -492,8 +489,8 @@ func (c *contractTest) letter(rule contract.Rule) string {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if strings.Contains(string(text), address) {
-			c.code = digits.FindString(string(text[bytes.Index(text, []byte("\r\n\r\n")):]))
+		if _, body, ok := strings.Cut(string(text), "\r\n\r\n"); ok && strings.Contains(string(text), address) {
+			c.code = digits.FindString(body)
 		}
 	}
 	return address

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -111,7 +112,7 @@ func (s *Service) make(ctx context.Context, req api.FreemiumRequest, file io.Rea
 	if out.Manufacturer == "" {
 		out.Manufacturer = "unknown"
 	}
-	out.Notes = append(data.notes, "place: "+at.Words)
+	out.Notes = slices.Concat(data.notes, []string{"place: " + at.Words})
 	for _, n := range report.Notes {
 		out.Notes = append(out.Notes, "data: "+n)
 	}

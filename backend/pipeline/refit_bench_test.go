@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -15,7 +14,7 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// refitSites is the fleet of BenchmarkFleetRefit; a tenth of it with -short.
+// refitSites is the fleet of BenchmarkFleetRefit; two sites with -short.
 const refitSites = 100
 
 // BenchmarkFleetRefit trains each of 100 sites of two hourly years, two at a
@@ -25,12 +24,12 @@ const refitSites = 100
 func BenchmarkFleetRefit(b *testing.B) {
 	n := refitSites
 	if testing.Short() {
-		n /= 10
+		n = 2
 	}
 	for b.Loop() {
 		p := newPlant(b, day0, func(c *Config) {
 			c.TrainWorkers, c.Quiet = 1, time.Nanosecond
-			c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+			c.Logger = slog.New(slog.DiscardHandler)
 		})
 		s := fleet(730, 1)
 		frame := func(from, to time.Time) series.Frame { return s.Frames(from, to, time.Hour)[s.Units[0].AssetID] }

@@ -216,7 +216,7 @@ func (t Table[T]) entries(tx Tx, q Query) iter.Seq2[Entry, error] {
 			if q.Reverse {
 				to = at
 			} else {
-				from = append(at, 0)
+				from = slices.Concat(at, []byte{0})
 			}
 		}
 		for e, err := range tx.Scan(bucket, from, to, q.Reverse) {

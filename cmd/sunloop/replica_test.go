@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,7 +59,7 @@ func serveReplica(t *testing.T, home, store string, args ...string) *replica {
 	r := &replica{t: t, ended: make(chan error, 1)}
 	p := program(t, home, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(home, "data")}, args...)...)
 	r.process = exec.Command(p.Path, p.Args[1:]...) // it ends with the test, and not before its cleanup
-	r.process.Dir, r.process.Env = p.Dir, append(p.Env, "SUNLOOP_STORE="+store)
+	r.process.Dir, r.process.Env = p.Dir, slices.Concat(p.Env, []string{"SUNLOOP_STORE=" + store})
 	r.process.Stderr = r
 	if err := r.process.Start(); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -26,7 +27,7 @@ type visible struct {
 func (v *visible) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	text := append(v.rest, api.HideSiteKeysInText(string(p))...)
+	text := slices.Concat(v.rest, []byte(api.HideSiteKeysInText(string(p))))
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 && utf8.FullRune(text) {
 		r, n := utf8.DecodeRune(text)

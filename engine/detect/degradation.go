@@ -38,11 +38,12 @@ func (d *degradation) look(v *view, s *session) {
 		return
 	}
 	end := v.end()
-	if d.record != nil {
+	switch {
+	case d.record != nil:
 		d.record.lastSeen = end
-	} else if change > yearlyWarning || upper > yearlyCertain {
+	case change > yearlyWarning || upper > yearlyCertain:
 		return
-	} else {
+	default:
 		r := &record{family: Degradation, start: s.points[0].start, detected: end, lastSeen: end, seen: newFacts()}
 		for k := range s.in.Units {
 			r.units = append(r.units, k)

@@ -220,8 +220,7 @@ func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
 		}
 	}
 	r.seen.counterFrom, r.seen.counterTo, r.seen.counterKWh = 0, gained, expected
-	switch {
-	case bad == len(back) || expected < 0.05*r.seen.rating:
+	if bad == len(back) || expected < 0.05*r.seen.rating {
 		r.class = Unknown
 		if bad == len(back) {
 			r.seen.counterFrom, r.seen.counterTo = math.NaN(), math.NaN()

@@ -170,7 +170,7 @@ func TestResampleStaysInRange(t *testing.T) {
 
 func TestGapsAndEnergy(t *testing.T) {
 	s := Series{day0, 30 * time.Minute, []float64{nan, 2, nan, nan, 4, nan}}
-	at := func(i int) time.Time { return s.Time(i) }
+	at := s.Time
 	want := []Gap{{at(0), at(1)}, {at(2), at(4)}, {at(5), at(6)}}
 	gaps := s.Gaps()
 	if d := diff(want, gaps); d != "" {

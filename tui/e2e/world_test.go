@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -131,7 +130,7 @@ func sit(t *testing.T, p *place, w, h int, change func(*tui.Options)) *person {
 	}
 	o := tui.Options{
 		Client: client.New(client.Options{Transport: p}), Source: "embedded", Now: time.Now, Keys: keymap.Default(),
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Theme: theme, Themes: themes.Builtin(), Profile: themes.TrueColor, Pen: chart.Braille, Exports: t.TempDir(),
+		Log: slog.New(slog.DiscardHandler), Theme: theme, Themes: themes.Builtin(), Profile: themes.TrueColor, Pen: chart.Braille, Exports: t.TempDir(),
 	}
 	if change != nil {
 		change(&o)

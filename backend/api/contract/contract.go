@@ -251,11 +251,12 @@ func (c Case) malformed(name string) (bad []any) {
 	if t == nil {
 		return nil
 	}
-	if c.As == InJSON {
+	switch {
+	case c.As == InJSON:
 		bad = append(bad, wrongType(t))
-	} else if t.Kind() == reflect.Int {
+	case t.Kind() == reflect.Int:
 		bad = append(bad, "many")
-	} else if t == reflect.TypeFor[api.Time]() {
+	case t == reflect.TypeFor[api.Time]():
 		bad = append(bad, "yesterday")
 	}
 	for _, f := range c.op.Fields {

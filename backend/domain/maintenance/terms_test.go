@@ -11,7 +11,7 @@ import (
 
 func TestHoursAreAroundNoon(t *testing.T) {
 	for text, want := range map[string]Hours{
-		"7-18": DefaultHours(), "06:30-15:00": {6*time.Hour + 30*time.Minute, 15 * time.Hour}, " 0 - 23:59 ": {0, 23*time.Hour + 59*time.Minute}, "11:59-12:01": {719 * time.Minute, 721 * time.Minute},
+		"7-18": DefaultHours(), "06:30-15:00": {6*time.Hour + 30*time.Minute, 15 * time.Hour}, " 0 - 23:59 ": {0, 23*time.Hour + 59*time.Minute}, "11:59-12:01": {719 * time.Minute, 721 * time.Minute}, //nolint:gocritic // spaces are accepted
 	} {
 		var h Hours
 		if err := h.UnmarshalText([]byte(text)); err != nil || h != want {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -214,7 +215,7 @@ func (tr *Trainer) register(ctx context.Context, site api.Site, state sitedata.S
 		return model.Model{}, err
 	}
 	m := modelRecord(site, r, sequence)
-	m.Hash, m.Artefacts, m.Place, m.Decisions, m.Young = hash, keys, s.place, append(s.decisions, r.Notes...), s.history.ColdStart
+	m.Hash, m.Artefacts, m.Place, m.Decisions, m.Young = hash, keys, s.place, slices.Concat(s.decisions, r.Notes), s.history.ColdStart
 	m.DataAsOf, m.Points = state.Data, s.history.Points
 	m.Trained = tr.Now().UTC()
 	m.LastTrainedAt = api.At(m.Trained)

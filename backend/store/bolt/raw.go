@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/telemetry"
@@ -85,7 +86,7 @@ func (q queue) waiting() iter.Seq2[store.Entry, error] {
 				if job == nil {
 					continue
 				}
-				key := append(e.Key[:len(e.Key):len(e.Key)], make([]byte, i)...)
+				key := slices.Concat(e.Key, make([]byte, i))
 				b, err := json.Marshal(job)
 				if !yield(store.Entry{Key: key, Value: b}, err) || err != nil {
 					return

@@ -260,7 +260,7 @@ func TestOpenPlaces(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(folder)); err != nil {
+	if _, err := os.Stat(folder); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []string{"s3://", "s3:///x?region=r", "s3://user:canary@b?region=r", "s3://canary@b?region=r", "s3://b?region=r#canary", "s3://b?region=r&secret_access_key=canary",
@@ -268,12 +268,13 @@ func TestOpenPlaces(t *testing.T) {
 		"s3://b?use_path_style=true", "s3://b?region=r&use_path_style=maybe", "s3://b/../c?region=r", "s3://b/c%20d?region=r", "s3://b//c?region=r", "s3://b/.hidden?region=r",
 		"s3://b/" + strings.Repeat("long/", 60) + "?region=r", "gs://b", "https://b", "file://", "file:///", "file://host/x", "file:///x?region=canary", "s3://%zz:canary@b"} {
 		s, err := Open(t.Context(), bad, nil, nil)
-		if err == nil {
+		switch {
+		case err == nil:
 			t.Errorf("%s is opened", bad)
 			s.Close()
-		} else if strings.Contains(err.Error(), "canary") && !strings.Contains(bad, "use_path_style=maybe") {
+		case strings.Contains(err.Error(), "canary") && !strings.Contains(bad, "use_path_style=maybe"):
 			t.Errorf("%s: %v", bad, err)
-		} else {
+		default:
 			t.Log(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -176,7 +177,7 @@ func (r *records) Scan(bucket string, from, to []byte, reverse bool) iter.Seq2[s
 				if reverse {
 					to = e.Key
 				} else {
-					from = append(e.Key[:len(e.Key):len(e.Key)], 0) // the next there can be
+					from = slices.Concat(e.Key, []byte{0}) // the next there can be
 				}
 				if !yield(e, nil) {
 					return

@@ -22,7 +22,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -78,7 +77,7 @@ var (
 // migrate creates River's tables or upgrades them.
 func (q *Queue) migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	q.pool = pool
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	m, err := rivermigrate.New(newDriver(pool), &rivermigrate.Config{Schema: schema, Logger: quiet})
 	if err != nil {
 		return fmt.Errorf("read the migrations of jobs: %w", err)

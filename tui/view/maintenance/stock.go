@@ -77,7 +77,7 @@ func (s *Stock) partRows(v view.Context) []widget.Row {
 			continue
 		}
 		words, role, _ := stockState(p)
-		text, count := themes.Text, func(n int) string { return strconv.Itoa(n) }
+		text, count := themes.Text, strconv.Itoa
 		if !p.Counted {
 			text, count = themes.Dim, func(int) string { return view.Words("–", v.ASCII) }
 		}
