@@ -126,7 +126,7 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	add("time_availability", up.Time, basisOperational)
 	contract := add("contractual_availability", up.Contractual, basisContract(r.available.Contract))
 	for _, c := range kpi.Categories() {
-		if hours := r.available.Amounts[c].SunUpHours; hours > 0 && r.available.Contract.Rules[c] == kpi.Excluded {
+		if hours := r.available.Amounts[c].SunUpHours; hours > 0 && r.available.Contract.Rules[c] == kpi.TreatExcluded {
 			contract.Excluded = append(contract.Excluded, api.ExcludedHours{Category: string(c), Hours: record.Known(hours)})
 		}
 	}
