@@ -20,7 +20,7 @@ import (
 // before.
 func TestCheck(t *testing.T) {
 	v := newTally()
-	for _, seed := range seeds(t, 3) {
+	for _, seed := range seeds(t, 3, 7) {
 		p := draw(seed)
 		h := open(t, p.start.AddDate(0, 0, -1), 0)
 		if !p.feed(h, newTally()) {

@@ -120,9 +120,9 @@ func (h *installation) upload(kind string, req api.UploadRequest, csv string) (a
 	return api.Upload{}, errors.New("upload does not end")
 }
 
-// seeds returns the seeds of n draws, times SUNLOOP_TEST_LAWS, or the one of
-// SUNLOOP_TEST_LAWS_SEED.
-func seeds(t *testing.T, n int) (list []uint64) {
+// seeds returns the seeds of n draws, times SUNLOOP_TEST_LAWS, and those that have
+// found faults; or only the one of SUNLOOP_TEST_LAWS_SEED.
+func seeds(t *testing.T, n int, found ...uint64) (list []uint64) {
 	t.Helper()
 	if text := os.Getenv("SUNLOOP_TEST_LAWS_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
@@ -140,6 +140,11 @@ func seeds(t *testing.T, n int) (list []uint64) {
 	}
 	for i := range n {
 		list = append(list, uint64(i+1))
+	}
+	for _, seed := range found {
+		if seed > uint64(n) {
+			list = append(list, seed)
+		}
 	}
 	return list
 }
