@@ -109,7 +109,7 @@ func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
 		}
 		if o.kind == KindPower {
 			for _, other := range order[i+1:] {
-				if other.column != nil && (other.column.count > tooFew*o.column.count || flat(o.column) && !flat(other.column)) {
+				if other.column != nil && (other.column.count > tooFew*o.column.count || flat(o.column) && a.shows(other.column, other.kind)) {
 					rep.warn("columns", "%s has values in %d rows only, %s in %d; the latter is used", o.column.label(), o.column.count, other.column.label(), other.column.count)
 					o = other
 					break
@@ -297,6 +297,25 @@ func flat(c *column) bool {
 		}
 	}
 	return true
+}
+
+// shows reports whether an energy column shows production. A counter shows it only
+// if it rises: a file of one row, or of a night, has a power of zero and the
+// reading of the evening.
+func (a *assetData) shows(c *column, kind string) bool {
+	if kind != KindCounter && kind != KindDailyCounter {
+		return !flat(c)
+	}
+	first := math.NaN()
+	for _, v := range a.group.gather(c) {
+		if math.IsNaN(first) {
+			first = v
+		}
+		if v > first {
+			return true
+		}
+	}
+	return false
 }
 
 // needsUnit reports whether neither header nor cells give the unit of the main
