@@ -169,7 +169,7 @@ func boundsOf(f series.Frame, end, usual int64) bounds {
 				long = min(a, long)
 			}
 		}
-		if usual > 0 {
+		if even := k > 0 && k+1 < len(used) && long == t-f.Times[used[k-1]]; usual > 0 && !even {
 			short = min(short, usual)
 		}
 		if s := at(stated, i); !math.IsNaN(s) {
