@@ -8,7 +8,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
+.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
 
 # Targets that run tests marked by internal/longtest.
 test-long faults attack damage moves kills replicas soak load: export SUNLOOP_TEST_LONG = 1
@@ -149,9 +149,6 @@ generate: ## files made from code: docs/keys.md, the tables of docs/configuratio
 	$(GO) run ./cmd/sunloop keys --into docs/keys.md
 	$(GO) run ./cmd/sunloop config --into docs/configuration.md
 	$(GO) run ./backend/openapi/generate
-
-style: ## lower internal/style/baseline.txt, the counts of refused phrases, to those of the tree
-	$(GO) test -count=1 -run '^TestPhrases$$' ./internal/style -args -lower
 
 size: ## the size of the program by module (TAGS)
 	@.ci/size $(TAGS)

@@ -59,7 +59,7 @@ func asked(t *testing.T, dir string, keys filled) (answers map[string]string, er
 	if err != nil {
 		return nil, err
 	}
-	h := &house{t: t, service: s, key: keys.Key}
+	h := &instance{t: t, service: s, key: keys.Key}
 	h.connect()
 	answers = map[string]string{}
 	for name, read := range reads(t.Context(), h) {

@@ -151,14 +151,14 @@ func TestFaults(t *testing.T) {
 			if err := os.Chmod(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			said, err := watched(t, "TestFaultChild", faultDir, dir, func(e faultfs.Event) faultfs.Verdict {
+			said, err := watched(t, "TestFaultChild", faultDir, dir, func(e faultfs.Event) faultfs.Effect {
 				if (e.Op == faultfs.Sync) != f.syncs {
-					return faultfs.Verdict{}
+					return faultfs.Effect{}
 				}
 				if n++; n-1 == at {
-					return faultfs.Verdict{Err: f.errno}
+					return faultfs.Effect{Err: f.errno}
 				}
-				return faultfs.Verdict{}
+				return faultfs.Effect{}
 			})
 			if err != nil {
 				t.Fatalf("%s %d: %v", name, at, err)
@@ -183,7 +183,7 @@ func TestFaults(t *testing.T) {
 // watched runs a test of this binary as a program that works in dir, each of
 // whose calls that change a file there is judged first; skips where calls cannot
 // be watched. What it answers is what the program said; a panic is an error.
-func watched(t *testing.T, test, variable, dir string, judge func(faultfs.Event) faultfs.Verdict) (said string, err error) {
+func watched(t *testing.T, test, variable, dir string, judge func(faultfs.Event) faultfs.Effect) (said string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
 	cmd.Env = append(os.Environ(), variable+"="+dir)

@@ -184,7 +184,7 @@ func fill(t *testing.T, dir string) (keys filled) {
 }
 
 // wait waits until the tables have records.
-func (h *house) wait(what string, buckets ...string) {
+func (h *instance) wait(what string, buckets ...string) {
 	h.t.Helper()
 	waitFor(h.t.(*testing.T), what, func() bool {
 		for _, table := range check.Tables() {
@@ -199,7 +199,7 @@ func (h *house) wait(what string, buckets ...string) {
 }
 
 // count is how many records a table has.
-func (h *house) count(table store.Checked) (n int) {
+func (h *instance) count(table store.Checked) (n int) {
 	err := h.service.opened.Load().records.View(h.t.Context(), func(tx store.Tx) error {
 		n = table.Check(tx, func(err error) { h.t.Error(err) })
 		return nil

@@ -114,7 +114,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	full, refused := false, 0
-	said, err := watched(t, "TestFullChild", fullDir, dir, func(e faultfs.Event) faultfs.Verdict {
+	said, err := watched(t, "TestFullChild", fullDir, dir, func(e faultfs.Event) faultfs.Effect {
 		switch {
 		case e.Path == fillsDisk:
 			full = true
@@ -122,9 +122,9 @@ func TestFullDisk(t *testing.T) {
 			full = false
 		case full && e.Op == faultfs.Write:
 			refused++
-			return faultfs.Verdict{Err: syscall.ENOSPC}
+			return faultfs.Effect{Err: syscall.ENOSPC}
 		}
-		return faultfs.Verdict{}
+		return faultfs.Effect{}
 	})
 	if err != nil || strings.Contains(said, "odd") || strings.Count(said, "as due") != 17 || refused < 6 {
 		t.Errorf("%d writes refused, %v; it said\n%s", refused, err, said)

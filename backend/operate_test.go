@@ -132,7 +132,7 @@ func TestBackupIsTheFolder(t *testing.T) {
 }
 
 // sample uploads some days of a clean site.
-func (h *house) sample(now time.Time, days int) *api.UploadAck {
+func (h *instance) sample(now time.Time, days int) *api.UploadAck {
 	h.t.Helper()
 	s := simulate.Clean(1, now.AddDate(0, 0, -days), 3).Sites[0]
 	var body bytes.Buffer
@@ -219,7 +219,7 @@ func TestBackupWhileWriting(t *testing.T) {
 	wait.Wait()
 }
 
-func (h *house) version(order string) int {
+func (h *instance) version(order string) int {
 	h.t.Helper()
 	o, err := h.Order(h.t.Context(), order)
 	if err != nil {
@@ -231,7 +231,7 @@ func (h *house) version(order string) int {
 // prefix opens a restored folder as a service does, and finds
 // everything acknowledged before the backup began, and no partial
 // data.
-func (h *house) prefix(dir, order string, least, moved int) {
+func (h *instance) prefix(dir, order string, least, moved int) {
 	h.t.Helper()
 	t, ctx := h.t, h.t.Context()
 	cfg := h.cfg
@@ -240,7 +240,7 @@ func (h *house) prefix(dir, order string, least, moved int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := &house{t: t, service: s, key: h.key, cfg: cfg}
+	there := &instance{t: t, service: s, key: h.key, cfg: cfg}
 	there.connect()
 	defer there.Close()
 	defer func() {

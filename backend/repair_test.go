@@ -17,7 +17,7 @@ func plantDay(site *simulate.Site, n int) time.Time {
 
 // report uploads what the site measured between two days, with nothing from
 // units while they are down.
-func report(t *testing.T, h *house, site *simulate.Site, from, to time.Time, down map[string][2]time.Time) {
+func report(t *testing.T, h *instance, site *simulate.Site, from, to time.Time, down map[string][2]time.Time) {
 	t.Helper()
 	frames := site.Frames(from, to, 15*time.Minute)
 	for id, span := range down {

@@ -31,10 +31,10 @@ import (
 
 // replicas are services over one database and one folder of objects, each with a
 // separate data folder and the same key.
-func replicas(t *testing.T, n int, edit func(i int, cfg *Config)) []*house {
+func replicas(t *testing.T, n int, edit func(i int, cfg *Config)) []*instance {
 	t.Helper()
 	dir := t.TempDir()
-	all := make([]*house, n)
+	all := make([]*instance, n)
 	url := pgtest.Database(t)
 	for i := range all {
 		cfg := Config{DataDir: filepath.Join(dir, string(rune('a'+i))), Now: time.Now, Store: url, Objects: filepath.Join(dir, "objects"), KeyFile: filepath.Join(dir, "sunloop.key")}
@@ -47,7 +47,7 @@ func replicas(t *testing.T, n int, edit func(i int, cfg *Config)) []*house {
 }
 
 // ask sends a request to a replica's handler.
-func (h *house) ask(method, path, credential, body string, headers ...string) *httptest.ResponseRecorder {
+func (h *instance) ask(method, path, credential, body string, headers ...string) *httptest.ResponseRecorder {
 	q := httptest.NewRequest(method, path, strings.NewReader(body))
 	q.Header.Set("Authorization", "Bearer "+credential)
 	if body != "" {
@@ -63,7 +63,7 @@ func (h *house) ask(method, path, credential, body string, headers ...string) *h
 
 // atOnce runs n calls at the same time, over replicas by turns, and counts their
 // answers.
-func atOnce(all []*house, n int, call func(h *house, i int) string) map[string]int {
+func atOnce(all []*instance, n int, call func(h *instance, i int) string) map[string]int {
 	counts := map[string]int{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -86,7 +86,7 @@ func TestReplicasShareRates(t *testing.T) {
 		cfg.Wall = func() time.Time { return time.Now().Add(time.Duration(i) * time.Minute) }
 		cfg.KeyRate = 60
 	})
-	got := atOnce(two, 120, func(h *house, _ int) string {
+	got := atOnce(two, 120, func(h *instance, _ int) string {
 		return strconv.Itoa(h.ask("POST", api.PathSites, two[0].key, `{"action":"list"}`).Code)
 	})
 	if want := map[string]int{"200": 60, "429": 60}; !maps.Equal(got, want) {
@@ -98,7 +98,7 @@ func TestReplicasShareRates(t *testing.T) {
 // replicas, one makes the object, and all are answered with it.
 func TestReplicasCreateOnce(t *testing.T) {
 	two := replicas(t, 2, nil)
-	answers := atOnce(two, 50, func(h *house, _ int) string {
+	answers := atOnce(two, 50, func(h *instance, _ int) string {
 		w := h.ask("POST", api.PathKeys, two[0].key, `{"action":"create","name":"pump","role_id":"role_analyst","customer_ids":["c"]}`, "Idempotency-Key", "one")
 		return fmt.Sprint(w.Code, " ", w.Body)
 	})
@@ -136,7 +136,7 @@ func TestReplicasRevoke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := func(h *house) int { return h.ask("POST", api.PathSites, key, `{"action":"list"}`).Code }
+	list := func(h *instance) int { return h.ask("POST", api.PathSites, key, `{"action":"list"}`).Code }
 	for _, h := range two {
 		if code := list(h); code != 200 {
 			t.Fatalf("HTTP %d", code)
@@ -203,7 +203,7 @@ func TestReplicasCodeOnce(t *testing.T) {
 	if _, err := a.CreateUser(t.Context(), auth.NewUser{Username: "ana", Password: password, Role: api.RoleAnalyst, Customers: []string{"c"}}); err != nil {
 		t.Fatal(err)
 	}
-	challenge := func(h *house) api.LoginResponse {
+	challenge := func(h *instance) api.LoginResponse {
 		t.Helper()
 		c, err := h.service.Auth().Login(t.Context(), "ana", password, "192.0.2.1")
 		if err != nil {
@@ -229,7 +229,7 @@ func TestReplicasCodeOnce(t *testing.T) {
 	for range 100 {
 		later.Add(31)
 		tokens := []string{challenge(two[0]).MFAToken, challenge(two[1]).MFAToken}
-		got := atOnce(two, 2, func(h *house, i int) string {
+		got := atOnce(two, 2, func(h *instance, i int) string {
 			_, err := h.service.Auth().VerifyMFA(t.Context(), tokens[i], code())
 			return fmt.Sprint(err)
 		})
@@ -358,7 +358,7 @@ func TestReplicasRedeemOnce(t *testing.T) {
 		fmt.Fprintf(&file, "%s,%d\n", at.Format(time.RFC3339), 40*max(0, 6-max(at.Hour()-11, 11-at.Hour())))
 	}
 	req := api.FreemiumRequest{Email: "ana@example.org", VerificationCode: code, SiteName: "Roof", Location: "Durban", CapacityKW: 250, TOUAccepted: true}
-	got := atOnce(two, 100, func(h *house, _ int) string {
+	got := atOnce(two, 100, func(h *instance, _ int) string {
 		_, err := h.service.Freemium().Forecast(t.Context(), req, "192.0.2.1", strings.NewReader(file.String()))
 		return fmt.Sprint(err)
 	})
@@ -383,7 +383,7 @@ func TestReplicasRenewOnce(t *testing.T) {
 		}
 		var mu sync.Mutex
 		var fresh []string
-		got := atOnce(two, 2, func(h *house, _ int) string {
+		got := atOnce(two, 2, func(h *instance, _ int) string {
 			r, err := h.service.Auth().Refresh(t.Context(), in.Token)
 			if err == nil {
 				mu.Lock()

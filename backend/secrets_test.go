@@ -301,7 +301,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	}
 	for where, text := range told {
 		for what, secret := range secrets {
-			if storetest.Told(text, secret) {
+			if storetest.Reveals(text, secret) {
 				t.Errorf("the %s is in %s", what, where)
 			}
 		}

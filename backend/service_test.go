@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(s3test.Main(pgtest.Main(m)))
 }
 
-// house is a running Service with a client of it.
-type house struct {
+// instance is a running Service with a client of it.
+type instance struct {
 	*client.Client
 	t       testing.TB
 	service *Service
@@ -37,14 +37,14 @@ type house struct {
 	ended   chan error
 }
 
-func open(t testing.TB, cfg Config) *house {
+func open(t testing.TB, cfg Config) *instance {
 	t.Helper()
 	cfg.Argon = &argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
 	}
 	cfg.Tick, cfg.Settle, cfg.KeyRate = 10*time.Millisecond, time.Millisecond, cmp.Or(cfg.KeyRate, 100_000)
-	h := &house{t: t, cfg: cfg}
+	h := &instance{t: t, cfg: cfg}
 	h.up()
 	t.Cleanup(h.down)
 	var err error
@@ -56,7 +56,7 @@ func open(t testing.TB, cfg Config) *house {
 	return h
 }
 
-func (h *house) up() {
+func (h *instance) up() {
 	h.t.Helper()
 	var err error
 	if h.service, err = New(h.cfg); err != nil {
@@ -66,7 +66,7 @@ func (h *house) up() {
 	go func() { h.ended <- h.service.Run(context.Background()) }()
 }
 
-func (h *house) down() {
+func (h *instance) down() {
 	if h.Client != nil {
 		h.Client.Close()
 	}
@@ -75,11 +75,11 @@ func (h *house) down() {
 	}
 }
 
-func (h *house) connect() {
+func (h *instance) connect() {
 	h.Client = client.New(client.Options{Transport: client.InProcess(h.service.Handler()), Credential: h.key, Now: time.Now})
 }
 
-func (h *house) restart() {
+func (h *instance) restart() {
 	h.t.Helper()
 	h.down()
 	h.up()
@@ -87,7 +87,7 @@ func (h *house) restart() {
 }
 
 // follow waits for an upload's end.
-func (h *house) follow(id string) api.Upload {
+func (h *instance) follow(id string) api.Upload {
 	h.t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		u, err := h.Upload(h.t.Context(), id)

@@ -28,7 +28,7 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 // sendFile uploads a file, and returns how much of the body was read.
-func (h *house) sendFile(csv string, headers ...string) (*httptest.ResponseRecorder, int) {
+func (h *instance) sendFile(csv string, headers ...string) (*httptest.ResponseRecorder, int) {
 	h.t.Helper()
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)

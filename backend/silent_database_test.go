@@ -76,7 +76,7 @@ func TestFrozenDatabase(t *testing.T) {
 }
 
 // keysNamed counts the API keys of a name.
-func keysNamed(t *testing.T, h *house, name string) (n int) {
+func keysNamed(t *testing.T, h *instance, name string) (n int) {
 	t.Helper()
 	list, _, err := h.service.Auth().As(api.Unlimited("test")).Keys(t.Context(), "", api.Page{})
 	if err != nil {

@@ -33,7 +33,7 @@ var updateFolder = flag.Bool("update-folder", false, "write the data folder of t
 
 // reads are what is asked of a filled folder: of every table that a caller can
 // see, something.
-func reads(ctx context.Context, h *house) map[string]func() (any, error) {
+func reads(ctx context.Context, h *instance) map[string]func() (any, error) {
 	all, page := api.ListQuery{CustomerID: "acme"}, api.Page{Limit: 100}
 	unit := "Berlin-4000000000001000"
 	return map[string]func() (any, error){
@@ -77,19 +77,19 @@ func reads(ctx context.Context, h *house) map[string]func() (any, error) {
 }
 
 // look opens a folder without running it, so that nothing is changed by jobs.
-func look(t *testing.T, dir string, keys filled) *house {
+func look(t *testing.T, dir string, keys filled) *instance {
 	t.Helper()
 	return lookAt(t, lookConfig(dir), keys)
 }
 
 // lookAt is look by a configuration.
-func lookAt(t *testing.T, cfg Config, keys filled) *house {
+func lookAt(t *testing.T, cfg Config, keys filled) *instance {
 	t.Helper()
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, cfg: cfg, service: s, key: keys.Key}
+	h := &instance{t: t, cfg: cfg, service: s, key: keys.Key}
 	h.connect()
 	t.Cleanup(func() {
 		h.Close()
@@ -106,7 +106,7 @@ func lookConfig(dir string) Config {
 }
 
 // answers are what reads answer, as JSON.
-func answers(t *testing.T, h *house) map[string]any {
+func answers(t *testing.T, h *instance) map[string]any {
 	t.Helper()
 	all := map[string]any{}
 	for name, read := range reads(t.Context(), h) {
@@ -423,7 +423,7 @@ func TestSecondCustomerTakesAStoredSiteID(t *testing.T) {
 			if _, err := second.AddAsset(ctx, api.Asset{AssetID: unit, SiteID: "Berlin", Name: "Their inverter", Type: "inverter", CapacityKW: 9, Location: "roof"}); err != nil {
 				t.Fatal(err)
 			}
-			first := &house{Client: as("acme"), t: t, service: h.service, key: was.Keys.Key}
+			first := &instance{Client: as("acme"), t: t, service: h.service, key: was.Keys.Key}
 			for name, read := range reads(ctx, first) {
 				switch name {
 				case "users", "audit", "customers": // of all customers

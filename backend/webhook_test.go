@@ -51,7 +51,7 @@ func endpoint(t testing.TB) (*httptest.Server, chan call) {
 }
 
 // worksite makes a site with a unit and an order of it that is in progress.
-func worksite(t testing.TB, h *house) (orderID string) {
+func worksite(t testing.TB, h *instance) (orderID string) {
 	t.Helper()
 	ctx := t.Context()
 	if _, err := h.SetSite(ctx, api.Site{SiteID: "South", CustomerID: "acme", Timezone: "Europe/Vienna", CapacityKW: 50}); err != nil {
@@ -64,7 +64,7 @@ func worksite(t testing.TB, h *house) (orderID string) {
 }
 
 // workOrder makes an order of the unit and starts it.
-func workOrder(t testing.TB, h *house) (orderID string) {
+func workOrder(t testing.TB, h *instance) (orderID string) {
 	t.Helper()
 	ctx := t.Context()
 	bill, err := h.GenerateBOM(ctx, api.BOMRequest{AssetID: "INV-1", MaintenanceType: api.MaintenanceCorrective})

@@ -9,8 +9,8 @@ import (
 	"app.sunloop/tui/internal/plant"
 )
 
-// twin is a plant of another customer whose site has the id of the first one.
-func twin(t *testing.T) *plant.Plant {
+// samePlant is a plant of another customer whose site has the id of the first one.
+func samePlant(t *testing.T) *plant.Plant {
 	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -23,7 +23,7 @@ func twin(t *testing.T) *plant.Plant {
 // with its own data. The service refuses every request about "Sibaya" that does
 // not name the customer.
 func TestSitesOfOneID(t *testing.T) {
-	d := start(t, 160, 45, nil, plant.New(), twin(t))
+	d := start(t, 160, 45, nil, plant.New(), samePlant(t))
 	d.shows("acme/Sibaya", "INV-03")
 	d.hides("WR-C", "customer_id")
 	visit := func() { // everything that asks about the site
@@ -84,7 +84,7 @@ func TestPlaceOfOneOfTwoSites(t *testing.T) {
 		{Place{}, api.SiteRef{SiteID: "Sibaya"}, "acme", ""},
 	} {
 		kept := shelf{"u1": tt.kept}
-		d := start(t, 160, 45, func(o *Options, _ *plant.Service) { o.Places, o.Site = kept, tt.site }, plant.New(), twin(t))
+		d := start(t, 160, 45, func(o *Options, _ *plant.Service) { o.Places, o.Site = kept, tt.site }, plant.New(), samePlant(t))
 		if s := d.m.data.Site; s.CustomerID != tt.customer || d.m.nav.selection.AssetID != tt.unit {
 			t.Errorf("%+v and --site %+v: at %s/%s with %q", tt.kept, tt.site, s.CustomerID, s.SiteID, d.m.nav.selection.AssetID)
 		}

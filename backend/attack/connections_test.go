@@ -40,9 +40,9 @@ func dialFrom(t testing.TB, local, address string) net.Conn {
 	return c
 }
 
-// stranger is the address of one of n unauthenticated clients in a number of
+// clientAddress is the address of one of n unauthenticated clients in a number of
 // networks.
-func stranger(i, networks int) string {
+func clientAddress(i, networks int) string {
 	return fmt.Sprintf("127.1.%d.%d", i%networks, i/networks%250+1)
 }
 
@@ -79,14 +79,14 @@ func (v *target) askFrom(t testing.TB, local, path, credential string) (status i
 	return resp.StatusCode, time.Since(begin)
 }
 
-// beside requests health from the attackers' networks and from others, and
+// probe requests health from the attackers' networks and from others, and
 // sends authenticated requests, and returns how many were answered and the
 // longest time of a health check.
-func (v *target) beside(t testing.TB, key, path string) (answered, asked int, longest time.Duration) {
+func (v *target) probe(t testing.TB, key, path string) (answered, asked int, longest time.Duration) {
 	t.Helper()
 	for i := range 10 {
 		for _, q := range []struct{ local, path, credential string }{
-			{fmt.Sprintf("127.9.%d.1", i), api.PathHealth, ""}, {stranger(i, 20), api.PathReady, ""}, {fmt.Sprintf("127.9.%d.2", i), path, key},
+			{fmt.Sprintf("127.9.%d.1", i), api.PathHealth, ""}, {clientAddress(i, 20), api.PathReady, ""}, {fmt.Sprintf("127.9.%d.2", i), path, key},
 		} {
 			status, took := v.askFrom(t, q.local, q.path, q.credential)
 			asked++
@@ -111,7 +111,7 @@ func (v *target) plant(t testing.TB) (key, path string) {
 // reportHeld reports an attack on the places of connections.
 func (v *target) reportHeld(t *testing.T, name, tried string, strangers []net.Conn, most int, key, path string) {
 	t.Helper()
-	answered, asked, longest := v.beside(t, key, path)
+	answered, asked, longest := v.probe(t, key, path)
 	held := stillOpen(strangers)
 	report(t, row{
 		name: name, tried: tried,
@@ -131,7 +131,7 @@ func TestSlowLogins(t *testing.T) {
 			key, path := v.plant(t)
 			strangers := make([]net.Conn, n+20)
 			for i := range strangers {
-				strangers[i] = dialFrom(t, stranger(i, networks), v.address())
+				strangers[i] = dialFrom(t, clientAddress(i, networks), v.address())
 			}
 			stop, ended := make(chan struct{}), make(chan struct{})
 			go func() {
@@ -165,7 +165,7 @@ func TestSilentConnections(t *testing.T) {
 	key, path := v.plant(t)
 	strangers := make([]net.Conn, n)
 	for i := range strangers {
-		strangers[i] = dialFrom(t, stranger(i%20, 20), v.address())
+		strangers[i] = dialFrom(t, clientAddress(i%20, 20), v.address())
 	}
 	// Those beyond their quarter that still have an overflow place.
 	v.reportHeld(t, "silent connections", fmt.Sprintf("%d idle TCP connections from 20 addresses, --max-connections %d", n, n), strangers, n/4+max(n/16, 16), key, path)
@@ -198,7 +198,7 @@ func TestAuthenticatedConnectionsStay(t *testing.T) {
 		}
 	}
 	for i := range 5 * n {
-		c := dialFrom(t, stranger(i, 20), v.address())
+		c := dialFrom(t, clientAddress(i, 20), v.address())
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: ")
 	}
 	stay := 0
@@ -226,7 +226,7 @@ func TestSilentSSHConnections(t *testing.T) {
 		n := size(280, 600)
 		strangers := make([]net.Conn, n)
 		for i := range strangers {
-			strangers[i] = dialFrom(t, stranger(i, networks), m[1])
+			strangers[i] = dialFrom(t, clientAddress(i, networks), m[1])
 		}
 		begin := time.Now()
 		config := &gossh.ClientConfig{User: adminName, Auth: []gossh.AuthMethod{gossh.Password(adminPassword)}, HostKeyCallback: gossh.InsecureIgnoreHostKey()} //nolint:gosec // a service of the test
@@ -340,7 +340,7 @@ func TestHTTP2WithoutCredential(t *testing.T) {
 			wait.Go(func() {
 				turns <- struct{}{}
 				defer func() { <-turns }()
-				plain, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(stranger(i, 20))}}).Dial("tcp", v.address())
+				plain, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(clientAddress(i, 20))}}).Dial("tcp", v.address())
 				if err != nil {
 					return
 				}

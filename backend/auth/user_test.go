@@ -215,7 +215,7 @@ func TestNoSecretAtRest(t *testing.T) {
 	}
 	for path, text := range files {
 		for i, secret := range secrets {
-			if storetest.Told(text, secret) {
+			if storetest.Reveals(text, secret) {
 				t.Errorf("secret %d lies open in %s", i, filepath.Base(path))
 			}
 		}

@@ -176,16 +176,16 @@ func read(t *testing.T, host api.Host, path string, v url.Values, nullable ...st
 	t.Helper()
 	first := get(t, xAPIKey, shared.hosts[host], path, v, nullable...)
 	for _, other := range []answer{get(t, bearer, shared.hosts[host], path, v, nullable...), get(t, xAPIKey, shared.url, path, v, nullable...), get(t, bearer, shared.url, path, v, nullable...)} {
-		if other.status != first.status || first.status == http.StatusOK && !cmp.Equal(told(other), told(first)) {
+		if other.status != first.status || first.status == http.StatusOK && !cmp.Equal(content(other), content(first)) {
 			t.Errorf("%s: the answers differ: HTTP %d %.200s; HTTP %d %.200s", first.what, first.status, first.body, other.status, other.body)
 		}
 	}
 	return first
 }
 
-// told is the content of a response, except for the id of a forecast that was
+// content is the content of a response, except for the id of a forecast that was
 // made for this request.
-func told(a answer) any {
+func content(a answer) any {
 	o, ok := a.value.(map[string]any)
 	if !ok {
 		return a.value

@@ -334,7 +334,7 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 	texts["the log"], texts["the trail"] = log.String(), string(trail)
 	for where, text := range texts {
 		for what, secret := range secrets {
-			if storetest.Told(text, secret) {
+			if storetest.Reveals(text, secret) {
 				t.Errorf("%s is in %s", what, where)
 			}
 		}

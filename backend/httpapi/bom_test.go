@@ -13,7 +13,7 @@ func TestBOMs(t *testing.T) {
 		asset = `"asset_id":"` + ownAsset + `"`
 		kit   = `{"action":"generate",` + asset + `,"maintenance_type":"corrective"}`
 	)
-	plan := told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"create",`+asset+`,"maintenance_type":"emergency","scheduled_date":"2025-10-05","priority":"high","reason":"Smoke"}`)
+	plan := mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"create",`+asset+`,"maintenance_type":"emergency","scheduled_date":"2025-10-05","priority":"high","reason":"Smoke"}`)
 	posted(t, w, api.PathBOM, []scenario{
 		{name: "no action", body: `{}`, status: 400, contains: []string{`"error":"Invalid action"`}},
 		{name: "no asset", body: `{"action":"generate"}`, status: 400, contains: []string{"Missing required field: asset_id"}},
@@ -35,11 +35,11 @@ func TestBOMs(t *testing.T) {
 		{name: "unknown id", body: `{"action":"get","bom_id":"bom_0"}`, status: 403, contains: []string{"Access denied"}},
 	})
 	w.judge(true) // the unit makes no power
-	made := told[api.BOMResponse](w, api.PathBOM, kit)
+	made := mustPost[api.BOMResponse](w, api.PathBOM, kit)
 	if made.BOM.FaultFamily != "inverter_outage" || made.BOM.SummaryID == "" || made.Items[0].PartNumber != "INV-STR-50K" || !made.BOM.Isolating {
 		t.Errorf("with a selected outage: %+v", made.BOM)
 	}
-	if again := told[api.BOMResponse](w, api.PathBOM, `{"action":"get","bom_id":"`+made.BOMID+`"}`); *again.TotalCost != 5096 || len(again.Items) != 5 {
+	if again := mustPost[api.BOMResponse](w, api.PathBOM, `{"action":"get","bom_id":"`+made.BOMID+`"}`); *again.TotalCost != 5096 || len(again.Items) != 5 {
 		t.Errorf("kept as %+v", again)
 	}
 }
@@ -48,9 +48,9 @@ func TestBOMs(t *testing.T) {
 // that make takes the place of the general one.
 func TestBOMFitsTheComponents(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
-	told[api.AssetsResponse](w, api.PathAssets, `{"action":"add","asset_id":"INV-3","name":"n","type":"Solar Inverter","capacity_kw":120,"location":"l","site_id":"Sibaya",
+	mustPost[api.AssetsResponse](w, api.PathAssets, `{"action":"add","asset_id":"INV-3","name":"n","type":"Solar Inverter","capacity_kw":120,"location":"l","site_id":"Sibaya",
 		"components":[{"oem":"Acme","model":"X50","serial":"1"},{"oem":"Acme","model":"X50","serial":"2"},{"oem":"Bolt","model":"B20","serial":"3"}]}`)
-	made := told[api.BOMResponse](w, api.PathBOM, `{"action":"generate","asset_id":"INV-3","maintenance_type":"preventive"}`)
+	made := mustPost[api.BOMResponse](w, api.PathBOM, `{"action":"generate","asset_id":"INV-3","maintenance_type":"preventive"}`)
 	if f := made.Items[0]; f.PartNumber != "FLT-AIR" || f.Quantity != 2 || len(f.Components) != 2 || f.Components[1].Serial != "2" || !strings.HasSuffix(f.Description, "for Acme X50") {
 		t.Errorf("filters of the first make: %+v", f)
 	}
@@ -68,13 +68,13 @@ func TestBOMFitsTheComponents(t *testing.T) {
 func TestParts(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	const fan = `"site_id":"Sibaya","part_number":"FAN-AX-24V","reason":"counted"`
-	all := told[api.PartsResponse](w, api.PathParts, `{"action":"list","site_id":"Sibaya"}`)
+	all := mustPost[api.PartsResponse](w, api.PathParts, `{"action":"list","site_id":"Sibaya"}`)
 	if all.Count < 40 || all.NextCursor != "" {
 		t.Errorf("the catalogue has %d parts", all.Count)
 	}
 	var paged []string
 	for cursor, first := "", true; first || cursor != ""; first = false {
-		page := told[api.PartsResponse](w, api.PathParts, `{"action":"list","site_id":"Sibaya","limit":7,"cursor":"`+cursor+`"}`)
+		page := mustPost[api.PartsResponse](w, api.PathParts, `{"action":"list","site_id":"Sibaya","limit":7,"cursor":"`+cursor+`"}`)
 		for _, p := range page.Parts {
 			paged = append(paged, p.PartNumber)
 		}

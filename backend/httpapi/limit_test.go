@@ -125,7 +125,7 @@ func TestLongRecordsOfOlderVersions(t *testing.T) {
 func TestFullListOfARecord(t *testing.T) {
 	w := newWorld(t, nil)
 	body, _, _ := w.planned()
-	id := told[api.OrderResponse](w, api.PathOrder, body).OrderID
+	id := mustPost[api.OrderResponse](w, api.PathOrder, body).OrderID
 	w.edit("orders", store.Key(ownSite, id), func(order map[string]any) {
 		moves := order["history"].([]any)
 		for len(moves) < 1000 {

@@ -15,21 +15,21 @@ import (
 func (w *world) planned() (body string, plan api.Schedule, bill api.BOM) {
 	w.t.Helper()
 	const asset = `"asset_id":"` + ownAsset + `"`
-	s := told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"create",`+asset+`,"maintenance_type":"corrective","scheduled_date":"2025-10-03T06:00:00Z","priority":"high","reason":"Fan is loud"}`)
-	b := told[api.BOMResponse](w, api.PathBOM, `{"action":"generate",`+asset+`,"maintenance_type":"corrective","schedule_id":"`+s.ScheduleID+`"}`)
+	s := mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"create",`+asset+`,"maintenance_type":"corrective","scheduled_date":"2025-10-03T06:00:00Z","priority":"high","reason":"Fan is loud"}`)
+	b := mustPost[api.BOMResponse](w, api.PathBOM, `{"action":"generate",`+asset+`,"maintenance_type":"corrective","schedule_id":"`+s.ScheduleID+`"}`)
 	return fmt.Sprintf(`{"action":"create",%s,"schedule_id":%q,"bom_id":%q,"assigned_technician":"grace","estimated_duration_hours":4,"priority":"High"}`, asset, s.ScheduleID, b.BOMID), *s.Schedule, *b.BOM
 }
 
 // count sets the stock of a part of the first customer.
 func (w *world) count(part string, n int) {
 	w.t.Helper()
-	told[api.PartsResponse](w, api.PathParts, fmt.Sprintf(`{"action":"adjust","site_id":"Sibaya","part_number":%q,"on_hand":%d,"reason":"counted"}`, part, n))
+	mustPost[api.PartsResponse](w, api.PathParts, fmt.Sprintf(`{"action":"adjust","site_id":"Sibaya","part_number":%q,"on_hand":%d,"reason":"counted"}`, part, n))
 }
 
 // stock is on hand and reserved of a part.
 func (w *world) stock(part string) string {
 	w.t.Helper()
-	for _, p := range told[api.PartsResponse](w, api.PathParts, `{"action":"list","site_id":"Sibaya","limit":1000}`).Parts {
+	for _, p := range mustPost[api.PartsResponse](w, api.PathParts, `{"action":"list","site_id":"Sibaya","limit":1000}`).Parts {
 		if p.PartNumber == part {
 			return fmt.Sprintf("%d/%d", p.OnHand, p.Reserved)
 		}
@@ -40,18 +40,18 @@ func (w *world) stock(part string) string {
 // move posts an action on an order.
 func (w *world) move(action, id, more string) api.Order {
 	w.t.Helper()
-	return *told[api.OrderResponse](w, api.PathOrder, `{"action":"`+action+`","order_id":"`+id+`"`+more+`}`).Order
+	return *mustPost[api.OrderResponse](w, api.PathOrder, `{"action":"`+action+`","order_id":"`+id+`"`+more+`}`).Order
 }
 
 func TestOrderFields(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	body, plan, bill := w.planned()
 	const issue = `{"action":"create","site":"Sibaya","component":"`
-	roof := told[api.IssuesResponse](w, api.PathIssues, issue+`roof","issue_type":"leak","description":"It drips"}`).IssueID
-	told[api.AssetsResponse](w, api.PathAssets, `{"action":"add","asset_id":"INV-7","name":"n","type":"t","capacity_kw":1,"location":"l","site_id":"Sibaya","customer_id":"customer123"}`)
-	other := told[api.IssuesResponse](w, api.PathIssues, issue+`INV-7","issue_type":"noise","description":"It hums"}`).IssueID
-	told[api.IssuesResponse](w, api.PathIssues, `{"action":"acknowledge","issue_id":"`+roof+`"}`)
-	told[api.IssuesResponse](w, api.PathIssues, `{"action":"resolve","reason":"dry","issue_id":"`+roof+`"}`)
+	roof := mustPost[api.IssuesResponse](w, api.PathIssues, issue+`roof","issue_type":"leak","description":"It drips"}`).IssueID
+	mustPost[api.AssetsResponse](w, api.PathAssets, `{"action":"add","asset_id":"INV-7","name":"n","type":"t","capacity_kw":1,"location":"l","site_id":"Sibaya","customer_id":"customer123"}`)
+	other := mustPost[api.IssuesResponse](w, api.PathIssues, issue+`INV-7","issue_type":"noise","description":"It hums"}`).IssueID
+	mustPost[api.IssuesResponse](w, api.PathIssues, `{"action":"acknowledge","issue_id":"`+roof+`"}`)
+	mustPost[api.IssuesResponse](w, api.PathIssues, `{"action":"resolve","reason":"dry","issue_id":"`+roof+`"}`)
 	list := []scenario{
 		{name: "no action", body: `{}`, status: 400, contains: []string{`"error":"Invalid action"`}},
 		{name: "nothing", body: `{"action":"create"}`, status: 400, contains: []string{`"error":"Missing required field: asset_id"`,
@@ -81,7 +81,7 @@ func TestOrderFields(t *testing.T) {
 		list = append(list, scenario{name: "without " + field, body: strings.Replace(body, `"`+field+`"`, `"x"`, 1), status: 400, contains: []string{`"error":"Missing required field: ` + field + `"`}})
 	}
 	posted(t, w, api.PathOrder, list)
-	if s := told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"get","schedule_id":"`+plan.ScheduleID+`"}`).Schedule; s.Status != api.ScheduleConfirmed || s.OrderID == "" {
+	if s := mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"get","schedule_id":"`+plan.ScheduleID+`"}`).Schedule; s.Status != api.ScheduleConfirmed || s.OrderID == "" {
 		t.Errorf("the schedule is %+v", s)
 	}
 }
@@ -92,7 +92,7 @@ func TestOrderLife(t *testing.T) {
 	w.count("FUSE-GPV-15A", 3) // essential; the bill takes 2
 	w.count("CONN-MC4", 5)     // the bill takes 2
 	body, plan, _ := w.planned()
-	id := told[api.OrderResponse](w, api.PathOrder, strings.Replace(body, "grace", "unassigned", 1)).OrderID
+	id := mustPost[api.OrderResponse](w, api.PathOrder, strings.Replace(body, "grace", "unassigned", 1)).OrderID
 	order := `"order_id":"` + id + `"`
 	w.key("technician", auth.NewKey{Role: api.RoleTechnician, Sites: []string{ownSite}})
 	if got := w.stock("FUSE-GPV-15A"); got != "3/2" {
@@ -147,7 +147,7 @@ func TestOrderLife(t *testing.T) {
 	if fuses, plugs := w.stock("FUSE-GPV-15A"), w.stock("CONN-MC4"); fuses != "0/0" || plugs != "5/0" {
 		t.Errorf("after it fuses are %s, plugs %s", fuses, plugs)
 	}
-	if s := told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"get","schedule_id":"`+plan.ScheduleID+`"}`).Schedule; s.Status != api.ScheduleCompleted || s.CompletedAt.IsZero() {
+	if s := mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"get","schedule_id":"`+plan.ScheduleID+`"}`).Schedule; s.Status != api.ScheduleCompleted || s.CompletedAt.IsZero() {
 		t.Errorf("the schedule is %+v", s)
 	}
 	w.clock.add(api.ReopenWithin)
@@ -180,21 +180,21 @@ func TestOrderOfItsBill(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	w.judge(true) // a critical outage, with an issue
 	_, plan, bill := w.planned()
-	o := told[api.OrderResponse](w, api.PathOrder, `{"action":"create","customer_id":"customer123","bom_id":"`+bill.BOMID+`"}`).Order
+	o := mustPost[api.OrderResponse](w, api.PathOrder, `{"action":"create","customer_id":"customer123","bom_id":"`+bill.BOMID+`"}`).Order
 	if o.AssetID != ownAsset || o.ScheduleID != plan.ScheduleID || o.AssignedTechnician != api.TechnicianUnassigned || o.Priority != api.PriorityHigh ||
 		o.EstimatedDurationHours != bill.EstimatedHours || o.FaultFamily != "inverter_outage" || o.IssueID != w.issue() || !o.Clocks.AcknowledgedAt.IsZero() {
 		t.Errorf("made of the bill: %+v", o)
 	}
-	i := told[api.IssuesResponse](w, api.PathIssues, `{}`).Issues[0]
+	i := mustPost[api.IssuesResponse](w, api.PathIssues, `{}`).Issues[0]
 	if i.Status != api.IssueInProgress || i.History[1].Note != "order "+o.OrderID {
 		t.Errorf("the issue is %+v", i)
 	}
 	// Cancelled, it gives back the schedule and the bill, which another takes.
 	w.move("cancel", o.OrderID, `,"reason":"twice"`)
-	if s := told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"get","schedule_id":"`+plan.ScheduleID+`"}`).Schedule; s.Status != api.SchedulePending || s.OrderID != "" {
+	if s := mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"get","schedule_id":"`+plan.ScheduleID+`"}`).Schedule; s.Status != api.SchedulePending || s.OrderID != "" {
 		t.Errorf("the schedule is %+v", s)
 	}
-	if again := told[api.OrderResponse](w, api.PathOrder, `{"action":"create","customer_id":"customer123","bom_id":"`+bill.BOMID+`"}`); again.OrderID == o.OrderID {
+	if again := mustPost[api.OrderResponse](w, api.PathOrder, `{"action":"create","customer_id":"customer123","bom_id":"`+bill.BOMID+`"}`); again.OrderID == o.OrderID {
 		t.Errorf("the cancelled order is made again: %+v", again)
 	}
 }
@@ -206,7 +206,7 @@ func TestShortageBlocksTheStart(t *testing.T) {
 	w.count("CONN-MC4", 0) // not essential
 	first, _, _ := w.planned()
 	second, _, _ := w.planned()
-	a, b := told[api.OrderResponse](w, api.PathOrder, first).Order, told[api.OrderResponse](w, api.PathOrder, second).Order
+	a, b := mustPost[api.OrderResponse](w, api.PathOrder, first).Order, mustPost[api.OrderResponse](w, api.PathOrder, second).Order
 	if got := w.stock("FUSE-GPV-15A"); got != "3/3" {
 		t.Errorf("fuses: %s", got)
 	}
@@ -225,7 +225,7 @@ func TestShortageBlocksTheStart(t *testing.T) {
 	}
 	w.count("FUSE-GPV-15A", 2)
 	third, _, _ := w.planned()
-	c := told[api.OrderResponse](w, api.PathOrder, third).Order
+	c := mustPost[api.OrderResponse](w, api.PathOrder, third).Order
 	if forced := w.move("start", c.OrderID, `,"force":true,"note":"I bring my own"`); forced.Status != api.OrderInProgress {
 		t.Errorf("by force it is %+v", forced)
 	}
@@ -238,16 +238,16 @@ func TestShortageBlocksTheStart(t *testing.T) {
 // Work ends within the daylight of the site, except emergencies.
 func TestEstimatedCompletionIsInDaylight(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
-	told[api.SitesResponse](w, api.PathSites, `{"action":"set","site":{"site_id":"Sibaya","latitude":-29.7,"longitude":31.1}}`)
+	mustPost[api.SitesResponse](w, api.PathSites, `{"action":"set","site":{"site_id":"Sibaya","latitude":-29.7,"longitude":31.1}}`)
 	estimate := func(body string) string {
 		t.Helper()
-		return told[api.OrderResponse](w, api.PathOrder, body).EstimatedCompletion.String()
+		return mustPost[api.OrderResponse](w, api.PathOrder, body).EstimatedCompletion.String()
 	}
 	body, _, _ := w.planned() // begins at 08:00 of the site, where the sun sets about 18:00
 	if got := estimate(strings.Replace(body, ":4,", ":12,", 1)); !strings.HasPrefix(got, "2025-10-04T0") {
 		t.Errorf("twelve hours from 08:00 end at %s, want on the next morning", got)
 	}
-	bomID := told[api.BOMResponse](w, api.PathBOM, `{"action":"generate","asset_id":"`+ownAsset+`","maintenance_type":"emergency"}`).BOMID
+	bomID := mustPost[api.BOMResponse](w, api.PathBOM, `{"action":"generate","asset_id":"`+ownAsset+`","maintenance_type":"emergency"}`).BOMID
 	body = `{"action":"create","customer_id":"customer123","bom_id":"` + bomID + `","estimated_duration_hours":12}`
 	if got := estimate(body); got != "2025-10-02T22:00:00Z" {
 		t.Errorf("an emergency of twelve hours at 10:00 ends at %s", got)

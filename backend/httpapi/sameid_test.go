@@ -14,9 +14,9 @@ import (
 	"app.sunloop/backend/auth"
 )
 
-// twins makes the world's own site, with the same unit, a site of the other
+// shareID makes the world's own site, with the same unit, a site of the other
 // customer, too.
-func twins(t *testing.T, w *world) {
+func shareID(t *testing.T, w *world) {
 	t.Helper()
 	for _, body := range []struct{ path, body string }{
 		{api.PathSites, `{"action":"set","site":{"site_id":"Sibaya","name":"Their Sibaya","timezone":"Europe/Berlin","capacity_kw":70}}`},
@@ -33,7 +33,7 @@ func newTwins(t *testing.T) *world {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1_000_000 })
 	w.key("theirs", auth.NewKey{Role: api.RoleAdmin, Customers: []string{foreignCustomer}})
 	w.key("both", auth.NewKey{Role: api.RoleAdmin, Customers: []string{ownCustomer, foreignCustomer}})
-	twins(t, w)
+	shareID(t, w)
 	return w
 }
 

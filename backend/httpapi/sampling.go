@@ -65,7 +65,7 @@ type averager struct {
 	sum  energy.Integrator
 	each []energy.Sample
 
-	open    bool // a mean is under way
+	open    bool // a mean is being computed
 	mean    sample
 	start   int64
 	seconds float64
@@ -169,7 +169,7 @@ func last(to *float64, v float64) {
 	}
 }
 
-// flush emits the mean under way.
+// flush emits the current mean.
 func (m *averager) flush() bool {
 	if !m.open {
 		return true

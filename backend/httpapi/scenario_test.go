@@ -35,7 +35,7 @@ func (s scenario) run(t *testing.T, w *world) {
 	}
 	for _, c := range s.contains {
 		if !strings.Contains(got, c) {
-			t.Errorf("%s\nwants %s", got, c)
+			t.Errorf("%s\nwant %s", got, c)
 		}
 	}
 	for _, c := range s.without {

@@ -43,7 +43,7 @@ func TestSchedules(t *testing.T) {
 		{name: "unknown id", body: `{"action":"get","schedule_id":"sch_0"}`, status: 403, contains: []string{"Access denied"}},
 	})
 
-	made := told[api.ScheduleResponse](w, api.PathSchedule, create)
+	made := mustPost[api.ScheduleResponse](w, api.PathSchedule, create)
 	id := `"schedule_id":"` + made.ScheduleID + `"`
 	w.key("foreign", authKey(foreignSite))
 	posted(t, w, api.PathSchedule, []scenario{
@@ -77,15 +77,15 @@ func TestScheduleListOrderAndPages(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	var ids []string
 	for _, day := range []string{"20", "05", "11", "30"} {
-		v := told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"create","asset_id":"`+ownAsset+`","maintenance_type":"preventive","scheduled_date":"2025-10-`+day+`","priority":"low","reason":"r`+day+`"}`)
+		v := mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"create","asset_id":"`+ownAsset+`","maintenance_type":"preventive","scheduled_date":"2025-10-`+day+`","priority":"low","reason":"r`+day+`"}`)
 		ids = append(ids, v.ScheduleID)
 	}
-	told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"cancel","schedule_id":"`+ids[1]+`","reason":"rain"}`)
-	told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"cancel","schedule_id":"`+ids[2]+`","reason":"rain"}`)
+	mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"cancel","schedule_id":"`+ids[1]+`","reason":"rain"}`)
+	mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"cancel","schedule_id":"`+ids[2]+`","reason":"rain"}`)
 	want := []string{"r20", "r30", "r11", "r05"}
 	var got []string
 	for cursor, first := "", true; first || cursor != ""; first = false {
-		page := told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"list","site_id":"`+ownSite+`","limit":1,"cursor":"`+cursor+`"}`)
+		page := mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"list","site_id":"`+ownSite+`","limit":1,"cursor":"`+cursor+`"}`)
 		for _, v := range page.Schedules {
 			got = append(got, v.Reason)
 		}
@@ -106,14 +106,14 @@ func TestRecurringWork(t *testing.T) {
 		{name: "both units", body: strings.Replace(plan, `"every_months":1`, `"every_months":1,"every_days":2`, 1), status: 400, contains: []string{"Invalid field: every_months"}},
 		{name: "no such count", body: strings.Replace(plan, `"every_months":1`, `"every_days":4000`, 1), status: 400, contains: []string{"Invalid field: every_days"}},
 	})
-	first := told[api.ScheduleResponse](w, api.PathSchedule, plan)
-	again := told[api.ScheduleResponse](w, api.PathSchedule, plan)
+	first := mustPost[api.ScheduleResponse](w, api.PathSchedule, plan)
+	again := mustPost[api.ScheduleResponse](w, api.PathSchedule, plan)
 	if again.ScheduleID != first.ScheduleID || !strings.Contains(again.Message, "already") {
 		t.Errorf("planned twice: %+v", again)
 	}
 	move := func(action, id, more string) api.Schedule {
 		t.Helper()
-		return *told[api.ScheduleResponse](w, api.PathSchedule, `{"action":"`+action+`","schedule_id":"`+id+`"`+more+`}`).Schedule
+		return *mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"`+action+`","schedule_id":"`+id+`"`+more+`}`).Schedule
 	}
 	get := func(id string) api.Schedule { return move("get", id, "") }
 	w.clock.add(29 * 24 * time.Hour) // 2025-10-31

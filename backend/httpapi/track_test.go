@@ -10,7 +10,7 @@ import (
 func TestJobTracking(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	body, _, _ := w.planned()
-	id := told[api.OrderResponse](w, api.PathOrder, body).OrderID
+	id := mustPost[api.OrderResponse](w, api.PathOrder, body).OrderID
 	w.key("foreign", authKey(foreignSite))
 	subscribe := `{"action":"subscribe","order_id":"` + id + `","callback_url":"https://example.org/hook"}`
 	at := func(place string) string { return strings.Replace(subscribe, "https://example.org/hook", place, 1) }
@@ -35,8 +35,8 @@ func TestJobTracking(t *testing.T) {
 		{name: "nothing to send again", body: `{"action":"replay"}`, status: 400, contains: []string{"Missing required field: delivery_id"}},
 		{name: "unknown delivery", body: `{"action":"replay","delivery_id":"whd_0"}`, status: 403, contains: []string{"Access denied"}},
 	})
-	first := told[api.TrackResponse](w, api.PathTrack, subscribe)
-	again := told[api.TrackResponse](w, api.PathTrack, strings.Replace(subscribe, "order_id", "job_id", 1))
+	first := mustPost[api.TrackResponse](w, api.PathTrack, subscribe)
+	again := mustPost[api.TrackResponse](w, api.PathTrack, strings.Replace(subscribe, "order_id", "job_id", 1))
 	if !strings.HasPrefix(first.Secret, "whsec_") || first.OrderID != id || first.Status != api.SubscriptionActive || again.SubscriptionID != first.SubscriptionID || again.Secret != "" {
 		t.Errorf("first %+v, again %+v", first, again)
 	}
@@ -63,7 +63,7 @@ func TestJobTracking(t *testing.T) {
 		{name: "paused after its end", body: `{"action":"pause",` + sub + `}`, status: 409, contains: []string{"is deleted: it cannot become paused", `"allowed":[]`}},
 		{name: "not listed any more", body: `{"action":"list","order_id":"` + id + `"}`, status: 200, contains: []string{`"count":1`}},
 	})
-	if anew := told[api.TrackResponse](w, api.PathTrack, subscribe); anew.SubscriptionID == first.SubscriptionID || anew.Secret == "" || anew.Secret == first.Secret {
+	if anew := mustPost[api.TrackResponse](w, api.PathTrack, subscribe); anew.SubscriptionID == first.SubscriptionID || anew.Secret == "" || anew.Secret == first.Secret {
 		t.Errorf("subscribed again it is %+v", anew)
 	}
 }

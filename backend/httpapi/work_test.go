@@ -48,8 +48,8 @@ func posted(t *testing.T, w *world, path string, list []scenario) {
 	}
 }
 
-// told posts a body that must succeed, and reads the response.
-func told[T any](w *world, path, body string) T {
+// mustPost posts a body that must succeed, and reads the response.
+func mustPost[T any](w *world, path, body string) T {
 	w.t.Helper()
 	key := "own"
 	if path == api.PathParts || strings.Contains(body, "parts_used") {

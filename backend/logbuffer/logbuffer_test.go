@@ -18,12 +18,12 @@ func TestKeepsAndHandsOn(t *testing.T) {
 	log := slog.New(j).With("site", "Sibaya").WithGroup("job")
 	log.Debug("too small")
 	log.Info("trained", "kind", "train", "took", 3)
-	log.Warn("failed", "error", errors.New("no such \"file\"\nat all"), "token", "eyJ", slog.Group("unit", "id", "INV-01"))
+	log.Warn("failed", "error", errors.New("no such \"file\"\nanywhere"), "token", "eyJ", slog.Group("unit", "id", "INV-01"))
 	got := j.Entries("", 0, 10)
 	if len(got) != 2 {
 		t.Fatalf("%d events: %+v", len(got), got)
 	}
-	if e := got[0]; e.Sequence != 2 || e.Level != api.LogWarn || e.Message != "failed" || e.Details != `site=Sibaya job.error="no such 'file'\nat all" job.token="(left out)" job.unit.id=INV-01` {
+	if e := got[0]; e.Sequence != 2 || e.Level != api.LogWarn || e.Message != "failed" || e.Details != `site=Sibaya job.error="no such 'file'\nanywhere" job.token="(left out)" job.unit.id=INV-01` {
 		t.Errorf("the newest is %+v", e)
 	}
 	if e := got[1]; e.Sequence != 1 || e.Level != api.LogInfo || e.Details != "site=Sibaya job.kind=train job.took=3" {

@@ -30,7 +30,7 @@ const (
 
 var ports = map[Policy]int{StartTLS: 587, ImplicitTLS: 465, Opportunistic: 587, Plain: 25}
 
-// Server is where letters are handed in.
+// Server is the address of a mail server.
 type Server struct {
 	Host           string
 	Port           int // 0: the policy's

@@ -104,7 +104,7 @@ func New(c Config) *Metrics {
 	m.letters = m.counters("mail_letters_total", deprecated("mail_messages_total"), "outcome")
 	m.weather = m.counters("weather_calls_total", "Calls to the weather provider by outcome (ok, failed).", "outcome")
 	m.weatherTime = m.histogram("weather_call_duration_seconds", "Time of a call to the weather provider.", callBuckets)
-	m.sourceErrors = m.counters("scrape_source_errors_total", "Parts that failed to report for a scrape; their metrics are missing from it.", "part")
+	m.sourceErrors = m.counters("scrape_source_errors_total", "Parts without data in a scrape; their metrics are missing from it.", "part")
 
 	build := m.gauges("build_info", "Always 1, with the version of the program, of its data schema, and of Go.", "version", "schema", "goversion")
 	build.WithLabelValues(c.Version, strconv.Itoa(c.Schema), runtime.Version()).Set(1)

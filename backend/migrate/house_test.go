@@ -40,8 +40,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// house is a data folder, and a target for its migration.
-type house struct {
+// installation is a data folder, and a target for its migration.
+type installation struct {
 	t       testing.TB
 	dir     string
 	url     string
@@ -49,16 +49,16 @@ type house struct {
 	rng     *rand.Rand
 }
 
-// newHouse is an empty installation with a key.
-func newHouse(t testing.TB, seed uint64) *house {
+// newInstallation is an empty installation with a key.
+func newInstallation(t testing.TB, seed uint64) *installation {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir(), url: pgtest.Database(t), objects: filepath.Join(t.TempDir(), "objects"), rng: rand.New(rand.NewPCG(seed, 1))}
+	h := &installation{t: t, dir: t.TempDir(), url: pgtest.Database(t), objects: filepath.Join(t.TempDir(), "objects"), rng: rand.New(rand.NewPCG(seed, 1))}
 	must(t, os.WriteFile(filepath.Join(h.dir, keyFile), h.bytes(32), 0o600))
 	h.write(func(*bolt.Store) {})
 	return h
 }
 
-func (h *house) bytes(n int) []byte {
+func (h *installation) bytes(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(h.rng.Uint32())
@@ -67,7 +67,7 @@ func (h *house) bytes(n int) []byte {
 }
 
 // write changes the folder as a service does, which then ends.
-func (h *house) write(change func(s *bolt.Store)) {
+func (h *installation) write(change func(s *bolt.Store)) {
 	h.t.Helper()
 	s, err := bolt.Open(h.dir, bolt.Options{Now: fixed})
 	must(h.t, err)
@@ -76,7 +76,7 @@ func (h *house) write(change func(s *bolt.Store)) {
 }
 
 // fill puts things of every kind into the folder, at random.
-func (h *house) fill() {
+func (h *installation) fill() {
 	h.t.Helper()
 	h.write(func(s *bolt.Store) {
 		must(h.t, s.Update(h.t.Context(), func(tx store.Tx) error {
@@ -104,7 +104,7 @@ func (h *house) fill() {
 }
 
 // key is one of the store's, or any bytes.
-func (h *house) key() []byte {
+func (h *installation) key() []byte {
 	if h.rng.IntN(8) == 0 {
 		return h.bytes(1 + h.rng.IntN(30))
 	}
@@ -117,7 +117,7 @@ func (h *house) key() []byte {
 
 // enqueue leaves jobs that wait, run, wait for the end of one that runs, and are
 // dead.
-func (h *house) enqueue(s *bolt.Store) {
+func (h *installation) enqueue(s *bolt.Store) {
 	h.t.Helper()
 	ctx := store.WithOrigin(h.t.Context(), store.Origin{RequestID: "req_1"})
 	add := func(jobs ...store.Job) {
@@ -144,7 +144,7 @@ func (h *house) enqueue(s *bolt.Store) {
 		add(store.Job{Kind: "train", Unique: fmt.Sprint("dead-", i), Payload: []byte(`{"site":"North"}`)})
 	}
 	for _, job := range claim(3) {
-		must(h.t, s.Settle(ctx, job.ID, store.Verdict{Outcome: store.Dead, Cause: "no data"}))
+		must(h.t, s.Settle(ctx, job.ID, store.JobResult{Outcome: store.Dead, Cause: "no data"}))
 	}
 	add(store.Job{Kind: "detect", Unique: "runs", Payload: []byte(`{"site":"South"}`)}, store.Job{Kind: "detect", Unique: "runs too"})
 	claim(2)
@@ -156,7 +156,7 @@ func (h *house) enqueue(s *bolt.Store) {
 }
 
 // append adds telemetry of some assets: old days, and the open one.
-func (h *house) append(s *bolt.Store, site string) {
+func (h *installation) append(s *bolt.Store, site string) {
 	h.t.Helper()
 	zone, err := time.LoadLocation([]string{"UTC", "Europe/Berlin", "America/Havana"}[len(site)%3])
 	must(h.t, err)
@@ -184,7 +184,7 @@ func (h *house) append(s *bolt.Store, site string) {
 }
 
 // put writes an object of the folder.
-func (h *house) put(key string, b []byte) {
+func (h *installation) put(key string, b []byte) {
 	h.t.Helper()
 	o, err := objects.OpenFolder(filepath.Join(h.dir, objectsFolder), nil)
 	must(h.t, err)
@@ -192,12 +192,12 @@ func (h *house) put(key string, b []byte) {
 	must(h.t, o.Close())
 }
 
-func (h *house) options() Options {
+func (h *installation) options() Options {
 	return Options{From: h.dir, To: h.url, Objects: h.objects, Now: time.Now}
 }
 
 // move migrates the installation, which must end without a difference.
-func (h *house) move() *Report {
+func (h *installation) move() *Report {
 	h.t.Helper()
 	report, err := Run(h.t.Context(), h.options())
 	must(h.t, err)
@@ -208,7 +208,7 @@ func (h *house) move() *Report {
 }
 
 // refused migrates the installation, which must be refused.
-func (h *house) refused() error {
+func (h *installation) refused() error {
 	h.t.Helper()
 	report, err := Run(h.t.Context(), h.options())
 	if err == nil {
@@ -218,7 +218,7 @@ func (h *house) refused() error {
 }
 
 // folder is what the data folder holds, by name.
-func (h *house) folder() map[string]string {
+func (h *installation) folder() map[string]string {
 	files := map[string]string{}
 	must(h.t, filepath.WalkDir(h.dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -252,7 +252,7 @@ type home interface {
 
 // ask reads storage and objects completely, by the buckets and sites of the
 // source.
-func (h *house) ask(db home, o *objects.Store, sets []store.RowSet) asked {
+func (h *installation) ask(db home, o *objects.Store, sets []store.RowSet) asked {
 	t, ctx := h.t, h.t.Context()
 	t.Helper()
 	a := asked{map[string]string{}, map[string]series.Frame{}, map[string][]store.DaySum{}, map[string][]store.AssetFrame{}, map[string][2]time.Time{}, map[string]string{}, map[string]string{}, map[string][]store.DaySum{}}
@@ -305,7 +305,7 @@ func (h *house) ask(db home, o *objects.Store, sets []store.RowSet) asked {
 }
 
 // same fails unless source and target answer the same.
-func (h *house) same() {
+func (h *installation) same() {
 	t := h.t
 	t.Helper()
 	file, err := bolt.OpenReadOnly(h.dir)
@@ -342,7 +342,7 @@ func (h *house) same() {
 func sameFloat(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
 // target runs statements on the target.
-func (h *house) target(statements ...string) {
+func (h *installation) target(statements ...string) {
 	h.t.Helper()
 	s, err := postgres.Open(h.t.Context(), h.url, postgres.Options{Now: fixed, Moving: true})
 	must(h.t, err)

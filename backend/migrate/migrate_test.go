@@ -29,7 +29,7 @@ import (
 // the folder is as it was.
 func TestSame(t *testing.T) {
 	for seed := range uint64(3) {
-		h := newHouse(t, seed)
+		h := newInstallation(t, seed)
 		h.fill()
 		before := h.folder()
 		report := h.move()
@@ -60,7 +60,7 @@ func TestSame(t *testing.T) {
 }
 
 // broken ends a run at its n-th word of progress.
-func (h *house) broken(n int) {
+func (h *installation) broken(n int) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	defer cancel()
@@ -85,7 +85,7 @@ func small(t *testing.T) {
 // TestResumed continues after an interrupted run, and copies nothing twice.
 func TestResumed(t *testing.T) {
 	small(t)
-	h := newHouse(t, 7)
+	h := newInstallation(t, 7)
 	h.fill()
 	for n := range 4 {
 		h.broken(n + 2)
@@ -108,7 +108,7 @@ func TestResumed(t *testing.T) {
 func TestChangedBetween(t *testing.T) {
 	small(t)
 	for n := range 3 {
-		h := newHouse(t, uint64(20+n))
+		h := newInstallation(t, uint64(20+n))
 		h.fill()
 		h.put("kept/a", []byte("an object"))
 		h.put("gone/b", []byte("an object that is deleted"))
@@ -141,7 +141,7 @@ func TestChangedBetween(t *testing.T) {
 // TestRefused: a target that holds something else is refused in a sentence, and
 // stays as it is.
 func TestRefused(t *testing.T) {
-	h := newHouse(t, 3)
+	h := newInstallation(t, 3)
 	h.fill()
 	says := func(want string) {
 		t.Helper()
@@ -173,7 +173,7 @@ func TestRefused(t *testing.T) {
 	// Half a migration of another folder, and of other objects.
 	small(t)
 	h.broken(3)
-	other := newHouse(t, 4)
+	other := newInstallation(t, 4)
 	other.fill()
 	other.url, other.objects = h.url, h.objects
 	if err := other.refused(); !strings.Contains(err.Error(), "a migration of another data folder") {
@@ -203,7 +203,7 @@ func TestRefused(t *testing.T) {
 // TestHeld: a folder that a service has is refused with who holds it, and no
 // service gets it while it is moved.
 func TestHeld(t *testing.T) {
-	h := newHouse(t, 5)
+	h := newInstallation(t, 5)
 	h.fill()
 	h.write(func(*bolt.Store) {
 		if err := h.refused(); !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
@@ -230,7 +230,7 @@ func TestHeld(t *testing.T) {
 // ends.
 func TestOvertaken(t *testing.T) {
 	small(t)
-	h := newHouse(t, 6)
+	h := newInstallation(t, 6)
 	h.fill()
 	o := h.options()
 	began := false
@@ -249,7 +249,7 @@ func TestOvertaken(t *testing.T) {
 // TestVerifyOnly finds a row and an object that are not what the source has, and
 // names them.
 func TestVerifyOnly(t *testing.T) {
-	h := newHouse(t, 9)
+	h := newInstallation(t, 9)
 	h.fill()
 	h.write(func(s *bolt.Store) {
 		must(t, s.Update(t.Context(), func(tx store.Tx) error { return tx.Put("users", store.Key("ana", "1"), []byte("a value")) }))
@@ -307,7 +307,7 @@ func TestVerifyOnly(t *testing.T) {
 // found at the end, and no service opens it.
 func TestDamagedMeanwhile(t *testing.T) {
 	small(t)
-	h := newHouse(t, 11)
+	h := newInstallation(t, 11)
 	h.fill()
 	h.write(func(s *bolt.Store) {
 		must(t, s.Update(t.Context(), func(tx store.Tx) error {
@@ -333,12 +333,12 @@ func TestDamagedMeanwhile(t *testing.T) {
 
 // TestNotAnObject: what lies among the objects and is none is named.
 func TestNotAnObject(t *testing.T) {
-	h := newHouse(t, 12)
+	h := newInstallation(t, 12)
 	h.put("a/b", []byte("x"))
 	must(t, os.WriteFile(filepath.Join(h.dir, objectsFolder, "a", "c.0123456789abcdef.tmp"), []byte("half"), 0o600))
 	h.move()
 	h.same()
-	h = newHouse(t, 13)
+	h = newInstallation(t, 13)
 	h.put("a/b", []byte("x"))
 	must(t, os.WriteFile(filepath.Join(h.dir, objectsFolder, "a", ".hidden"), nil, 0o600))
 	if err := h.refused(); !strings.Contains(err.Error(), `"a/.hidden" in it is no object of the service`) {
@@ -348,7 +348,7 @@ func TestNotAnObject(t *testing.T) {
 
 // TestObjectsStay: without a target for objects they are not copied.
 func TestObjectsStay(t *testing.T) {
-	h := newHouse(t, 14)
+	h := newInstallation(t, 14)
 	h.fill()
 	h.objects = ""
 	report := h.move()
@@ -369,7 +369,7 @@ type queued struct {
 // TestJobs: what waits, runs or is dead in the folder is taken by the queue of
 // the database, once, whichever replica opens it first.
 func TestJobs(t *testing.T) {
-	h := newHouse(t, 18)
+	h := newInstallation(t, 18)
 	h.fill()
 	file, err := bolt.OpenReadOnly(h.dir)
 	must(t, err)
@@ -468,7 +468,7 @@ func TestJobs(t *testing.T) {
 // TestBucket moves the objects into a bucket, in several runs.
 func TestBucket(t *testing.T) {
 	small(t)
-	h := newHouse(t, 16)
+	h := newInstallation(t, 16)
 	h.objects = s3test.Bucket(t) + "&x=y"
 	if err := h.refused(); !strings.Contains(err.Error(), `"x" is no parameter of a bucket`) {
 		t.Error(err)
@@ -482,7 +482,7 @@ func TestBucket(t *testing.T) {
 	h.same()
 
 	// A second installation does not take the same bucket; the first one takes it in two runs.
-	second := newHouse(t, 17)
+	second := newInstallation(t, 17)
 	second.fill()
 	for i := range 30 {
 		second.put(fmt.Sprintf("nowcast/%d", i), []byte("another object"))
@@ -513,7 +513,7 @@ func TestBucket(t *testing.T) {
 
 // TestSteps: steps report the time they took.
 func TestSteps(t *testing.T) {
-	h := newHouse(t, 15)
+	h := newInstallation(t, 15)
 	h.fill()
 	o := h.options()
 	at := fixed()

@@ -165,7 +165,7 @@ func (p *places) tidy(ctx context.Context, m *mover) error {
 		if err != nil {
 			return err
 		}
-		strangers, err := m.move.Strangers(ctx, keysOf(part))
+		strangers, err := m.move.UnexpectedKeys(ctx, keysOf(part))
 		if err != nil {
 			return err
 		}

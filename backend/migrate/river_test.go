@@ -21,7 +21,7 @@ import (
 // TestJobsRun: the queue of the migrated deployment has the folder's jobs,
 // hands each out once, and lets dead jobs be retried.
 func TestJobsRun(t *testing.T) {
-	h := newHouse(t, 19)
+	h := newInstallation(t, 19)
 	h.fill()
 	file, err := bolt.OpenReadOnly(h.dir)
 	must(t, err)

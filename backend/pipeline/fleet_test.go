@@ -46,7 +46,7 @@ func TestANewSiteLearnsFromItsFleet(t *testing.T) {
 	}
 	r := m.Model.Report()
 	if !m.Record.Young || !slices.Equal(r.Siblings, []string{"East", "West"}) || r.FleetShare != 1 {
-		t.Errorf("young %v, taught by %v with a share of %g", m.Record.Young, r.Siblings, r.FleetShare)
+		t.Errorf("short history %v, trained on %v with a share of %g", m.Record.Young, r.Siblings, r.FleetShare)
 	}
 	if !slices.ContainsFunc(m.Record.Decisions, func(s string) bool { return strings.HasPrefix(s, "fleet: 2 other sites teach it") }) {
 		t.Errorf("decided %q", m.Record.Decisions)

@@ -29,18 +29,18 @@ import (
 // that a model is trained from.
 const houseDays = forecast.MinimumDays + 1
 
-// house is a plant with sites of one customer, all of the same number of units.
-type house struct {
+// installation is a plant with sites of one customer, all of the same number of units.
+type installation struct {
 	*plant
 	sites []api.Site
 }
 
-// newHouse makes the sites with their history by 5 minutes. Units are those of a
+// newInstallation makes the sites with their history by 5 minutes. Units are those of a
 // simulated site of ten, each a little smaller than the one before. The plant's
 // clock shows ten in the morning: that much of today is open.
-func newHouse(b *testing.B, sites, units int, tune func(*Config)) *house {
+func newInstallation(b *testing.B, sites, units int, tune func(*Config)) *installation {
 	b.Helper()
-	h := &house{plant: &plant{t: b, dir: b.TempDir(), clock: day0, tune: func(c *Config) {
+	h := &installation{plant: &plant{t: b, dir: b.TempDir(), clock: day0, tune: func(c *Config) {
 		c.TrainWorkers, c.TrainingDays, c.Quiet = 1, forecast.MinimumDays, time.Nanosecond
 		c.Logger = slog.New(slog.DiscardHandler)
 		tune(c)
@@ -95,7 +95,7 @@ func smaller(f series.Frame, share float64) series.Frame {
 }
 
 // each runs something for each site.
-func (h *house) each(b *testing.B, do func(ctx context.Context, site api.Site) error) {
+func (h *installation) each(b *testing.B, do func(ctx context.Context, site api.Site) error) {
 	for _, site := range h.sites {
 		if err := do(b.Context(), site); err != nil {
 			b.Fatal(site.SiteID, err)
@@ -105,7 +105,7 @@ func (h *house) each(b *testing.B, do func(ctx context.Context, site api.Site) e
 
 // learnAgain lets a site learn from what it has, whether it has learned before
 // or not.
-func (h *house) learnAgain(ctx context.Context, site api.Site) error {
+func (h *installation) learnAgain(ctx context.Context, site api.Site) error {
 	track, err := h.State(ctx, site.SiteID)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (h *house) learnAgain(ctx context.Context, site api.Site) error {
 }
 
 // modelled gives all sites the model of the first, which is quick.
-func (h *house) modelled(b *testing.B) {
+func (h *installation) modelled(b *testing.B) {
 	if err := h.learnAgain(b.Context(), h.sites[0]); err != nil {
 		b.Fatal(err)
 	}
@@ -173,11 +173,11 @@ func BenchmarkGrowth(b *testing.B) {
 			storetest.ScaleHome(b, name)
 			tune, server := homes[name](b)
 			g := storetest.Growth{Sizes: storetest.ScaleSizes(b), Server: server}
-			var one, many []*house
+			var one, many []*installation
 			for _, units := range g.Sizes {
-				one = append(one, newHouse(b, 1, units, tune()))
+				one = append(one, newInstallation(b, 1, units, tune()))
 				if !testing.Short() { // they differ in the number of sites alone
-					many = append(many, newHouse(b, units/storetest.UnitsOfSite, storetest.UnitsOfSite, tune()))
+					many = append(many, newInstallation(b, units/storetest.UnitsOfSite, storetest.UnitsOfSite, tune()))
 				}
 			}
 			grow(b, g, "one site", one)
@@ -201,35 +201,35 @@ func onPostgres(b *testing.B, url string) func(*Config) {
 }
 
 // grow measures installations of the sizes.
-func grow(b *testing.B, g storetest.Growth, shape string, houses []*house) {
+func grow(b *testing.B, g storetest.Growth, shape string, houses []*installation) {
 	for _, h := range houses {
 		h.modelled(b)
 	}
-	measure := func(what string, do func(b *testing.B, h *house)) {
+	measure := func(what string, do func(b *testing.B, h *installation)) {
 		g.Measure(b, what+"/"+shape, func(b *testing.B, i int) func() {
 			return func() { do(b, houses[i]) }
 		})
 	}
-	site := func(do func(h *house, ctx context.Context, id string) error) func(*testing.B, *house) {
-		return func(b *testing.B, h *house) {
+	site := func(do func(h *installation, ctx context.Context, id string) error) func(*testing.B, *installation) {
+		return func(b *testing.B, h *installation) {
 			h.each(b, func(ctx context.Context, site api.Site) error { return do(h, ctx, site.SiteID) })
 		}
 	}
-	measure("train", func(b *testing.B, h *house) {
+	measure("train", func(b *testing.B, h *installation) {
 		if err := h.learnAgain(b.Context(), h.sites[len(h.sites)/2]); err != nil {
 			b.Fatal(err)
 		}
 	})
-	measure("detect", site(func(h *house, ctx context.Context, id string) error { return h.DetectSite(ctx, id) }))
-	measure("forecast", site(func(h *house, ctx context.Context, id string) error { return h.Issue(ctx, id) }))
-	measure("snapshots", site(func(h *house, ctx context.Context, id string) error { return h.Partner.Make(ctx, id, day0) }))
-	measure("fleet list", func(b *testing.B, h *house) {
+	measure("detect", site(func(h *installation, ctx context.Context, id string) error { return h.DetectSite(ctx, id) }))
+	measure("forecast", site(func(h *installation, ctx context.Context, id string) error { return h.Issue(ctx, id) }))
+	measure("snapshots", site(func(h *installation, ctx context.Context, id string) error { return h.Partner.Make(ctx, id, day0) }))
+	measure("fleet list", func(b *testing.B, h *installation) {
 		list, next, err := h.Domain.KPIs.Fleet(b.Context(), admin, api.ListQuery{CustomerID: "acme", Page: api.Page{Limit: api.MaxLimit}})
 		if err != nil || next != "" || len(list) != len(h.sites) {
 			b.Fatal(len(list), next, err)
 		}
 	})
-	measure("a look of the planner", func(b *testing.B, h *house) {
+	measure("a look of the planner", func(b *testing.B, h *installation) {
 		all, _, err := h.siteStates(b.Context())
 		if err != nil || len(all) != len(h.sites) {
 			b.Fatal(len(all), err)

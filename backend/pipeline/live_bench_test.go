@@ -47,7 +47,7 @@ func (p *plant) ingestNow(b *testing.B, body []byte) error {
 		if err := p.Pipeline.Imports.RunJob(b.Context(), j); err != nil {
 			return err
 		}
-		if err := p.db.Settle(b.Context(), j.ID, store.Verdict{}); err != nil {
+		if err := p.db.Settle(b.Context(), j.ID, store.JobResult{}); err != nil {
 			return err
 		}
 	}

@@ -15,15 +15,15 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// told is a provider that returns the same for every hour, or nothing.
-type told struct {
+// constantWeather is a provider that returns the same for every hour, or nothing.
+type constantWeather struct {
 	hour  weather.Conditions
 	hours int     // known; the rest is unknown
 	rain  float64 // mm an hour
 	err   error
 }
 
-func (p told) Forecast(_ context.Context, _ solar.Location, issue time.Time, horizon, step time.Duration) (weather.Forecast, error) {
+func (p constantWeather) Forecast(_ context.Context, _ solar.Location, issue time.Time, horizon, step time.Duration) (weather.Forecast, error) {
 	f := weather.Forecast{IssuedAt: issue, Start: issue.Truncate(step), Step: step, Source: "a provider"}
 	for i := range int(horizon / step) {
 		c := weather.Unknown()
@@ -62,19 +62,19 @@ func TestWeatherFor(t *testing.T) {
 			func(f weather.Forecast) bool {
 				return f.Conditions[2].GHI > 700 && math.IsNaN(f.Conditions[2].CloudCover)
 			}},
-		{"a provider", told{hour: cloudy, hours: 99}, sitedata.History{}, "a provider",
+		{"a provider", constantWeather{hour: cloudy, hours: 99}, sitedata.History{}, "a provider",
 			func(f weather.Forecast) bool { return f.Conditions[2] == cloudy }},
-		{"the customer's own forecast goes before", told{hour: cloudy, hours: 99}, own, "the customer's own forecast for 1 of",
+		{"the customer's own forecast goes before", constantWeather{hour: cloudy, hours: 99}, own, "the customer's own forecast for 1 of",
 			func(f weather.Forecast) bool {
 				measured := f.Columns[1].Series // before the issue alone
 				return f.Conditions[0] == cloudy && f.Conditions[1].GHI == 333 && len(f.Columns) == 2 && measured.Len() == 1 && measured.Values[0] == 500
 			}},
-		{"beyond the provider's last hour the temperature is the climate's and the sky unknown", told{hour: cloudy, hours: 3}, sitedata.History{}, "a provider",
+		{"beyond the provider's last hour the temperature is the climate's and the sky unknown", constantWeather{hour: cloudy, hours: 3}, sitedata.History{}, "a provider",
 			func(f weather.Forecast) bool {
 				c := f.Conditions[5]
 				return math.IsNaN(c.GHI) && math.IsNaN(c.CloudCover) && c.TemperatureC > 10
 			}},
-		{"a provider that has none", told{err: fmt.Errorf("%w: it is down", weather.ErrUnavailable)}, sitedata.History{}, weather.SourceClimatology,
+		{"a provider that has none", constantWeather{err: fmt.Errorf("%w: it is down", weather.ErrUnavailable)}, sitedata.History{}, weather.SourceClimatology,
 			func(f weather.Forecast) bool {
 				return f.Conditions[2].GHI > 700 && strings.HasSuffix(f.Source, "it is down")
 			}},
@@ -89,7 +89,7 @@ func TestWeatherFor(t *testing.T) {
 				t.Errorf("%s: %+v", f.Source, f.Conditions)
 			}
 			// What is kept is what was said, without what was put in or over it.
-			said, asked := tt.provider.(told)
+			said, asked := tt.provider.(constantWeather)
 			if (issued != nil) != (asked && said.err == nil) {
 				t.Errorf("issued %v", issued)
 			}
@@ -107,7 +107,7 @@ func TestWeatherIsKept(t *testing.T) {
 		t.Skip("trains a model")
 	}
 	cloudy := weather.Conditions{GHI: 200, DNI: 0, DHI: 200, TemperatureC: 9, WindSpeedMS: 5, CloudCover: 1}
-	p := newPlant(t, day0, func(c *Config) { c.Weather, c.TrainingDays = told{hour: cloudy, hours: 99, rain: 0.7}, 60 })
+	p := newPlant(t, day0, func(c *Config) { c.Weather, c.TrainingDays = constantWeather{hour: cloudy, hours: 99, rain: 0.7}, 60 })
 	p.start()
 	s := fleet(70, 1)
 	u := p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour)))
@@ -126,7 +126,7 @@ func TestWeatherIsKept(t *testing.T) {
 
 // keeper has an archive of clear days.
 type keeper struct {
-	told
+	constantWeather
 	asked *int
 }
 
@@ -155,10 +155,10 @@ func TestArchive(t *testing.T) {
 		columns  int
 	}{
 		{"asked for the span of the power", keeper{asked: &asked}, loc, sitedata.History{Power: power}, 1, "come from the provider's archive", 1},
-		{"down", keeper{told{err: weather.ErrUnavailable}, &asked}, loc, sitedata.History{Power: power}, 1, "goes without", 0},
+		{"down", keeper{constantWeather{err: weather.ErrUnavailable}, &asked}, loc, sitedata.History{Power: power}, 1, "goes without", 0},
 		{"the files have irradiance", keeper{asked: &asked}, loc, sitedata.History{Power: power, Weather: lit}, 0, "", 0},
 		{"no place", keeper{asked: &asked}, solar.Location{}, sitedata.History{Power: power}, 0, "", 0},
-		{"a provider without archive", told{}, loc, sitedata.History{Power: power}, 0, "", 0},
+		{"a provider without archive", constantWeather{}, loc, sitedata.History{Power: power}, 0, "", 0},
 		{"no provider", nil, loc, sitedata.History{Power: power}, 0, "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

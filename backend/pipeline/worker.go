@@ -31,7 +31,7 @@ func (p *Pipeline) work(ctx context.Context) error {
 }
 
 // run runs one job and returns what the queue does with it.
-func (p *Pipeline) run(ctx context.Context, job store.Claimed) store.Verdict {
+func (p *Pipeline) run(ctx context.Context, job store.Claimed) store.JobResult {
 	ctx, ended := p.Hooks.Job(ctx, job)
 	cause := exhaustedReason(job)
 	if cause == nil {
@@ -44,16 +44,16 @@ func (p *Pipeline) run(ctx context.Context, job store.Claimed) store.Verdict {
 
 // finish returns what the queue does with a job that ended with an error, or nil,
 // and the outcome of the run.
-func (p *Pipeline) finish(ctx context.Context, job store.Claimed, cause error) (v store.Verdict, outcome string) {
+func (p *Pipeline) finish(ctx context.Context, job store.Claimed, cause error) (v store.JobResult, outcome string) {
 	switch {
 	case cause == nil:
-		return store.Verdict{}, JobDone
+		return store.JobResult{}, JobDone
 	case errors.Is(context.Cause(ctx), store.ErrCancelled):
 		p.Logger.InfoContext(ctx, "job cancelled", "job", job.ID, "kind", job.Kind, "error", cause)
-		return store.Verdict{}, JobCancelled
+		return store.JobResult{}, JobCancelled
 	case ctx.Err() != nil || errors.Is(cause, store.ErrLost):
 		// Not a failure: another worker or the next start runs it at once.
-		return store.Verdict{Outcome: store.Stopped, RunAt: p.Wall(), Cause: "the service stopped"}, JobStopped
+		return store.JobResult{Outcome: store.Stopped, RunAt: p.Wall(), Cause: "the service stopped"}, JobStopped
 	}
 	return p.failJob(ctx, job, cause)
 }
@@ -61,20 +61,20 @@ func (p *Pipeline) finish(ctx context.Context, job store.Claimed, cause error) (
 // failJob returns a failed job to the queue for another attempt, or ends it: then
 // the failure is recorded by its handler, and a job without attempts left is kept
 // as dead.
-func (p *Pipeline) failJob(ctx context.Context, job store.Claimed, cause error) (v store.Verdict, outcome string) {
+func (p *Pipeline) failJob(ctx context.Context, job store.Claimed, cause error) (v store.JobResult, outcome string) {
 	log := p.Logger.With("job", job.ID, "kind", job.Kind, "attempt", job.Attempt, "error", cause)
 	spent := job.Attempt >= job.MaxAttempts
 	// A full disk and an unavailable database or bucket are not the job's fault:
 	// it waits as long as its attempts last.
 	if (store.NoRoom(cause) || errors.Is(cause, store.ErrUnavailable)) && !spent {
 		log.ErrorContext(ctx, "job postponed: store unavailable")
-		return store.Verdict{Outcome: store.Again, RunAt: p.Wall().Add(backoff(job.Attempt)), Cause: cause.Error()}, JobRetried
+		return store.JobResult{Outcome: store.Again, RunAt: p.Wall().Add(backoff(job.Attempt)), Cause: cause.Error()}, JobRetried
 	}
 	n := job.Failures + 1
 	var final sitedata.Permanent
 	if !errors.As(cause, &final) && n < maxFailures && !spent {
 		log.WarnContext(ctx, "job failed, will be retried")
-		return store.Verdict{Outcome: store.Failed, RunAt: p.Wall().Add(backoff(n)), Cause: cause.Error()}, JobRetried
+		return store.JobResult{Outcome: store.Failed, RunAt: p.Wall().Add(backoff(n)), Cause: cause.Error()}, JobRetried
 	}
 	log.ErrorContext(ctx, "job failed")
 	var unrecorded error
@@ -86,11 +86,11 @@ func (p *Pipeline) failJob(ctx context.Context, job store.Claimed, cause error) 
 	}
 	switch {
 	case spent:
-		return store.Verdict{Outcome: store.Dead, Cause: cause.Error()}, JobFailed
+		return store.JobResult{Outcome: store.Dead, Cause: cause.Error()}, JobFailed
 	case unrecorded != nil:
-		return store.Verdict{Outcome: store.Failed, RunAt: p.Wall().Add(backoff(n)), Cause: cause.Error()}, JobRetried
+		return store.JobResult{Outcome: store.Failed, RunAt: p.Wall().Add(backoff(n)), Cause: cause.Error()}, JobRetried
 	}
-	return store.Verdict{}, JobFailed
+	return store.JobResult{}, JobFailed
 }
 
 // maxLostAttempts is how often the service may end during a job before the job

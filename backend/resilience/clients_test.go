@@ -119,8 +119,8 @@ func (w *crowd) order(ctx context.Context, c visitor) error {
 	}); err != nil {
 		return err
 	}
-	told := len(made.Order.History)
-	w.keepOrder(made.Order, told)
+	since := len(made.Order.History)
+	w.keepOrder(made.Order, since)
 	w.mu.Lock()
 	w.subscribed = append(w.subscribed, sub.SubscriptionID)
 	w.mu.Unlock()
@@ -136,14 +136,14 @@ func (w *crowd) order(ctx context.Context, c visitor) error {
 		}); err != nil {
 			return err
 		}
-		w.keepOrder(moved.Order, told)
+		w.keepOrder(moved.Order, since)
 	}
 	return nil
 }
 
 // keepOrder expects that an order keeps its transitions; from the transition
-// number told on, each change of its status has one event.
-func (w *crowd) keepOrder(was *api.Order, told int) {
+// number since on, each change of its status has one event.
+func (w *crowd) keepOrder(was *api.Order, since int) {
 	w.book.keep("order "+was.OrderID, func(ctx context.Context, c visitor, _ bool) error {
 		o, err := c.Order(ctx, was.OrderID)
 		switch {
@@ -153,11 +153,11 @@ func (w *crowd) keepOrder(was *api.Order, told int) {
 			return fmt.Errorf("version %d with %v was acknowledged, version %d with %v is there", was.Version, was.History, o.Version, o.History)
 		case o.Version != len(o.History) || o.History[len(o.History)-1].To != o.Status:
 			return fmt.Errorf("half a move: version %d, %s, %v", o.Version, o.Status, o.History)
-		case told == 0:
+		case since == 0:
 			return nil
 		}
 		var moves, events []string
-		for _, m := range o.History[told:] {
+		for _, m := range o.History[since:] {
 			if m.From != m.To {
 				moves = append(moves, m.To)
 			}

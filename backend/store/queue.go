@@ -35,7 +35,7 @@ type Claimed struct {
 func (c Claimed) Spent() bool { return c.Attempt > c.MaxAttempts }
 
 // Queue is the worker's side of the jobs. A worker that dies loses nothing: its
-// jobs go to the next one. A job becomes dead only by a [Verdict]: one whose
+// jobs go to the next one. A job becomes dead only by a [JobResult]: one whose
 // worker dies in its last attempt is handed out as Spent, again and again until
 // it is given up.
 type Queue interface {
@@ -74,12 +74,12 @@ type Worker struct {
 	// Run runs a job and returns its result. Its context ends with that of
 	// Work, or with one of the causes [ErrCancelled] and [ErrLost]. The
 	// result after ErrLost has no effect.
-	Run    func(ctx context.Context, job Claimed) Verdict
+	Run    func(ctx context.Context, job Claimed) JobResult
 	Logger *slog.Logger // nil: nothing is logged
 }
 
-// Verdict is the result of a run of a job.
-type Verdict struct {
+// JobResult is the result of a run of a job.
+type JobResult struct {
 	Outcome Outcome
 	RunAt   time.Time // of Again, Failed and Stopped: not before then
 	Cause   string    // of all but Done
@@ -97,8 +97,8 @@ const (
 	Dead                   // it is a dead job
 )
 
-// Buries reports whether a job is dead after the given attempt.
-func (v Verdict) Buries(job Job, attempt int) bool {
+// IsDead reports whether a job is dead after the given attempt.
+func (v JobResult) IsDead(job Job, attempt int) bool {
 	return v.Outcome == Dead || (v.Outcome == Again || v.Outcome == Failed) && attempt >= job.MaxAttempts
 }
 

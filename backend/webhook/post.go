@@ -35,7 +35,7 @@ type Outcome struct {
 	At         time.Time
 	Status     int           // of the answer; 0: there was none
 	Failure    string        // in words; empty: it was received
-	Gone       bool          // the endpoint wants no more events
+	Gone       bool          // the endpoint refuses further events
 	RetryAfter time.Duration // that the place asks for
 	Next       time.Time     // of the next attempt, or zero
 }

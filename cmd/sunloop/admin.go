@@ -61,8 +61,8 @@ type MigrateCmd struct {
 	JSON       bool   `name:"json" help:"Print JSON."`
 }
 
-// beside opens the data folder of a stopped service.
-func beside(g *Globals, do func(*backend.Service) error) error {
+// withDataFolder opens the data folder of a stopped service.
+func withDataFolder(g *Globals, do func(*backend.Service) error) error {
 	service, err := openFolder(g.embedded())
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func administer(ctx context.Context, g *Globals, route, action string, do func(m
 
 // administerService is administer for what reads more of the service.
 func administerService(ctx context.Context, g *Globals, route, action string, do func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) error) error {
-	return beside(g, func(s *backend.Service) error {
+	return withDataFolder(g, func(s *backend.Service) error {
 		r := api.AuditRecord{Actor: commandLine, ActorID: commandLine, Route: route, Action: action, Status: http.StatusOK}
 		err := do(s, s.Auth().As(api.Unlimited(commandLine)), &r)
 		var refused *api.Error
@@ -180,7 +180,7 @@ type UserListCmd struct{}
 
 // Run lists the users.
 func (UserListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return beside(g, func(s *backend.Service) error {
+	return withDataFolder(g, func(s *backend.Service) error {
 		users, _, err := s.Auth().As(api.Unlimited(commandLine)).Users(ctx, "", api.Page{})
 		for _, u := range users {
 			state := "active"

@@ -34,7 +34,7 @@ func (c *AuditCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if q.From, q.To, err = fromTo(c.From, c.To, time.UTC); err != nil {
 		return err
 	}
-	return beside(g, func(s *backend.Service) error {
+	return withDataFolder(g, func(s *backend.Service) error {
 		if q.SiteID, err = c.siteKey(ctx, s); err != nil {
 			return err
 		}

@@ -115,7 +115,7 @@ const takeOver = 3 * time.Second
 func backupTo(ctx context.Context, g *Globals, w io.Writer) (socket.Backup, error) {
 	if g.Store != "" {
 		var done socket.Backup
-		err := beside(g, func(s *backend.Service) (err error) {
+		err := withDataFolder(g, func(s *backend.Service) (err error) {
 			done, err = s.Admin().Backup(ctx, w)
 			return err
 		})
@@ -129,7 +129,7 @@ func backupTo(ctx context.Context, g *Globals, w io.Writer) (socket.Backup, erro
 		if !errors.Is(err, socket.ErrNoProcess) {
 			return done, err
 		}
-		err = beside(g, func(s *backend.Service) (err error) {
+		err = withDataFolder(g, func(s *backend.Service) (err error) {
 			done, err = s.Admin().Backup(ctx, w)
 			return err
 		})

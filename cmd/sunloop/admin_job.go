@@ -23,7 +23,7 @@ func (c *JobListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		jobs, err = socket.JobsOf(ctx, g.Data)
 	}
 	if errors.Is(err, socket.ErrNoProcess) {
-		err = beside(g, func(s *backend.Service) (err error) {
+		err = withDataFolder(g, func(s *backend.Service) (err error) {
 			jobs, err = s.Admin().Jobs(ctx)
 			return err
 		})
@@ -61,7 +61,7 @@ func (c *JobRetryCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		err = socket.Revive(ctx, g.Data, c.ID)
 	}
 	if errors.Is(err, socket.ErrNoProcess) {
-		err = beside(g, func(s *backend.Service) error { return s.Admin().Revive(ctx, c.ID) })
+		err = withDataFolder(g, func(s *backend.Service) error { return s.Admin().Revive(ctx, c.ID) })
 	}
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ type KeyListCmd struct{}
 
 // Run lists the keys.
 func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return beside(g, func(s *backend.Service) error {
+	return withDataFolder(g, func(s *backend.Service) error {
 		keys, _, err := s.Auth().As(api.Unlimited(commandLine)).Keys(ctx, "", api.Page{})
 		for _, k := range keys {
 			state := k.State
@@ -128,7 +128,7 @@ type SigningKeyListCmd struct{}
 
 // Run lists the keys.
 func (SigningKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return beside(g, func(s *backend.Service) error {
+	return withDataFolder(g, func(s *backend.Service) error {
 		keys, err := s.Auth().SigningKeys(ctx)
 		for _, k := range keys {
 			state := "signs"

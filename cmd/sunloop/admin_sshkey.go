@@ -114,7 +114,7 @@ type SSHKeyListCmd struct {
 
 // Run lists the keys.
 func (c *SSHKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return beside(g, func(s *backend.Service) error {
+	return withDataFolder(g, func(s *backend.Service) error {
 		keys, err := keysOf(ctx, s.Auth().As(api.Unlimited(commandLine)), c.Name)
 		for _, k := range keys {
 			kind, _, _ := strings.Cut(k.Line, " ")

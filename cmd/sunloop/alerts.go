@@ -36,7 +36,7 @@ func (c *AlertsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 				if a.Metadata != nil {
 					units = a.Metadata.AssetIDs
 				}
-				return c.wants(a.AlertType, a.AssetID, units) && (c.Severity == "" || a.AlertSeverity == c.Severity)
+				return c.matches(a.AlertType, a.AssetID, units) && (c.Severity == "" || a.AlertSeverity == c.Severity)
 			},
 			critical: func(v plain.Sited[api.Alert]) bool {
 				return v.Fact.AlertSeverity == api.AlertCritical && plain.AlertOpen(v.Fact)

@@ -192,8 +192,8 @@ func (l ListFlags) check() error {
 	return nil
 }
 
-// wants reports whether facts of a unit and a family are requested.
-func (l ListFlags) wants(family, unit string, units []string) bool {
+// matches reports whether facts of a unit and a family are requested.
+func (l ListFlags) matches(family, unit string, units []string) bool {
 	return (l.Family == "" || strings.ReplaceAll(l.Family, " ", "_") == family) && (l.Unit == "" || l.Unit == unit || slices.Contains(units, l.Unit))
 }
 

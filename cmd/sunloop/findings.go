@@ -31,7 +31,7 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			all: all,
 			wanted: func(sited plain.Sited[api.Finding]) bool {
 				v := sited.Fact
-				return c.wants(v.FaultFamily, v.AssetID, v.AssetIDs) && (c.Severity == "" || v.SeverityLabel == c.Severity) && (c.State != "ended" || !v.Active)
+				return c.matches(v.FaultFamily, v.AssetID, v.AssetIDs) && (c.Severity == "" || v.SeverityLabel == c.Severity) && (c.State != "ended" || !v.Active)
 			},
 			critical: criticalFinding,
 			table:    plain.Findings,

@@ -41,7 +41,7 @@ func (c *OrdersCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			all: all,
 			wanted: func(v plain.Sited[api.Order]) bool {
 				o := v.Fact
-				return c.wants(o.FaultFamily, o.AssetID, nil) && (c.Priority == "" || o.Priority == c.Priority) && (!c.Late || plain.OrderLate(o))
+				return c.matches(o.FaultFamily, o.AssetID, nil) && (c.Priority == "" || o.Priority == c.Priority) && (!c.Late || plain.OrderLate(o))
 			},
 			critical: func(v plain.Sited[api.Order]) bool { return plain.OrderLate(v.Fact) },
 			table:    plain.Orders,

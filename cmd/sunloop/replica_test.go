@@ -262,9 +262,9 @@ func TestReplicaUpgrades(t *testing.T) {
 	}
 }
 
-// TestReplicaOutage: a database that goes away while a replica serves is a 503
-// with a sentence, for requests and for readiness, also at the start; with the
-// database the replica is back.
+// TestReplicaOutage: a database that becomes unavailable while a replica
+// serves is a 503 with a sentence, for requests and for readiness, also at the
+// start; with the database the replica is back.
 func TestReplicaOutage(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
 	store := server.Database(t)

@@ -284,7 +284,7 @@ func TestTwoCustomersShareASiteID(t *testing.T) {
 	jobs, err := db.Claim(t.Context(), time.Now().AddDate(10, 0, 0), time.Minute, 100)
 	must(err)
 	for _, job := range jobs {
-		must(db.Settle(t.Context(), job.ID, store.Verdict{Outcome: store.Dead, Cause: fmt.Sprintf("site %s or %q", key, key)}))
+		must(db.Settle(t.Context(), job.ID, store.JobResult{Outcome: store.Dead, Cause: fmt.Sprintf("site %s or %q", key, key)}))
 	}
 	must(db.Close())
 

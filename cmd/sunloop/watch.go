@@ -127,12 +127,12 @@ func (f WatchFlags) run(ctx context.Context, cfg backend.Config, endDelay time.D
 		return errors.Join(err, w.close())
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
-		return w.beside(ctx, service, cfg.Logger, func(ctx context.Context) error { return do(ctx, service) })
+		return w.serveDuring(ctx, service, cfg.Logger, func(ctx context.Context) error { return do(ctx, service) })
 	})
 }
 
-// beside serves metrics and profiles while do runs.
-func (w *watch) beside(ctx context.Context, service *backend.Service, log *slog.Logger, do func(context.Context) error) error {
+// serveDuring serves metrics and profiles while do runs.
+func (w *watch) serveDuring(ctx context.Context, service *backend.Service, log *slog.Logger, do func(context.Context) error) error {
 	w.handler = watched(service)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -7,9 +7,9 @@ import (
 	"app.sunloop/engine/loss"
 )
 
-// derating finds units that give way in heat: a plateau below their rating,
+// derating finds units that derate in heat: a plateau below their rating,
 // round and after noon, while their peers go higher, and as much as the peers
-// in weaker light.
+// in weaker irradiance.
 type derating struct{ units []heat }
 
 // heat is the state of one unit.

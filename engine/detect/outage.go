@@ -8,10 +8,10 @@ import (
 	"app.sunloop/engine/loss"
 )
 
-// verdict classifies a cell. off means that the unit produces nothing although
+// classifyCell classifies a cell. off means that the unit produces nothing although
 // there is sun for it; on means that it produces power. If both are false, the
 // cell is undecided.
-func verdict(v *view, s *session, k, i int) (off, on bool) {
+func classifyCell(v *view, s *session, k, i int) (off, on bool) {
 	u, rating := &v.units[k], s.rating(k)
 	p := u.power[i]
 	if math.IsNaN(p) || rating <= 0 || u.scaled[i] || u.claimed[i] == SnowCover || u.claimed[i] == DataQuality {
@@ -86,7 +86,7 @@ func (o *siteOutages) look(v *view, s *session) {
 		}
 		heard, off, on := 0, 0, 0
 		for k := range n {
-			isOff, isOn := verdict(v, s, k, i)
+			isOff, isOn := classifyCell(v, s, k, i)
 			if !math.IsNaN(v.units[k].power[i]) {
 				heard++
 			}
@@ -202,7 +202,7 @@ func (o *siteOutages) goOn(v *view, s *session, i, on int) {
 	}
 	armed := false
 	for _, k := range o.members {
-		if off, _ := verdict(v, s, k, i); off {
+		if off, _ := classifyCell(v, s, k, i); off {
 			if !armed {
 				o.record.seen.observe(v, k, i)
 			}
@@ -245,7 +245,7 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 		}
 		return
 	}
-	off, on := verdict(v, s, k, i)
+	off, on := classifyCell(v, s, k, i)
 	if on {
 		s.lastOn[k] = t + v.step
 	}

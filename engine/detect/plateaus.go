@@ -39,7 +39,7 @@ const (
 	plateauNatural   = 1.8   // times the width of a natural flat top
 	plateauTop       = 0.985 // of the third highest day: that is the unit's own limit
 	plateauEqual     = 2e-5
-	plateauDark      = -3.0 // degrees of elevation: no unit makes power
+	plateauDark      = -3.0 // degrees of elevation: no unit produces power
 	plateauNight     = 0.75 // hours
 	plateauBeside    = 2.0  // hours on both sides that set the scale
 	plateauKept      = 7    // days

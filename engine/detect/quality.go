@@ -79,9 +79,9 @@ func (q *quality) wild(v *view, s *session) {
 
 // follow marks rows as not received in which a logger only repeats itself.
 // Three conditions are impossible: constant power and an unchanged counter,
-// once the power would have produced three counts' worth of energy (a counter
+// once the power would have produced the energy of three counts (a counter
 // may count whole kWh only); constant power at night; and constant values of
-// all quantities including irradiance by day, as shown by the sun's height or
+// all quantities including irradiance by day, as seen by the sun's height or
 // the other units' power.
 func (r *repetition) follow(v *view, k int, rating float64, moves []int) {
 	u := &v.units[k]

@@ -56,7 +56,7 @@ func (c *context) summary(e detect.Event) string {
 	case detect.Curtailment:
 		return fmt.Sprintf("%s %s held at %.0f %% of the rating %s; %s not made.", who, was, value("common_plateau")+value("own_plateau"), since, lost)
 	case detect.ThermalDerating:
-		return fmt.Sprintf("%s gives way at about %.0f %% of its rating when it is hot %s; %s lost.", who, value("low_plateau"), since, lost)
+		return fmt.Sprintf("%s derates at about %.0f %% of its rating when it is hot %s; %s lost.", who, value("low_plateau"), since, lost)
 	case detect.SnowCover:
 		return fmt.Sprintf("Snow lies on the modules %s; %s not made.", since, lost)
 	case detect.TrackerFault:

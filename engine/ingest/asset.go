@@ -61,8 +61,8 @@ func (t *table) assetsOf(groups []*group) []*assetData {
 
 // choose selects the column that best describes production: AC power, otherwise
 // interval energy, otherwise a counter, otherwise energy fed into the grid.
-// told is the kind of energy in earlier files of the source.
-func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
+// former is the kind of energy in earlier files of the source.
+func (a *assetData) choose(step time.Duration, former string, rep *report) bool {
 	seconds := int64(step / time.Second)
 	power := a.sumOfPhases(rep)
 	if power == nil {
@@ -78,8 +78,8 @@ func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
 		}
 		shape := shapeOf(a.group.times, a.group.gather(c))
 		kind, why := kindByValues(r, shape, seconds)
-		if kindHint(told, r, shape) {
-			kind, why = told, "as in former files of the site"
+		if kindHint(former, r, shape) {
+			kind, why = former, "as in former files of the site"
 		}
 		if r == roleEnergy && kind != KindIntervalEnergy && a.fitsPower(power, c, step) {
 			kind, why = KindIntervalEnergy, "it fits the power over each interval"

@@ -80,16 +80,16 @@ const fewDays = 2
 
 // kindHint is what other files of the source have shown, for a short file whose
 // names and values do not decide.
-func kindHint(told string, promise role, s energyShape) bool {
+func kindHint(former string, promise role, s energyShape) bool {
 	switch {
-	case told == "" || promise != roleEnergy || s.days > fewDays:
+	case former == "" || promise != roleEnergy || s.days > fewDays:
 		return false
-	case told == KindCounter:
+	case former == KindCounter:
 		return s.falls == 0
-	case told == KindDailyCounter:
+	case former == KindDailyCounter:
 		return s.falls == s.toZero
 	}
-	return told == KindIntervalEnergy
+	return former == KindIntervalEnergy
 }
 
 // kindByValues distinguishes interval energy, lifetime counter and daily

@@ -32,7 +32,7 @@ func BenchmarkTrainFiveMinutes(b *testing.B) {
 // its own samples.
 func BenchmarkForUnits(b *testing.B) {
 	f := trainedOnce(b)
-	wx := Weather{Siblings: beside(f.power)}
+	wx := Weather{Siblings: siblingPower(f.power)}
 	for b.Loop() {
 		if _, _, err := f.model.ForUnits(context.Background(), []Unit{{f.power, wx}}, Options{Workers: 1}); err != nil {
 			b.Fatal(err)

@@ -12,9 +12,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// beside returns the power of siblings of the synthetic site: same sky, other
+// siblingPower returns the power of siblings of the synthetic site: same sky, other
 // size, and a tenth less in the morning.
-func beside(power series.Series) series.Series {
+func siblingPower(power series.Series) series.Series {
 	s := hidden(power, 0, 0)
 	for i := range s.Values {
 		s.Values[i] *= 7
@@ -29,7 +29,7 @@ func beside(power series.Series) series.Series {
 func unit(t *testing.T, workers int) (*Model, Report, fixture, Weather) {
 	t.Helper()
 	f := trainedOnce(t)
-	wx := Weather{Siblings: beside(f.power)}
+	wx := Weather{Siblings: siblingPower(f.power)}
 	m, rep, err := f.model.ForUnits(context.Background(), []Unit{{f.power, wx}}, Options{Workers: workers, Seed: 5})
 	if err != nil {
 		t.Fatal(err)

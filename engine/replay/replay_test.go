@@ -289,7 +289,7 @@ func TestRun(t *testing.T) {
 	if r.N != r.ByMonth[0].N+r.ByMonth[1].N || r.N < 80 || r.N > 110 {
 		t.Errorf("%d intervals, %d and %d by month", r.N, r.ByMonth[0].N, r.ByMonth[1].N)
 	}
-	if len(r.Notes) == 0 || !strings.HasPrefix(r.Notes[len(r.Notes)-1], "10 of 10 models are of a young site: train site Sunny: history cannot be learned from: 20 days") {
+	if len(r.Notes) == 0 || !strings.HasPrefix(r.Notes[len(r.Notes)-1], "10 of 10 models are of a site with short history: train site Sunny: history cannot be learned from: 20 days") {
 		t.Errorf("notes %q", r.Notes)
 	}
 	base := r.References[smartPersistence].NRMSE

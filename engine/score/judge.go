@@ -22,8 +22,8 @@ const (
 	truckRollUSD = 150
 )
 
-// verdict is the contribution of one case to the report.
-type verdict struct {
+// caseResult is the contribution of one case to the report.
+type caseResult struct {
 	families   map[string]*tally
 	overall    tally
 	cleanYears float64
@@ -49,8 +49,8 @@ type Mistake struct {
 
 // evaluate compares the findings of a case, and the times at which units were
 // at their limit, with its truth.
-func evaluate(c Case, findings []diagnose.Finding, clipped map[string][]detect.Span) verdict {
-	v := verdict{families: map[string]*tally{}}
+func evaluate(c Case, findings []diagnose.Finding, clipped map[string][]detect.Span) caseResult {
+	v := caseResult{families: map[string]*tally{}}
 	now := c.Input.Now
 	m := match(c.Truth, findings, now)
 	if c.Clean {
@@ -67,7 +67,7 @@ func evaluate(c Case, findings []diagnose.Finding, clipped map[string][]detect.S
 	return v
 }
 
-func (v *verdict) of(family string) *tally {
+func (v *caseResult) of(family string) *tally {
 	t := v.families[family]
 	if t == nil {
 		t = &tally{}
@@ -77,7 +77,7 @@ func (v *verdict) of(family string) *tally {
 }
 
 // each calls f with every tally that a fault belongs to.
-func (v *verdict) each(c Case, t *simulate.Truth, f func(*tally)) {
+func (v *caseResult) each(c Case, t *simulate.Truth, f func(*tally)) {
 	f(&v.overall)
 	f(v.of(t.Family))
 	if t.Kind == simulate.StringLoss && t.Severity >= 0.08 {
@@ -95,7 +95,7 @@ func fine(c Case) bool {
 }
 
 // truth books a fault: found or not, how soon, called what.
-func (v *verdict) truth(c Case, findings []diagnose.Finding, m matching, t int) {
+func (v *caseResult) truth(c Case, findings []diagnose.Finding, m matching, t int) {
 	truth := &c.Truth[t]
 	if !truth.Visible {
 		return
@@ -153,7 +153,7 @@ func (t *tally) name(truth *simulate.Truth, e *diagnose.Finding) {
 }
 
 // finding books an announced event: right or not, and how sure it was.
-func (v *verdict) finding(c Case, findings []diagnose.Finding, m matching, k int) {
+func (v *caseResult) finding(c Case, findings []diagnose.Finding, m matching, k int) {
 	e := &findings[k]
 	if e.Family == detect.Clipping { // judged by days
 		return
@@ -207,7 +207,7 @@ func (v *verdict) finding(c Case, findings []diagnose.Finding, m matching, k int
 
 // clipping is evaluated by days and units: at the rating for at least an
 // hour. Days in between, and days with wrong readings, are excluded.
-func (v *verdict) clipping(c Case, clipped map[string][]detect.Span) {
+func (v *caseResult) clipping(c Case, clipped map[string][]detect.Span) {
 	if c.Clipped == nil {
 		return
 	}

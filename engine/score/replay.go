@@ -40,7 +40,7 @@ func Cases(ctx context.Context, cases []Case, jobs int) (*Report, error) {
 // replay runs n groups of cases; the order of the outcome does not depend on
 // how many run at a time.
 func replay(ctx context.Context, n, jobs int, cases func(i int) ([]Case, error)) (*Report, error) {
-	verdicts := make([][]verdict, n)
+	results := make([][]caseResult, n)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(jobs, 1))
 	for i := range n {
@@ -57,7 +57,7 @@ func replay(ctx context.Context, n, jobs int, cases func(i int) ([]Case, error))
 				if err != nil {
 					return fmt.Errorf("replay %s: %w", c.Name, err)
 				}
-				verdicts[i] = append(verdicts[i], evaluate(c, findings, report.Clipped))
+				results[i] = append(results[i], evaluate(c, findings, report.Clipped))
 			}
 			return nil
 		})
@@ -68,7 +68,7 @@ func replay(ctx context.Context, n, jobs int, cases func(i int) ([]Case, error))
 	r := &Report{Families: map[string]Figures{}}
 	var overall tally
 	families := map[string]*tally{}
-	for _, group := range verdicts {
+	for _, group := range results {
 		for _, v := range group {
 			r.Cases++
 			r.CleanInverterYears += v.cleanYears

@@ -157,7 +157,7 @@ func (p *plan) present() {
 	sib, hav, gil := p.fleet.Sites[0], p.fleet.Sites[1], p.fleet.Sites[2]
 
 	// The outage is at the site with the highest sun, and began three hours
-	// ago; if it is night at all sites, at the last noon.
+	// ago; if the sun is down at every site, at the last noon.
 	site, best := sib, -90.0
 	for _, s := range p.fleet.Sites {
 		if e := elevation(s, p.now); e > best {

@@ -105,8 +105,8 @@ func (s *Site) trips(index int, assetID string, sun *clearDay) [][2]int {
 	return out
 }
 
-// nobody is the index of no fault.
-const nobody = -1
+// noFault is the index of no fault.
+const noFault = -1
 
 // thaw is how many cells before its end snow begins to slide: three hours.
 const thaw = 36
@@ -133,7 +133,7 @@ func combined(acting []action, except int, u Unit, cell int, azimuthDeg, ambient
 			e.limitKW = min(e.limitKW, a.Severity*u.CapacityKW)
 		case Derating:
 			// A healthy cabinet runs 15 K above ambient; from 45 °C in it on
-			// the inverter gives way by 2 % of its rating for each kelvin.
+			// the inverter derates by 2 % of its rating for each kelvin.
 			hot := ambientC + cabinetRiseC + a.Severity - 45
 			e.limitKW = min(e.limitKW, u.CapacityKW*max(1-0.02*max(hot, 0), 0.3))
 		case PartialShade:

@@ -70,12 +70,12 @@ func (s *Site) generate(index int, faults []Fault) *day {
 							both[side] = power(j, combined(acting, left, *u, i, sun.azimuth(j), d.tempC[j]))
 						}
 					}
-					if left == nobody {
+					if left == noFault {
 						c.left[i], c.right[i] = both[0], both[1]
 					}
 					return (both[0] + both[1]) / 2
 				}
-				made := mean(nobody)
+				made := mean(noFault)
 				for a := range acting {
 					if i >= acting[a].from && i < acting[a].to {
 						book.lost(acting[a].index, u.CapacityKW, i, mean(a), made)

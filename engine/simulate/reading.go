@@ -160,7 +160,7 @@ func (w *window) operation(k int, t int64, r *reading) {
 
 // limitKW is the limit that a curtailment or a derating sets to a unit.
 func (f *Fault) limitKW(u *Unit, ambientC float64) float64 {
-	return combined([]action{{Fault: f, to: 1, array: 1}}, nobody, *u, 0, 0, ambientC).limitKW
+	return combined([]action{{Fault: f, to: 1, array: 1}}, noFault, *u, 0, 0, ambientC).limitKW
 }
 
 // dcInputs is how many DC inputs a unit has.

@@ -1,17 +1,14 @@
 // Package style finds phrases that docs/style.md refuses, in comments and string
-// literals of Go files and in Markdown files, and compares their number in each
-// file with a baseline that only falls.
+// literals of Go files and in Markdown files, except those of exceptions.txt.
 package style
 
 import (
-	"bufio"
 	"bytes"
 	_ "embed"
 	"fmt"
 	"go/scanner"
 	"go/token"
 	"io/fs"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -215,53 +212,26 @@ func begins(words []word, phrase []string) bool {
 	return true
 }
 
-// Count returns the number of hits of each file that has any.
-func Count(hits []Hit) map[string]int {
-	out := map[string]int{}
-	for _, h := range hits {
-		out[h.File]++
-	}
-	return out
-}
+// Key names a phrase in a file, as a line of exceptions.txt does.
+func (h Hit) Key() string { return h.File + ": " + strings.Join(h.Phrase.Words, " ") }
 
-// ReadBaseline reads counts as Format writes them.
-func ReadBaseline(text string) (map[string]int, error) {
-	out := map[string]int{}
-	s := bufio.NewScanner(strings.NewReader(text))
-	for s.Scan() {
-		name, number, ok := strings.Cut(s.Text(), " ")
-		n, err := strconv.Atoi(number)
-		if !ok || err != nil || n <= 0 {
-			return nil, fmt.Errorf("read baseline: invalid line %q", s.Text())
-		}
-		out[name] = n
-	}
-	return out, s.Err()
-}
+//go:embed exceptions.txt
+var exceptionFile string
 
-// Format returns counts as lines of a baseline, by file.
-func Format(counts map[string]int) string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&b, "%s %d\n", name, counts[name])
-	}
-	return b.String()
-}
-
-// Excess returns the files with more hits than their baseline, and by how many.
-// moved is the number of hits of files in the baseline that no longer exist:
-// where files are renamed or merged, the excess may be as large.
-func Excess(baseline, counts map[string]int, exists func(string) bool) (excess map[string]int, moved int) {
-	excess = map[string]int{}
-	for name, n := range counts {
-		if more := n - baseline[name]; more > 0 {
-			excess[name] = more
+// Exceptions returns the phrases that may stay, as [Hit.Key] names them, each
+// with its reason.
+func Exceptions() (map[string]string, error) {
+	out := map[string]string{}
+	for line := range strings.Lines(exceptionFile) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
 		}
-	}
-	for name, n := range baseline {
-		if !exists(name) {
-			moved += n
+		key, reason, ok := strings.Cut(line, " => ")
+		if !ok || reason == "" || out[key] != "" {
+			return nil, fmt.Errorf("read exceptions: no reason, or a second line, in %q", line)
 		}
+		out[key] = reason
 	}
-	return excess, moved
+	return out, nil
 }

@@ -1,64 +1,38 @@
 package style
 
 import (
-	"flag"
-	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 )
 
-var lower = flag.Bool("lower", false, "lower the counts of baseline.txt to those of the tree")
+const root = "../.."
 
-const (
-	root         = "../.."
-	baselineFile = "baseline.txt"
-)
-
-// TestPhrases compares the tree with the baseline: no file may have more refused
-// phrases than it had. With -lower it rewrites the baseline, unless that would
-// raise a count without a file that was moved.
+// TestPhrases finds no refused phrase in the tree, except for those of
+// exceptions.txt, each of which must still be used.
 func TestPhrases(t *testing.T) {
 	phrases, err := Phrases()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := os.DirFS(root)
-	hits, err := Find(tree, phrases)
+	exceptions, err := Exceptions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(baselineFile)
+	hits, err := Find(os.DirFS(root), phrases)
 	if err != nil {
 		t.Fatal(err)
 	}
-	baseline, err := ReadBaseline(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := Count(hits)
-	excess, moved := Excess(baseline, counts, func(name string) bool {
-		_, err := fs.Stat(tree, name)
-		return err == nil
-	})
-	total := 0
-	for _, n := range excess {
-		total += n
-	}
-	if total > moved {
-		for i, h := range slices.DeleteFunc(hits, func(h Hit) bool { return excess[h.File] == 0 }) {
-			if i < 50 {
-				t.Log(h)
-			}
+	used := map[string]bool{}
+	for _, h := range hits {
+		if used[h.Key()] = true; exceptions[h.Key()] == "" {
+			t.Errorf("%v (docs/style.md)", h)
 		}
-		t.Errorf("%d refused phrases more than the baseline allows, in %d files; see docs/style.md", total-moved, len(excess))
-		return
 	}
-	if *lower {
-		if err := os.WriteFile(baselineFile, []byte(Format(counts)), 0o644); err != nil {
-			t.Fatal(err)
+	for key := range exceptions {
+		if !used[key] {
+			t.Errorf("exceptions.txt: %q is not in the tree any more: remove the line", key)
 		}
 	}
 }
@@ -94,40 +68,19 @@ b.md:6: "house"`
 	}
 }
 
-// TestExcess: more in a file is refused, a moved file takes its count along.
-func TestExcess(t *testing.T) {
-	baseline := map[string]int{"a.go": 3, "gone.go": 2}
-	exists := func(name string) bool { return name != "gone.go" }
-	for _, tt := range []struct {
-		counts  map[string]int
-		refused bool
-	}{
-		{map[string]int{"a.go": 3}, false},
-		{map[string]int{"a.go": 2, "new.go": 2}, false},
-		{map[string]int{"a.go": 5}, false},
-		{map[string]int{"a.go": 1, "new.go": 3}, true},
-		{map[string]int{"a.go": 6}, true},
-	} {
-		excess, moved := Excess(baseline, tt.counts, exists)
-		total := 0
-		for _, n := range excess {
-			total += n
-		}
-		if total > moved != tt.refused {
-			t.Errorf("%v: excess %d, moved %d", tt.counts, total, moved)
-		}
+// TestExceptions: each exception has a reason.
+func TestExceptions(t *testing.T) {
+	all, err := Exceptions()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d exceptions, %v", len(all), err)
 	}
-}
-
-// TestBaseline reads back what is written, and refuses other text.
-func TestBaseline(t *testing.T) {
-	counts := map[string]int{"b.go": 2, "a.md": 10}
-	if got, err := ReadBaseline(Format(counts)); err != nil || Format(got) != Format(counts) {
-		t.Errorf("%v, %v", got, err)
-	}
-	for _, bad := range []string{"a.go", "a.go x", "a.go 0"} {
-		if _, err := ReadBaseline(bad); err == nil {
-			t.Errorf("%q is read", bad)
+	was := exceptionFile
+	t.Cleanup(func() { exceptionFile = was })
+	for _, bad := range []string{"a.go: house", "a.go: house => ", "a.go: house => one\na.go: house => two"} {
+		if exceptionFile = bad; true {
+			if _, err := Exceptions(); err == nil {
+				t.Errorf("%q is read", bad)
+			}
 		}
 	}
 }

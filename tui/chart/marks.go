@@ -106,7 +106,7 @@ func (d *Day) vertical(plot terminal.Region, t time.Time, style terminal.Style, 
 	}
 	for y := range h {
 		if plot.Cell(x, y).Style.BG != d.Palette.Color(themes.Band) {
-			// Where the band's edge is drawn, its characters give way to the line.
+			// Where the band's edge is drawn, its characters are replaced by the line.
 			style.BG = d.Palette.Color(themes.Panel)
 		} else {
 			style.BG = themes.Unset

@@ -277,7 +277,7 @@ func (h Hours) shift(site api.Site, date time.Time) (from, to time.Time, ok bool
 	loc := solar.Location{LatitudeDeg: *site.Latitude, LongitudeDeg: *site.Longitude}
 	rise, transit, set, rises := solar.Day(onDay(site, date, 0, noon), loc)
 	if !rises {
-		// Polar day has daylight at all hours; polar night has none.
+		// Polar day has daylight at every hour; polar night has no daylight.
 		return from, to, solar.At(transit, loc).ZenithDeg < 90
 	}
 	if rise.After(from) {

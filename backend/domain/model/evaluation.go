@@ -64,12 +64,13 @@ func EvaluateHoldout(production, challenger api.ModelScore, window api.Window, a
 // over their common origins must be lower by at least 1 % in the mean, and on
 // at least three of them. With fewer than three origins in common the losses
 // say little of each other, and the model that saw later or clearly more data
-// is taken if its own backtest is not worse by more than 2 %. A young model,
-// whose own backtest is of a few days, gives way to any that saw later data.
+// is taken if its own backtest is not worse by more than 2 %. A model of a
+// site with short history, whose backtest is of a few days, is replaced by
+// any that was trained on later data.
 func CompareBacktests(production, challenger Model) api.ModelEvaluation {
 	if production.Young && challenger.TrainingDataWindow.End.After(production.TrainingDataWindow.End.Time) {
 		e := api.ModelEvaluation{Eligible: true, Method: api.EvaluatedOwnBacktest, GainPercent: gain(meanLoss(production), meanLoss(challenger))}
-		e.Verdict = "the production model is of a young site, and it saw later data"
+		e.Verdict = "the production model is of a site with short history, and it was trained on later data"
 		return e
 	}
 	var p, c float64

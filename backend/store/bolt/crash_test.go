@@ -67,7 +67,7 @@ func crashWriter(dir string) {
 		claimed, err := s.Claim(ctx, now, time.Hour, 2)
 		fail(err)
 		for _, c := range claimed {
-			fail(s.Settle(ctx, c.ID, store.Verdict{}))
+			fail(s.Settle(ctx, c.ID, store.JobResult{}))
 			fmt.Printf("done %s\n", c.Unique)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func allFaults() bool { return os.Getenv("SUNLOOP_TEST_FAULTS") != "" }
 
 // watch runs the watched writer over dir and answers all that it did.
-func watch(t *testing.T, dir string, round int, decide func(faultfs.Event) faultfs.Verdict) []faultfs.Event {
+func watch(t *testing.T, dir string, round int, decide func(faultfs.Event) faultfs.Effect) []faultfs.Event {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -134,9 +134,9 @@ func TestReopenedAfterFailedSync(t *testing.T) {
 	for at := 6; ; at += every {
 		n := 0
 		dir := t.TempDir()
-		first := watch(t, dir, 0, func(e faultfs.Event) faultfs.Verdict {
+		first := watch(t, dir, 0, func(e faultfs.Event) faultfs.Effect {
 			if !syncs(e) {
-				return faultfs.Verdict{}
+				return faultfs.Effect{}
 			}
 			n++
 			return once(syscall.EIO)(n-1, at, e)
@@ -168,7 +168,7 @@ func TestReopenedAfterFailedSync(t *testing.T) {
 type fault struct {
 	name    string
 	applies func(faultfs.Event) bool
-	verdict func(n, at int, e faultfs.Event) faultfs.Verdict
+	verdict func(n, at int, e faultfs.Event) faultfs.Effect
 	refusal string // of what follows, where all do
 }
 
@@ -180,43 +180,43 @@ func syncs(e faultfs.Event) bool {
 	return e.Op == faultfs.Sync && (strings.HasPrefix(e.Path, fileName) || e.Path == ".")
 }
 
-func once(no syscall.Errno) func(n, at int, e faultfs.Event) faultfs.Verdict {
-	return func(n, at int, _ faultfs.Event) faultfs.Verdict {
+func once(no syscall.Errno) func(n, at int, e faultfs.Event) faultfs.Effect {
+	return func(n, at int, _ faultfs.Event) faultfs.Effect {
 		if n == at {
-			return faultfs.Verdict{Err: no}
+			return faultfs.Effect{Err: no}
 		}
-		return faultfs.Verdict{}
+		return faultfs.Effect{}
 	}
 }
 
 var faults = []fault{
 	{"a write fails", writes, once(syscall.EIO), "failed"},
 	{"a write has no room", writes, once(syscall.ENOSPC), ""},
-	{"a write is short, its rest has no room", writes, func(n, at int, e faultfs.Event) faultfs.Verdict {
+	{"a write is short, its rest has no room", writes, func(n, at int, e faultfs.Event) faultfs.Effect {
 		switch n {
 		case at:
 			if e.Op == faultfs.Write && len(e.Data) > 512 {
-				return faultfs.Verdict{Short: 512}
+				return faultfs.Effect{Short: 512}
 			}
-			return faultfs.Verdict{Err: syscall.ENOSPC}
+			return faultfs.Effect{Err: syscall.ENOSPC}
 		case at + 1:
-			return faultfs.Verdict{Err: syscall.ENOSPC}
+			return faultfs.Effect{Err: syscall.ENOSPC}
 		}
-		return faultfs.Verdict{}
+		return faultfs.Effect{}
 	}, ""},
-	{"no room from here on", writes, func(n, at int, _ faultfs.Event) faultfs.Verdict {
+	{"no room from here on", writes, func(n, at int, _ faultfs.Event) faultfs.Effect {
 		if n >= at {
-			return faultfs.Verdict{Err: syscall.ENOSPC}
+			return faultfs.Effect{Err: syscall.ENOSPC}
 		}
-		return faultfs.Verdict{}
+		return faultfs.Effect{}
 	}, "full"},
 	{"a sync fails once", syncs, once(syscall.EIO), "failed"},
 	{"a sync has no room", syncs, once(syscall.ENOSPC), "failed"},
-	{"no sync succeeds from here on", syncs, func(n, at int, _ faultfs.Event) faultfs.Verdict {
+	{"no sync succeeds from here on", syncs, func(n, at int, _ faultfs.Event) faultfs.Effect {
 		if n >= at {
-			return faultfs.Verdict{Err: syscall.EIO}
+			return faultfs.Effect{Err: syscall.EIO}
 		}
-		return faultfs.Verdict{}
+		return faultfs.Effect{}
 	}, "failed"},
 }
 
@@ -235,9 +235,9 @@ func TestFaults(t *testing.T) {
 			for at := first; ; at += every {
 				n := 0
 				dir := t.TempDir()
-				events := watch(t, dir, 0, func(e faultfs.Event) faultfs.Verdict {
+				events := watch(t, dir, 0, func(e faultfs.Event) faultfs.Effect {
 					if !f.applies(e) {
-						return faultfs.Verdict{}
+						return faultfs.Effect{}
 					}
 					n++
 					return f.verdict(n-1, at, e)

@@ -158,8 +158,8 @@ func (q queue) addTo(id string, job store.Job) error {
 	return q.put(j)
 }
 
-// bury moves a job to the dead jobs.
-func (q queue) bury(j *jobRecord, cause string, now time.Time) error {
+// markDead moves a job to the dead jobs.
+func (q queue) markDead(j *jobRecord, cause string, now time.Time) error {
 	b, err := json.Marshal(store.DeadJob{Job: j.Job, Attempts: min(j.Attempt, j.Job.MaxAttempts), Cause: cause, DiedAt: now})
 	if err != nil {
 		return fmt.Errorf("write dead job %s: %w", j.id(), err)
@@ -258,7 +258,7 @@ func upTo(b *bucket, now time.Time, n int) []string {
 }
 
 // Settle ends a run of a job.
-func (s *Store) Settle(ctx context.Context, id string, v store.Verdict) error {
+func (s *Store) Settle(ctx context.Context, id string, v store.JobResult) error {
 	freed := false
 	err := s.queueUpdate(ctx, "settle job", func(q queue) error {
 		j, err := q.leased(id)
@@ -269,8 +269,8 @@ func (s *Store) Settle(ctx context.Context, id string, v store.Verdict) error {
 		switch {
 		case v.Outcome == store.Done:
 			return q.remove(j)
-		case v.Buries(j.Job, j.Attempt):
-			return q.bury(j, v.Cause, q.now)
+		case v.IsDead(j.Job, j.Attempt):
+			return q.markDead(j, v.Cause, q.now)
 		case v.Outcome == store.Failed:
 			j.Failures++
 		case v.Outcome == store.Stopped:

@@ -62,7 +62,7 @@ func watchedWriter(dir string) {
 		if n%5 == 4 {
 			claimed, err := s.Claim(ctx, s.now(), time.Hour, 1)
 			for _, c := range claimed {
-				told("done %s", s.Settle(ctx, c.ID, store.Verdict{}), c.Unique)
+				told("done %s", s.Settle(ctx, c.ID, store.JobResult{}), c.Unique)
 			}
 			if err != nil {
 				told("", err)

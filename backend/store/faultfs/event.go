@@ -48,10 +48,10 @@ type Event struct {
 	Err syscall.Errno
 }
 
-// Verdict is the result of a call: only its effect (the zero value), or an
+// Effect is the result of a call: only its effect (the zero value), or an
 // error. Short lets the first bytes of a Write at an offset reach the file;
 // its rest comes in the next call, as after every short write.
-type Verdict struct {
+type Effect struct {
 	Err   syscall.Errno
 	Short int
 }

@@ -24,7 +24,7 @@ const watcherFD = 3
 type Watch struct {
 	cmd    *exec.Cmd
 	dir    string
-	decide func(Event) Verdict
+	decide func(Event) Effect
 	events []Event
 	ended  chan error
 }
@@ -32,7 +32,7 @@ type Watch struct {
 // Start runs cmd, whose program must call [Enter] before it opens a file in
 // dir. decide, which may be nil, is asked of every event but Said, one at a
 // time.
-func Start(cmd *exec.Cmd, dir string, decide func(Event) Verdict) (*Watch, error) {
+func Start(cmd *exec.Cmd, dir string, decide func(Event) Effect) (*Watch, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, fmt.Errorf("watch a process: %w", err)

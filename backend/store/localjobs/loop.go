@@ -21,7 +21,7 @@ type Jobs interface {
 	// now+lease. A job begins an attempt by it, up to one past its MaxAttempts.
 	Claim(ctx context.Context, now time.Time, lease time.Duration, n int) ([]store.Claimed, error)
 	// Settle ends a run of a job; ErrNotFound if it does not run.
-	Settle(ctx context.Context, id string, v store.Verdict) error
+	Settle(ctx context.Context, id string, v store.JobResult) error
 	// Renew lengthens a lease; ErrNotFound if the job does not run.
 	Renew(ctx context.Context, id string, until time.Time) error
 	// Release gives back all that run, due at once: for the start of a queue's

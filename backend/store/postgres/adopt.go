@@ -13,9 +13,9 @@ import (
 )
 
 // AdoptJobs passes the jobs of a migration to the queue, once, by the first
-// replica that starts: the dead ones to bury, and then the waiting ones, with all
+// replica that starts: the dead ones to insertDead, and then the waiting ones, with all
 // their attempts, to Enqueue of [Options]. It answers how many there were.
-func (s *Store) AdoptJobs(ctx context.Context, bury func(ctx context.Context, tx pgx.Tx, dead store.DeadJob) error) (n int, err error) {
+func (s *Store) AdoptJobs(ctx context.Context, insertDead func(ctx context.Context, tx pgx.Tx, dead store.DeadJob) error) (n int, err error) {
 	err = s.transact(ctx, locking, func(tx pgx.Tx) error {
 		n = 0
 		if there, err := jobKind().there(ctx, tx); err != nil || !there {
@@ -26,7 +26,7 @@ func (s *Store) AdoptJobs(ctx context.Context, bury func(ctx context.Context, tx
 			return err
 		}
 		for _, d := range dead {
-			if err := bury(ctx, tx, d); err != nil {
+			if err := insertDead(ctx, tx, d); err != nil {
 				return fmt.Errorf("keep the dead job %s: %w", d.ID, err)
 			}
 		}

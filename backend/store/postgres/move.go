@@ -286,8 +286,8 @@ func (m *Move) Announce(ctx context.Context, keys []string) error {
 	})
 }
 
-// Strangers returns those of the keys that were not announced.
-func (m *Move) Strangers(ctx context.Context, keys []string) ([]string, error) {
+// UnexpectedKeys returns those of the keys that were not announced.
+func (m *Move) UnexpectedKeys(ctx context.Context, keys []string) ([]string, error) {
 	rows, err := m.store.pool.Query(ctx, `SELECT key FROM unnest($1::text[]) AS k (key) WHERE NOT EXISTS (SELECT FROM `+objectTable+` o WHERE o.key = k.key)`, keys)
 	if err != nil {
 		return nil, fault("look for objects", err)

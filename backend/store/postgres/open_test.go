@@ -158,8 +158,8 @@ func TestOpenAsItIs(t *testing.T) {
 	s.Close()
 }
 
-// TestGone: when the database goes away, what clients may see names neither
-// host, user nor password.
+// TestGone: when the database becomes unavailable, what clients may see
+// names neither host, user nor password.
 func TestGone(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
 	s, err := Open(t.Context(), server.Database(t), Options{Now: fixed})

@@ -75,11 +75,11 @@ func BenchmarkWork(b *testing.B) {
 				h := openBench(b, url)
 				go func() {
 					ended <- h.Work(ctx, store.Worker{Kinds: []string{"job"}, Workers: 8, Lease: 30 * time.Second, Tick: time.Second,
-						Run: func(context.Context, store.Claimed) store.Verdict {
+						Run: func(context.Context, store.Claimed) store.JobResult {
 							if ran.Add(1) == int64(b.N) {
 								close(all)
 							}
-							return store.Verdict{}
+							return store.JobResult{}
 						}})
 				}()
 			}

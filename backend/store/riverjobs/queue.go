@@ -54,7 +54,7 @@ func Open(ctx context.Context, url string, o postgres.Options) (*Home, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.AdoptJobs(ctx, q.bury); err != nil {
+	if _, err := s.AdoptJobs(ctx, q.insertDead); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return &Home{s, q}, nil
@@ -158,8 +158,8 @@ func (q *Queue) enqueue(ctx context.Context, tx pgx.Tx, job store.Job) error {
 	return err
 }
 
-// bury inserts a dead job of a migration. It gets another id.
-func (q *Queue) bury(ctx context.Context, tx pgx.Tx, d store.DeadJob) error {
+// insertDead inserts a dead job of a migration. It gets another id.
+func (q *Queue) insertDead(ctx context.Context, tx pgx.Tx, d store.DeadJob) error {
 	opts := river.InsertOpts{MaxAttempts: d.MaxAttempts, ScheduledAt: d.RunAt}
 	if d.Unique != "" {
 		opts.UniqueOpts = unique

@@ -126,9 +126,9 @@ func TestOtherKinds(t *testing.T) {
 	enqueue(t, h, store.Job{Kind: "unheard of"})
 	enqueue(t, h, store.Job{Kind: "job"})
 	ran := make(chan string, 2)
-	work(t, h, store.Worker{Lease: 30 * time.Second, Run: func(_ context.Context, c store.Claimed) store.Verdict {
+	work(t, h, store.Worker{Lease: 30 * time.Second, Run: func(_ context.Context, c store.Claimed) store.JobResult {
 		ran <- c.Kind
-		return store.Verdict{}
+		return store.JobResult{}
 	}})
 	if kind := <-ran; kind != "job" {
 		t.Errorf("ran %q", kind)
@@ -141,12 +141,12 @@ func TestOtherKinds(t *testing.T) {
 func TestKeptAfterAnOperator(t *testing.T) {
 	h := openURL(t, pgtest.Database(t))
 	causes, ran := make(chan error, 1), make(chan store.Claimed, 2)
-	work(t, h, store.Worker{Lease: 30 * time.Second, Run: func(ctx context.Context, c store.Claimed) store.Verdict {
+	work(t, h, store.Worker{Lease: 30 * time.Second, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
 		if ran <- c; c.MaxAttempts == 1 {
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 		}
-		return store.Verdict{}
+		return store.JobResult{}
 	}})
 	enqueue(t, h, store.Job{Kind: "job", Unique: "u", MaxAttempts: 1})
 	<-ran
@@ -194,7 +194,7 @@ func TestAdopted(t *testing.T) {
 		if c := <-begun; c.Unique != "u" || c.MaxAttempts != 3 || c.Attempt != 1 || !c.RunAt.Equal(at) {
 			t.Errorf("ran %+v", c)
 		}
-		verdict <- store.Verdict{}
+		verdict <- store.JobResult{}
 		waitCounts(t, h, [3]int{0, 0, dying})
 		if dying == 0 {
 			break

@@ -37,14 +37,14 @@ func workUntilKilled(url string) {
 	}
 	in := bufio.NewScanner(os.Stdin)
 	panic(h.Work(context.Background(), store.Worker{Kinds: []string{"job"}, Workers: 1, Lease: shortLease, Tick: 100 * time.Millisecond,
-		Run: func(ctx context.Context, _ store.Claimed) store.Verdict {
+		Run: func(ctx context.Context, _ store.Claimed) store.JobResult {
 			fmt.Println("running")
 			in.Scan()
 			err := h.Update(context.WithoutCancel(ctx), func(tx store.Tx) error {
 				return errors.Join(tx.Put("records", []byte("by"), []byte("child")), tx.Enqueue(store.Job{Kind: "follows"}))
 			})
 			fmt.Println("lost:", errors.Is(err, store.ErrLost))
-			return store.Verdict{}
+			return store.JobResult{}
 		}}))
 }
 
@@ -90,20 +90,20 @@ func (c child) says(t *testing.T, want string) {
 
 // runs runs a worker; each run is sent to the test, and ends with the result
 // that the test sends.
-func runs(t *testing.T, h *Home) (begun <-chan store.Claimed, verdict chan<- store.Verdict) {
+func runs(t *testing.T, h *Home) (begun <-chan store.Claimed, verdict chan<- store.JobResult) {
 	t.Helper()
-	out, in := make(chan store.Claimed), make(chan store.Verdict)
-	work(t, h, store.Worker{Lease: shortLease, Run: func(ctx context.Context, c store.Claimed) store.Verdict {
+	out, in := make(chan store.Claimed), make(chan store.JobResult)
+	work(t, h, store.Worker{Lease: shortLease, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
 		select {
 		case out <- c:
 		case <-ctx.Done():
-			return store.Verdict{Outcome: store.Stopped}
+			return store.JobResult{Outcome: store.Stopped}
 		}
 		select {
 		case v := <-in:
 			return v
 		case <-ctx.Done():
-			return store.Verdict{Outcome: store.Stopped}
+			return store.JobResult{Outcome: store.Stopped}
 		}
 	}})
 	return out, in
@@ -137,15 +137,15 @@ func TestKilled(t *testing.T) {
 				t.Errorf("taken over: %+v", c)
 			}
 			t.Logf("taken over after %v of a lease of %v", time.Since(killed), shortLease)
-			end, dead := store.Verdict{}, 0
+			end, dead := store.JobResult{}, 0
 			if spent {
-				end, dead = store.Verdict{Outcome: store.Dead, Cause: "given up"}, 1
+				end, dead = store.JobResult{Outcome: store.Dead, Cause: "given up"}, 1
 			}
 			verdict <- end
 			if c := <-begun; c.MaxAttempts != 9 || c.Attempt != 1 { // which was asked for meanwhile
 				t.Errorf("then runs %+v", c)
 			}
-			verdict <- store.Verdict{}
+			verdict <- store.JobResult{}
 			waitCounts(t, h, [3]int{0, 0, dead})
 		})
 	}
@@ -185,7 +185,7 @@ func TestFrozen(t *testing.T) {
 	if !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("it left a record: %v", err)
 	}
-	verdict <- store.Verdict{}
+	verdict <- store.JobResult{}
 	waitCounts(t, h, [3]int{0, 1, 0})
 }
 
@@ -195,11 +195,11 @@ func TestSilent(t *testing.T) {
 	t.Parallel() // it waits, mostly
 	h := openURL(t, pgtest.Database(t))
 	causes, ran := make(chan error, 1), make(chan store.Claimed)
-	work(t, h, store.Worker{Lease: 2 * time.Second, Run: func(ctx context.Context, c store.Claimed) store.Verdict {
+	work(t, h, store.Worker{Lease: 2 * time.Second, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
 		ran <- c
 		<-ctx.Done()
 		causes <- context.Cause(ctx)
-		return store.Verdict{}
+		return store.JobResult{}
 	}})
 	enqueue(t, h, store.Job{Kind: "job", MaxAttempts: 1})
 	<-ran
@@ -248,12 +248,12 @@ func TestFailover(t *testing.T) {
 			h := openURL(t, url)
 			log := new(counted)
 			ran, end := make(chan string, 9), make(chan struct{})
-			work(t, h, store.Worker{Lease: shortLease, Workers: 2, Logger: slog.New(log), Run: func(_ context.Context, c store.Claimed) store.Verdict {
+			work(t, h, store.Worker{Lease: shortLease, Workers: 2, Logger: slog.New(log), Run: func(_ context.Context, c store.Claimed) store.JobResult {
 				ran <- c.Unique
 				if c.Unique == "before" {
 					<-end
 				}
-				return store.Verdict{}
+				return store.JobResult{}
 			}})
 			enqueue(t, h, store.Job{Kind: "job", Unique: "before"})
 			<-ran

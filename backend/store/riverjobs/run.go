@@ -47,7 +47,7 @@ func (k *worker) run(ctx context.Context, c store.Claimed, row *rivertype.JobRow
 	if errors.Is(context.Cause(run), store.ErrLost) {
 		// It may still belong to this worker, and then no other would
 		// give it back.
-		v = store.Verdict{Outcome: store.Stopped, Cause: store.ErrLost.Error()}
+		v = store.JobResult{Outcome: store.Stopped, Cause: store.ErrLost.Error()}
 	}
 	h.settle(context.WithoutCancel(ctx), c, v)
 }
@@ -88,7 +88,7 @@ const (
 
 // settle ends the run. A database that is away is waited for, unless the worker
 // stops: then the job is taken over.
-func (h *held) settle(ctx context.Context, c store.Claimed, v store.Verdict) {
+func (h *held) settle(ctx context.Context, c store.Claimed, v store.JobResult) {
 	log := h.worker.Logger.With("job", c.ID, "kind", c.Kind)
 	stopping := 0
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -123,10 +123,10 @@ func (h *held) stopped(stopping int) <-chan struct{} {
 	return h.outside.Done()
 }
 
-func (h *held) settleOnce(ctx context.Context, c store.Claimed, v store.Verdict) error {
+func (h *held) settleOnce(ctx context.Context, c store.Claimed, v store.JobResult) error {
 	ctx, cancel := context.WithTimeout(ctx, h.worker.Lease/3)
 	defer cancel()
-	ends := v.Outcome == store.Done || v.Buries(c.Job, c.Attempt)
+	ends := v.Outcome == store.Done || v.IsDead(c.Job, c.Attempt)
 	if !ends || c.Unique == "" {
 		tag, err := h.worker.pool.Exec(ctx, settleSQL(c, v), h.settleArgs(c, v)...)
 		if err == nil && tag.RowsAffected() == 0 {
@@ -149,12 +149,12 @@ func (h *held) settleOnce(ctx context.Context, c store.Claimed, v store.Verdict)
 }
 
 // settleSQL sets what becomes of the row; its arguments are settleArgs.
-func settleSQL(c store.Claimed, v store.Verdict) string {
+func settleSQL(c store.Claimed, v store.JobResult) string {
 	set := ""
 	switch {
 	case v.Outcome == store.Done:
 		set = `state = 'completed', finalized_at = now()`
-	case v.Buries(c.Job, c.Attempt):
+	case v.IsDead(c.Job, c.Attempt):
 		set = `state = 'discarded', finalized_at = now(), attempt = least(attempt, max_attempts), errors = array_append(errors, $4::jsonb)`
 	case v.Outcome == store.Stopped:
 		set = `state = 'available', scheduled_at = coalesce($4::timestamptz, now()), attempt = attempt - 1`
@@ -168,7 +168,7 @@ func settleSQL(c store.Claimed, v store.Verdict) string {
 	return `UPDATE sunloop.river_job SET ` + set + `, metadata = ` + noted + ` WHERE ` + mine
 }
 
-func (h *held) settleArgs(c store.Claimed, v store.Verdict) []any {
+func (h *held) settleArgs(c store.Claimed, v store.JobResult) []any {
 	out := []any{h.number, h.since, h.worker.id}
 	var at *time.Time
 	if !v.RunAt.IsZero() {
@@ -177,7 +177,7 @@ func (h *held) settleArgs(c store.Claimed, v store.Verdict) []any {
 	switch {
 	case v.Outcome == store.Done:
 		return out
-	case v.Buries(c.Job, c.Attempt):
+	case v.IsDead(c.Job, c.Attempt):
 		return append(out, failure(h.since, c.Attempt, v.Cause))
 	case v.Outcome == store.Stopped:
 		return append(out, at)

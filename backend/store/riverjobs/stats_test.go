@@ -23,9 +23,9 @@ func TestJobStats(t *testing.T) {
 	}
 	enqueue(t, h, store.Job{Kind: "bad", RunAt: now})
 	ctx, stop := context.WithCancel(t.Context())
-	err := h.Work(ctx, store.Worker{Kinds: []string{"bad"}, Workers: 1, Lease: time.Minute, Tick: 10 * time.Millisecond, Run: func(context.Context, store.Claimed) store.Verdict {
+	err := h.Work(ctx, store.Worker{Kinds: []string{"bad"}, Workers: 1, Lease: time.Minute, Tick: 10 * time.Millisecond, Run: func(context.Context, store.Claimed) store.JobResult {
 		stop()
-		return store.Verdict{Outcome: store.Dead, Cause: "it is bad"}
+		return store.JobResult{Outcome: store.Dead, Cause: "it is bad"}
 	}})
 	if err != nil {
 		t.Fatal(err)

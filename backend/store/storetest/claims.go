@@ -90,17 +90,17 @@ func (q *claimsTest) claimKinds(n int) []string {
 func (q *claimsTest) done(claimed ...store.Claimed) {
 	q.t.Helper()
 	for _, c := range claimed {
-		ok(q.t, q.settle(c.ID, store.Verdict{}))
+		ok(q.t, q.settle(c.ID, store.JobResult{}))
 	}
 }
 
-func (q *claimsTest) settle(id string, v store.Verdict) error {
+func (q *claimsTest) settle(id string, v store.JobResult) error {
 	return q.home.Settle(q.t.Context(), id, v)
 }
 
 // failed is a run that is tried again at a time.
-func failed(at time.Time, cause string) store.Verdict {
-	return store.Verdict{Outcome: store.Failed, RunAt: at, Cause: cause}
+func failed(at time.Time, cause string) store.JobResult {
+	return store.JobResult{Outcome: store.Failed, RunAt: at, Cause: cause}
 }
 
 func (q *claimsTest) wantCounts(waiting, running, dead int) {
@@ -134,7 +134,7 @@ func queueOrder(t *testing.T, q *claimsTest) {
 	q.done(got...)
 	q.wantCounts(1, 1, 0)
 	for _, id := range []string{got[0].ID, "job_none"} {
-		if err := q.settle(id, store.Verdict{}); !errors.Is(err, store.ErrNotFound) {
+		if err := q.settle(id, store.JobResult{}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s, which does not run, is done: %v", id, err)
 		}
 	}
@@ -380,7 +380,7 @@ func queueCompetition(t *testing.T, q *claimsTest) {
 					mu.Lock()
 					kinds = append(kinds, c.Kind)
 					mu.Unlock()
-					if err := q.settle(c.ID, store.Verdict{}); err != nil {
+					if err := q.settle(c.ID, store.JobResult{}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -407,7 +407,7 @@ func queueStopped(t *testing.T, q *claimsTest) {
 		if len(c) != 1 || c[0].Attempt != step.attempt || c[0].Failures != 0 || c[0].Lapses != 0 {
 			t.Fatalf("run %d: %+v", i, c)
 		}
-		ok(t, q.settle(c[0].ID, store.Verdict{Outcome: step.outcome, RunAt: q.clock.Now(), Cause: "no room"}))
+		ok(t, q.settle(c[0].ID, store.JobResult{Outcome: step.outcome, RunAt: q.clock.Now(), Cause: "no room"}))
 	}
 	q.wantCounts(0, 0, 1)
 }

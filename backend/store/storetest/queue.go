@@ -69,7 +69,7 @@ func enqueueAll(ctx context.Context, home QueueHome, jobs ...store.Job) error {
 }
 
 // work lets a replica work until stop is called.
-func (q *queueTest) work(home QueueHome, workers int, run func(ctx context.Context, job store.Claimed) store.Verdict) (stop func()) {
+func (q *queueTest) work(home QueueHome, workers int, run func(ctx context.Context, job store.Claimed) store.JobResult) (stop func()) {
 	q.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -92,11 +92,11 @@ func (q *queueTest) work(home QueueHome, workers int, run func(ctx context.Conte
 
 // runs lets the queue work, one job at a time; each run is sent, and ends
 // with the result that is sent back.
-func (q *queueTest) runs(home QueueHome) (begun <-chan store.Claimed, verdict chan<- store.Verdict, stop func()) {
+func (q *queueTest) runs(home QueueHome) (begun <-chan store.Claimed, verdict chan<- store.JobResult, stop func()) {
 	q.t.Helper()
-	out, in := make(chan store.Claimed), make(chan store.Verdict)
-	stop = q.work(home, 1, func(ctx context.Context, job store.Claimed) store.Verdict {
-		stopped := store.Verdict{Outcome: store.Stopped, RunAt: time.Now(), Cause: "stopped"}
+	out, in := make(chan store.Claimed), make(chan store.JobResult)
+	stop = q.work(home, 1, func(ctx context.Context, job store.Claimed) store.JobResult {
+		stopped := store.JobResult{Outcome: store.Stopped, RunAt: time.Now(), Cause: "stopped"}
 		select {
 		case out <- job:
 		case <-ctx.Done():
@@ -167,7 +167,7 @@ func workOrder(t *testing.T, q *queueTest) {
 		if c.Kind != want || c.Attempt != 1 || c.MaxAttempts != attempts || c.Failures+c.Lapses != 0 || c.ID == "" || compact(c.Payload) != payload {
 			t.Errorf("%+v, want kind %s", c, want)
 		}
-		verdict <- store.Verdict{}
+		verdict <- store.JobResult{}
 	}
 	q.waitCounts(1, 0, 0)
 	if len(ids) != 4 {
@@ -194,14 +194,14 @@ func workWorkers(t *testing.T, q *queueTest) {
 	}
 	var running, most, ran atomic.Int64
 	full := make(chan struct{})
-	q.work(q.home, workers, func(context.Context, store.Claimed) store.Verdict {
+	q.work(q.home, workers, func(context.Context, store.Claimed) store.JobResult {
 		n := running.Add(1)
 		if most.Store(max(most.Load(), n)); ran.Add(1) == workers {
 			close(full)
 		}
 		<-full // so many run at a time
 		running.Add(-1)
-		return store.Verdict{}
+		return store.JobResult{}
 	})
 	q.waitCounts(0, 0, 0)
 	if most.Load() != workers || ran.Load() != jobs {
@@ -219,7 +219,7 @@ func workRetry(t *testing.T, q *queueTest) {
 		if c.Attempt != want.Attempt || c.Failures != want.Failures || c.Lapses != 0 || c.Spent() || now.Before(c.RunAt) {
 			t.Errorf("run %d at %v: %+v", i, now, c)
 		}
-		verdict <- store.Verdict{Outcome: v, RunAt: time.Now().Add(200 * time.Millisecond), Cause: "once more"}
+		verdict <- store.JobResult{Outcome: v, RunAt: time.Now().Add(200 * time.Millisecond), Cause: "once more"}
 	}
 	q.waitCounts(0, 0, 0)
 }
@@ -229,9 +229,9 @@ func workDeath(t *testing.T, q *queueTest) {
 	q.enqueue(job)
 	begun, verdict, stop := q.runs(q.home)
 	first := <-begun
-	verdict <- store.Verdict{Outcome: store.Failed, RunAt: time.Now(), Cause: "first"}
+	verdict <- store.JobResult{Outcome: store.Failed, RunAt: time.Now(), Cause: "first"}
 	<-begun
-	verdict <- store.Verdict{Outcome: store.Failed, RunAt: time.Now(), Cause: "second"}
+	verdict <- store.JobResult{Outcome: store.Failed, RunAt: time.Now(), Cause: "second"}
 	q.waitCounts(0, 0, 1)
 	dead, err := q.home.Dead(t.Context(), 10)
 	ok(t, err)
@@ -242,7 +242,7 @@ func workDeath(t *testing.T, q *queueTest) {
 	// One that is given up at once is the latest.
 	q.enqueue(store.Job{Kind: "other"})
 	<-begun
-	verdict <- store.Verdict{Outcome: store.Dead, Cause: "hopeless"}
+	verdict <- store.JobResult{Outcome: store.Dead, Cause: "hopeless"}
 	q.waitCounts(0, 0, 2)
 	for n, want := range map[int][]string{1: {"hopeless"}, 9: {"hopeless", "second"}} {
 		dead, err := q.home.Dead(t.Context(), n)
@@ -270,7 +270,7 @@ func workDeath(t *testing.T, q *queueTest) {
 	if err := q.home.Revive(t.Context(), twin.ID, time.Now()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Revive of one that runs: %v", err)
 	}
-	verdict <- store.Verdict{}
+	verdict <- store.JobResult{}
 	q.waitCounts(0, 0, 2)
 	at := time.Now().Add(300 * time.Millisecond)
 	ok(t, q.home.Revive(t.Context(), first.ID, at))
@@ -279,7 +279,7 @@ func workDeath(t *testing.T, q *queueTest) {
 		if c.ID != first.ID || c.Attempt != i+1 || c.Failures != i || time.Now().Before(at) {
 			t.Errorf("revived: %+v", c)
 		}
-		verdict <- store.Verdict{Outcome: store.Failed, RunAt: time.Now(), Cause: "again"}
+		verdict <- store.JobResult{Outcome: store.Failed, RunAt: time.Now(), Cause: "again"}
 	}
 	q.waitCounts(0, 0, 2)
 }
@@ -297,7 +297,7 @@ func workUniqueWaiting(t *testing.T, q *queueTest) {
 		if c.Kind != "job" || c.Unique != "u" {
 			t.Errorf("%+v runs", c)
 		}
-		verdict <- store.Verdict{}
+		verdict <- store.JobResult{}
 		q.waitCounts(4, 0, 0)
 	}
 	soon := time.Now().Add(300 * time.Millisecond)
@@ -305,7 +305,7 @@ func workUniqueWaiting(t *testing.T, q *queueTest) {
 	if c := <-begun; c.Unique != "v" || time.Now().Before(soon) {
 		t.Errorf("%+v runs", c)
 	}
-	verdict <- store.Verdict{}
+	verdict <- store.JobResult{}
 	q.waitCounts(3, 0, 0)
 }
 
@@ -328,7 +328,7 @@ func workUniqueRunning(t *testing.T, q *queueTest) {
 			if c.MaxAttempts != 2 {
 				t.Errorf("%s: two at a time: %+v", end.name, c)
 			}
-			verdict <- store.Verdict{Outcome: end.v, RunAt: time.Now(), Cause: end.name}
+			verdict <- store.JobResult{Outcome: end.v, RunAt: time.Now(), Cause: end.name}
 			first := c.ID
 			if c = <-begun; c.ID != first {
 				break
@@ -337,7 +337,7 @@ func workUniqueRunning(t *testing.T, q *queueTest) {
 		if c.MaxAttempts != 3 || c.Attempt != 1 || time.Now().Before(at) {
 			t.Errorf("%s: then runs %+v", end.name, c)
 		}
-		verdict <- store.Verdict{}
+		verdict <- store.JobResult{}
 		q.wait("the end", func() bool { n := q.counts(); return n[0]+n[1] == 0 })
 	}
 }
@@ -351,11 +351,11 @@ func workSpare(t *testing.T, q *queueTest) {
 		t.Errorf("brought forward: %+v", c)
 	}
 	q.enqueue(spare)
-	verdict <- store.Verdict{}
+	verdict <- store.JobResult{}
 	q.waitCounts(0, 0, 0)
 	q.enqueue(spare)
 	<-begun
-	verdict <- store.Verdict{}
+	verdict <- store.JobResult{}
 	q.waitCounts(0, 0, 0)
 }
 
@@ -376,7 +376,7 @@ func workStop(t *testing.T, q *queueTest) {
 	}
 	begun, verdict, _ := q.runs(q.home)
 	<-begun
-	verdict <- store.Verdict{}
+	verdict <- store.JobResult{}
 	q.waitCounts(0, 0, 0)
 }
 
@@ -385,7 +385,7 @@ func workCancel(t *testing.T, q *queueTest) {
 	other := q.replica()
 	causes := make(chan error, 8) // a job that runs too often must not block the end
 	begun := make(chan struct{})
-	q.work(q.home, 2, func(ctx context.Context, _ store.Claimed) store.Verdict {
+	q.work(q.home, 2, func(ctx context.Context, _ store.Claimed) store.JobResult {
 		select {
 		case begun <- struct{}{}:
 		case <-ctx.Done():
@@ -396,9 +396,9 @@ func workCancel(t *testing.T, q *queueTest) {
 		default:
 		}
 		if errors.Is(context.Cause(ctx), store.ErrCancelled) {
-			return store.Verdict{}
+			return store.JobResult{}
 		}
-		return store.Verdict{Outcome: store.Stopped, RunAt: time.Now(), Cause: "stopped"}
+		return store.JobResult{Outcome: store.Stopped, RunAt: time.Now(), Cause: "stopped"}
 	})
 	ok(t, other.Cancel(t.Context(), "job", "u")) // nothing runs
 	for round := range 2 {
@@ -420,7 +420,7 @@ func workOrigin(t *testing.T, q *queueTest) {
 	origin := store.Origin{RequestID: "req_1", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
 	ok(t, enqueueAll(store.WithOrigin(t.Context(), origin), q.home, store.Job{Kind: "job"}))
 	got := make(chan store.Claimed, 2)
-	q.work(q.home, 1, func(ctx context.Context, job store.Claimed) store.Verdict {
+	q.work(q.home, 1, func(ctx context.Context, job store.Claimed) store.JobResult {
 		if of := store.OriginOf(ctx); of != job.Origin {
 			t.Errorf("the context of %s is of %+v", job.Kind, of)
 		}
@@ -430,7 +430,7 @@ func workOrigin(t *testing.T, q *queueTest) {
 			}
 		}
 		got <- job
-		return store.Verdict{}
+		return store.JobResult{}
 	})
 	for range 2 {
 		if c := <-got; c.Origin != origin {
@@ -445,11 +445,11 @@ func workCompetition(t *testing.T, q *queueTest) {
 	var mu sync.Mutex
 	runs := map[string]int{}
 	for range 3 {
-		q.work(q.replica(), 4, func(_ context.Context, job store.Claimed) store.Verdict {
+		q.work(q.replica(), 4, func(_ context.Context, job store.Claimed) store.JobResult {
 			mu.Lock()
 			defer mu.Unlock()
 			runs[job.Unique]++
-			return store.Verdict{}
+			return store.JobResult{}
 		})
 	}
 	for i := range n {

@@ -21,8 +21,8 @@ func Shapes(secret string) []string {
 	return all
 }
 
-// Told reports whether a text contains a secret, in any of its forms.
-func Told(text, secret string) bool {
+// Reveals reports whether a text contains a secret, in any of its forms.
+func Reveals(text, secret string) bool {
 	for _, shape := range Shapes(secret) {
 		if strings.Contains(text, shape) {
 			return true

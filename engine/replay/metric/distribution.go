@@ -7,7 +7,7 @@ const Levels = 99
 // The positions of P10, P50 and P90.
 const low, middle, high = 9, 49, 89
 
-// Distribution is a forecast of one interval: its quantiles at all [Levels],
+// Distribution is a forecast of one interval: its quantiles at the [Levels],
 // ascending.
 type Distribution [Levels]float64
 

@@ -256,7 +256,7 @@ func share(x float64) string {
 
 // drawCurve draws the losses of a training by epoch, with the selected
 // epoch. A chart's axis is time: an epoch is an hour of it, and its labels
-// give way to the epochs'.
+// are replaced by the epochs'.
 func drawCurve(c *chart.Day, r terminal.Region, v view.Context, m api.TrainingMetrics) {
 	n := len(m.Curve)
 	train, validation := chart.Points{Step: time.Hour}, chart.Points{Step: time.Hour}
