@@ -17,7 +17,7 @@ import (
 // KPIs and roll-up alike; what changes its figures makes a revision with the
 // reason and the figures that differ.
 func TestRevisions(t *testing.T) {
-	d, site, day := twoUnits(t, downFor2h)
+	d, _, day := twoUnits(t, downFor2h)
 	end := day.Add(24 * time.Hour)
 	text := func(k api.KPIs) string {
 		b, err := json.Marshal(k)
@@ -39,7 +39,7 @@ func TestRevisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err = d.Sites.Site(t.Context(), domaintest.Acme, "South")
+	site, err := d.Sites.Site(t.Context(), domaintest.Acme, "South")
 	if err != nil {
 		t.Fatal(err)
 	}
