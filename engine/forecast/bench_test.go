@@ -43,7 +43,7 @@ func BenchmarkTrainInFleet(b *testing.B) {
 		var siblings []Sibling
 		peers := 6
 		if testing.Short() {
-			peers = 1
+			peers = 2
 		}
 		for i := range peers {
 			s := benchSite
