@@ -183,7 +183,7 @@ type KPI struct {
 // CategoryHours is the useful time that the units, weighted by their rating,
 // were in a category of availability.
 type CategoryHours struct {
-	Category string  `json:"category"` // full_service, partial, curtailed, grid_outage, weather, scheduled, forced, unknown
+	Category string  `json:"category"` // one of [AvailabilityCategories]
 	Hours    float64 `json:"hours"`
 	Share    float64 `json:"share"` // of all useful time
 }

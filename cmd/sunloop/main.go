@@ -42,12 +42,13 @@ type cli struct {
 	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
 	Status  StatusCmd  `cmd:"" help:"Print the state and the findings of sites as text or JSON."`
 
-	Alerts   AlertsCmd   `cmd:"" help:"List alarms, most urgent first."`
-	Findings FindingsCmd `cmd:"" help:"List findings with their start and cost."`
-	Orders   OrdersCmd   `cmd:"" help:"List work orders with assignee and delays."`
-	Forecast ForecastCmd `cmd:"" help:"Print the production forecast as text, chart or JSON."`
-	KPI      KPICmd      `cmd:"" name:"kpi" help:"Print the KPIs of a period as text or JSON."`
-	Ratings  RatingsCmd  `cmd:"" help:"Print or set the ratings and irradiance sensors of sites, which KPIs need."`
+	Alerts       AlertsCmd       `cmd:"" help:"List alarms, most urgent first."`
+	Findings     FindingsCmd     `cmd:"" help:"List findings with their start and cost."`
+	Orders       OrdersCmd       `cmd:"" help:"List work orders with assignee and delays."`
+	Forecast     ForecastCmd     `cmd:"" help:"Print the production forecast as text, chart or JSON."`
+	KPI          KPICmd          `cmd:"" name:"kpi" help:"Print the KPIs of a period as text or JSON."`
+	Ratings      RatingsCmd      `cmd:"" help:"Print or set the ratings and irradiance sensors of sites, which KPIs need."`
+	Availability AvailabilityCmd `cmd:"" help:"Print and change the availability of units by the categories of IEC TS 63019."`
 
 	Backtest    BacktestCmd    `cmd:"" help:"Backtest the forecast on a history in files against simple references."`
 	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show the error of each method on hidden samples."`

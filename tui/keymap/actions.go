@@ -112,6 +112,10 @@ const (
 	KPIs       Action = "kpis"
 	Gaps       Action = "gaps"
 	NextPeriod Action = "next-period"
+	// ChangeAvailability and RevokeAvailability assign a category to a stretch of a
+	// unit, and take that back.
+	ChangeAvailability Action = "change-availability"
+	RevokeAvailability Action = "revoke-availability"
 
 	PromoteModel   Action = "promote-model"
 	EvaluateModel  Action = "evaluate-model"

@@ -132,6 +132,8 @@ func Default() Map {
 		entry(ModelCard, InOrient, "", "show the models behind what was expected", "m"),
 
 		entry(NextPeriod, KPIList, "period", "take the next period: 7, 30, 90, 365 days", "p"),
+		needs(entry(ChangeAvailability, KPIList, "category", "change the category of the selected stretch or unit, with a reason", "c"), NeedsService|NeedsWrite),
+		needs(dangerous(entry(RevokeAvailability, KPIList, "", "revoke the change of the selected stretch, with a reason", "x")), NeedsService|NeedsWrite),
 		needs(dangerous(entry(PromoteModel, ModelList, "promote", "put the chosen challenger into production, with a reason", "p")), NeedsService|NeedsWrite),
 		needs(entry(EvaluateModel, ModelList, "evaluate", "evaluate the selected challenger", "v"), NeedsService|NeedsWrite),
 		needs(dangerous(entry(RollbackModel, ModelList, "go back", "go back to the chosen archived model, with a reason", "R")), NeedsService|NeedsWrite),

@@ -20,8 +20,10 @@ const (
 	QueryInterpolations Query = "interpolations" // runs of gap filling
 	QueryGaps           Query = "gaps"           // the longest gaps of one run
 	QueryIssues         Query = "issues"
-	QueryEvidence       Query = "evidence" // the records behind a finding, of whole days as SpanOf names them
-	QueryKPIs           Query = "kpis"     // of whole days as SpanOf names them
+	QueryEvidence       Query = "evidence"     // the records behind a finding, of whole days as SpanOf names them
+	QueryAvailability   Query = "availability" // of whole days as SpanOf names them
+	QueryStretches      Query = "stretches"    // of a unit: its id follows the days and a bar
+	QueryKPIs           Query = "kpis"         // of whole days as SpanOf names them
 )
 
 // Reports are what these screens show.
@@ -34,7 +36,9 @@ type Reports struct {
 	Issues         Value[[]api.Issue] // newest first
 	Evidence       Value[Day]
 	KPIs           Value[api.KPIs]
-	Daily          Value[[]DayEnergy] // ascending
+	OfUnits        Value[api.AvailabilityResponse] // availability
+	Stretches      Value[api.AvailabilityResponse] // of one unit
+	Daily          Value[[]DayEnergy]              // ascending
 }
 
 // Span is a time of which a site's records are asked for, and how finely.
@@ -108,8 +112,27 @@ var reportSources = map[Query]source{
 		v, err := c.KPIs(ctx, api.KPIQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, From: api.At(from), To: api.At(to)})
 		return field(v, err, func() api.KPIs { return *v })
 	}),
+	QueryAvailability: about(func(s *Site) *Value[api.AvailabilityResponse] { return &s.OfUnits }, func(ctx context.Context, c *client.Client, r Request) (api.AvailabilityResponse, error) {
+		return availabilityOf(ctx, c, r, r.id, "")
+	}),
+	QueryStretches: about(func(s *Site) *Value[api.AvailabilityResponse] { return &s.Stretches }, func(ctx context.Context, c *client.Client, r Request) (api.AvailabilityResponse, error) {
+		days, unit, _ := strings.Cut(r.id, "|")
+		return availabilityOf(ctx, c, r, days, unit)
+	}),
 	QueryIssues: of(func(s *Site) *Value[[]api.Issue] { return &s.Issues }, func(ctx context.Context, c *client.Client, r Request) ([]api.Issue, error) {
 		v, err := c.Issues(ctx, r.list())
 		return field(v, err, func() []api.Issue { return v.Issues })
 	}),
+}
+
+// availabilityOf asks for the availability of whole days: of all units, or of one
+// with its stretches.
+func availabilityOf(ctx context.Context, c *client.Client, r Request, days, unit string) (api.AvailabilityResponse, error) {
+	from, to, err := spanDays(days, r.zone)
+	if err != nil {
+		return api.AvailabilityResponse{}, err
+	}
+	v, err := client.Call(ctx, c, api.ListAvailability, api.AvailabilityRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, AssetID: unit, Stretches: unit != "",
+		From: api.At(from), To: api.At(to), Page: api.Page{Limit: api.MaxLimit}})
+	return field(v, err, func() api.AvailabilityResponse { return *v })
 }

@@ -101,7 +101,7 @@ func (p *Plant) KPIs(now time.Time) api.KPIs {
 	figure("time_availability", "1", "Sandia SAND2015-10223, raw", "useful time by rating", 0.941)
 	figure("energy_lost", "kWh", "expected less measured over events", "losses that detection found", 1141)
 	k.Figures = append(k.Figures, api.KPI{Name: "mttr_mean", Unit: "h", From: k.From, To: k.To, Source: "restored less onset, mean", DataAvailability: &data, Note: "No failure ended in the window."})
-	k.Categories = []api.CategoryHours{{Category: "full_service", Hours: 302, Share: 0.94}, {Category: "partial", Hours: 9, Share: 0.03}, {Category: "forced", Hours: 10, Share: 0.03}}
+	k.Categories = []api.CategoryHours{{Category: api.AvailabilityFull, Hours: 302, Share: 0.94}, {Category: api.AvailabilityPartial, Hours: 9, Share: 0.03}, {Category: api.AvailabilityForced, Hours: 10, Share: 0.03}}
 	actual := math.Round(152.4 * k.RatedKW)
 	k.Losses = &api.Losses{ExpectedBy: api.ExpectedByForecast, ActualKWh: actual, ExpectedKWh: actual + 1141 + 2400, UnexplainedKWh: 2400,
 		ByCause: []api.LossCause{{FaultFamily: "string_outage", LostKWh: 873}, {FaultFamily: "inverter_outage", LostKWh: 268}}}

@@ -46,13 +46,16 @@ func (p *period) words(v view.Context) string {
 // forecast, and energy losses.
 func NewKPIs() *widget.TabView {
 	p := &period{at: 1}
+	units := newAvailability(p)
 	return &widget.TabView{Heading: "KPIs", Keys: keymap.KPIList,
-		Tabs: []*widget.Tab{newFigures(p), newDaily(p), newCalendar(p), newMonthly(p), newLosses(p)},
-		Act: func(_ *widget.Tab, a keymap.Action, _ view.Context) view.Request {
+		Tabs:   []*widget.Tab{newFigures(p), newDaily(p), newCalendar(p), newMonthly(p), newLosses(p), units, newStretches(p, units)},
+		Reason: availabilityReason,
+		Act: func(l *widget.Tab, a keymap.Action, v view.Context) view.Request {
 			if a == keymap.NextPeriod {
 				p.at = (p.at + 1) % len(operations.LossPeriods)
+				return nil
 			}
-			return nil
+			return availabilityAct(p, l, a, v)
 		},
 	}
 }
@@ -187,7 +190,7 @@ func newFigures(p *period) *widget.Tab {
 			add(fact.Label, fact.Words)
 		}
 		if len(k.Categories) > 0 {
-			lines = append(lines, widget.Detail{Heading: "Useful time, by what the units did"})
+			lines = append(lines, widget.Detail{Heading: "Sun-up time by category"})
 			for _, c := range k.Categories {
 				if c.Hours > 0 {
 					lines = append(lines, widget.Detail{Label: strings.ReplaceAll(c.Category, "_", " "), Words: fmt.Sprintf("%s h, %.1f %%", widget.Significant(c.Hours), c.Share*100), Role: themes.Text})

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/operations"
+	"app.sunloop/tui/view/widget"
 )
 
 // Months hold their days' energy and what was foreseen; a day of silence is
@@ -40,5 +41,38 @@ func TestPeriods(t *testing.T) {
 	}
 	if len(seen) != len(operations.LossPeriods) || b.Queries(v)[0].Of != state.SpanOf(view.MidnightOf(v.SiteNow).AddDate(0, 0, -30), view.MidnightOf(v.SiteNow), v.Site.Zone) {
 		t.Errorf("%v, then %s", seen, b.Queries(v)[0].Of)
+	}
+}
+
+// A stretch is changed by the form, which has its time, and a change is revoked only
+// at a stretch that it assigned.
+func TestChangeOfAvailability(t *testing.T) {
+	v, b := bookView(t, false), NewKPIs()
+	if why := b.Disabled(keymap.ChangeAvailability, v); why == "" {
+		t.Error("a category is changed without a stretch")
+	}
+	turned(v, b, len(b.Tabs)-1)
+	drawBook(v, b, 78, 20)
+	l := b.Current()
+	opened := func(a keymap.Action, row int) *widget.StepForm {
+		l.List.Selected = l.Rows(v)[row].ID
+		open, ok := stage.Do(b, v, a).(view.OpenDialog)
+		if !ok {
+			return nil
+		}
+		return open.Dialog.(*widget.StepForm)
+	}
+	d := opened(keymap.ChangeAvailability, 2) // newest first: the forced outage
+	if d == nil || d.Value("category") != "forced_outage" || d.Value("from") != "2026-11-27 11:30" || d.Value("to") != "2026-11-27 13:00" {
+		t.Fatalf("the form is %+v", d)
+	}
+	if _, ok := d.Send(d); ok {
+		t.Error("a change without a reason is sent")
+	}
+	if opened(keymap.RevokeAvailability, 2) != nil {
+		t.Error("a stretch that no change assigned is revoked")
+	}
+	if d = opened(keymap.RevokeAvailability, 1); d == nil || d.Heading != "Revoke force majeure" {
+		t.Errorf("the form is %+v", d)
 	}
 }

@@ -46,6 +46,7 @@ func bookView(t testing.TB, ascii bool) view.Context {
 	s.ModelHistory.Set(p.Moves(stage.Noon), stage.Noon)
 	s.Interpolations.Set(p.Fills(stage.Noon), stage.Noon)
 	s.Gaps.Set(p.Gaps(stage.Noon), stage.Noon)
+	s.OfUnits.Set(p.Availability(stage.Noon), stage.Noon)
 	return v
 }
 
@@ -58,13 +59,17 @@ func turned(v view.Context, b *widget.TabView, at int) {
 	store := state.Store{Site: v.Site}
 	drawBook(v, b, 78, 20) // a row is chosen
 	for _, n := range b.Queries(v) {
-		if n.Query == state.QueryKPIs || n.Query == state.QueryDaily || n.Query == state.QueryForeseen {
+		if n.Query == state.QueryKPIs || n.Query == state.QueryDaily || n.Query == state.QueryForeseen || n.Query == state.QueryAvailability || n.Query == state.QueryStretches {
 			store.Want(n.Query, n.Of)
 		}
 		switch n.Query {
 		case state.QueryEvidence:
 			store.Want(n.Query, n.Of)
 			v.Site.Evidence.Set(aroundGap(p), stage.Noon)
+		case state.QueryAvailability:
+			v.Site.OfUnits.Set(p.Availability(stage.Noon), stage.Noon)
+		case state.QueryStretches:
+			v.Site.Stretches.Set(p.Stretches(stage.Noon, n.Of[strings.Index(n.Of, "|")+1:]), stage.Noon)
 		case state.QueryKPIs:
 			v.Site.KPIs.Set(p.KPIs(stage.Noon), stage.Noon)
 		case state.QueryForeseen:
@@ -161,7 +166,7 @@ func TestBookFaces(t *testing.T) {
 				s.Forecast, s.Issued, s.Reports, s.Models, s.Findings = state.Value[api.GeneratedForecast]{}, state.Value[[]api.StoredForecast]{}, state.Reports{}, state.Value[[]api.Model]{}, state.Value[[]api.Finding]{}
 			}
 			bad := func(s *state.Site) {
-				for _, bad := range []func(error, time.Time, time.Time){s.Forecast.SetError, s.Issued.SetError, s.Accuracy.SetError, s.ModelHistory.SetError, s.Models.SetError, s.KPIs.SetError, s.Daily.SetError, s.Interpolations.SetError, s.Gaps.SetError, s.Findings.SetError} {
+				for _, bad := range []func(error, time.Time, time.Time){s.Forecast.SetError, s.Issued.SetError, s.Accuracy.SetError, s.ModelHistory.SetError, s.Models.SetError, s.KPIs.SetError, s.Daily.SetError, s.Interpolations.SetError, s.Gaps.SetError, s.Findings.SetError, s.OfUnits.SetError, s.Stretches.SetError} {
 					bad(refused, stage.Noon, later)
 				}
 			}
@@ -184,6 +189,8 @@ func TestBookFaces(t *testing.T) {
 					s.Interpolations.Set(nil, stage.Noon)
 					s.Gaps.Set(api.GapsResponse{}, stage.Noon)
 					s.Findings.Set(nil, stage.Noon)
+					s.OfUnits.Set(api.AvailabilityResponse{}, stage.Noon)
+					s.Stretches.Set(api.AvailabilityResponse{}, stage.Noon)
 				}, l.Empty[:20]},
 			} {
 				if text := face(tt.prepare); !strings.Contains(text, tt.want) {
