@@ -207,9 +207,3 @@ func (s *Service) readExpected(ctx context.Context, r *reading) error {
 	}
 	return nil
 }
-
-// due is the share of an interval that is daylight: irradiance counts only then.
-func (r *reading) due(i int) float64 {
-	from := r.power.Time(i).Unix()
-	return r.available.Sun.Daylight(kpi.Span{From: from, To: from + int64(r.step/time.Second)}) / r.step.Seconds()
-}
