@@ -117,7 +117,11 @@ func (p *plant) feed(h *installation, v *tally) bool {
 			day, before = today, 0
 		}
 		got, want := s.Summary.TotalKWhToday, p.truth(p.days[today], end)
-		v.hold("today is the energy so far after each upload", near(got, want), "%v: after the file to %v: today is %.3f kWh, the truth %.3f", p, p.at(end).In(p.zone), got, want)
+		law := "today is the energy so far after each upload"
+		if p.overlap > 0 {
+			law = "today is the energy so far while steps overlap"
+		}
+		v.hold(law, near(got, want), "%v: after the file to %v: today is %.3f kWh, the truth %.3f", p, p.at(end).In(p.zone), got, want)
 		v.hold("today never falls", got >= before-1e-6, "%v: after the file to %v: today fell from %.3f to %.3f kWh", p, p.at(end).In(p.zone), before, got)
 		before = got
 	}
@@ -174,13 +178,14 @@ func (p *plant) holdRecords(h *installation, v *tally, r *rand.Rand, u *unit, la
 			return
 		}
 		got := energyOf(records)
-		measured := want
-		if u.counted && resolution == "" {
-			// A record has the energy of its interval; those of a gap have none.
-			measured = 0
+		// The energy that a counter shows for a gap belongs to its day: a gap has no
+		// records.
+		least := want
+		if u.counted && resolution != api.ResolutionDaily {
+			least = 0
 			for m := range last {
 				if u.covered[m] {
-					measured += u.powerKW[m] / 60
+					least += u.powerKW[m] / 60
 				}
 			}
 		}
@@ -188,7 +193,11 @@ func (p *plant) holdRecords(h *installation, v *tally, r *rand.Rand, u *unit, la
 		if name == "" {
 			name = "as measured"
 		}
-		v.hold("records "+name+" sum to the truth", near(got, measured), "%v: %s: %d records sum to %.3f kWh, the truth is %.3f", p, u.id, len(records), got, measured)
+		law := "records " + name + " sum to the truth"
+		if p.coarser && resolution != api.ResolutionDaily {
+			law = "records sum to the truth where coarser data overlap"
+		}
+		v.hold(law, near(got, max(least, min(got, want))), "%v: %s: %d records sum to %.3f kWh, the truth is %.3f to %.3f", p, u.id, len(records), got, least, want)
 		for _, d := range records {
 			if resolution != api.ResolutionDaily {
 				break

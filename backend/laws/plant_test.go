@@ -64,6 +64,8 @@ type plant struct {
 	ordered bool   // of time
 	end     int    // minute of the plant's clock after all uploads
 	gaps    bool
+	coarser bool // the live data overlap the history, with a longer step
+	overlap int  // minutes for which history and live data overlap
 }
 
 func (p *plant) at(minute int) time.Time { return p.start.Add(time.Duration(minute) * time.Minute) }
@@ -112,6 +114,7 @@ func draw(seed uint64) *plant {
 	}
 	change -= change % bin
 	overlap := oneOf(r, 0, 0, bin, 4*bin)
+	p.overlap, p.coarser = overlap, overlap > 0 && live > history
 	profile := oneOf(r, "constant", "daylight", "clouds")
 	counted := r.IntN(3) == 0
 	p.gaps = r.IntN(2) == 0
