@@ -167,7 +167,11 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 		because(add(of.name, of.value, basisRepair), math.IsNaN(of.value), of.note)
 	}
 	if r.known > 0 {
-		out.Losses = r.waterfall(found, energy)
+		actual := r.days.kWh // as the figure energy
+		if math.IsNaN(actual) {
+			actual = energy
+		}
+		out.Losses = r.waterfall(found, actual)
 	}
 	return out
 }
