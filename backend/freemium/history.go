@@ -75,7 +75,7 @@ func total(assets []ingest.Asset) series.Series {
 	for _, a := range assets {
 		// A stray date would stretch the grid over centuries.
 		f := a.Frame.Slice(newest-int64(maxSpan/time.Second), newest+1)
-		s := series.Resample(f.Times, f.Values(series.PowerKW), step, 0)
+		s := f.Resample(series.PowerKW, step)
 		if s.Len() == 0 {
 			continue
 		}

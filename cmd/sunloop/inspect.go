@@ -104,7 +104,7 @@ func bestDay(r *ingest.Result, zone *time.Location) string {
 		sum := series.Series{}
 		for _, a := range r.Assets {
 			part := a.Frame.Slice(from.Unix(), to.Unix())
-			s := series.Resample(part.Times, part.Values(series.PowerKW), max(r.Interval, 5*time.Minute), 0)
+			s := part.Resample(series.PowerKW, max(r.Interval, 5*time.Minute))
 			if sum.Len() == 0 {
 				sum = s
 				continue

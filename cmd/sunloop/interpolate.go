@@ -115,7 +115,7 @@ func (c *InterpolateCmd) Run(ctx context.Context, std streams) error {
 // fills its gaps.
 func (c *InterpolateCmd) unit(ctx context.Context, a ingest.Asset, file *ingest.Result, loc solar.Location, zone *time.Location) (unitFilled, error) {
 	step := min(max(file.Interval, time.Minute), time.Hour)
-	power := series.Resample(a.Frame.Times, a.Frame.Values(series.PowerKW), step, 0)
+	power := a.Frame.Resample(series.PowerKW, step)
 	site := forecast.Site{ID: a.Name, Location: loc, Zone: zone, CapacityKW: c.CapacityKW}
 	wx := interpolate.Weather{Siblings: siblings(file, a.Name, step)}
 	model, report, err := interpolate.Train(ctx, site, power, wx, interpolate.Options{Seed: 1, Workers: 2})
@@ -146,8 +146,8 @@ func (c *InterpolateCmd) unit(ctx context.Context, a ingest.Asset, file *ingest.
 func siblings(file *ingest.Result, but string, step time.Duration) series.Series {
 	var others []series.Series
 	for _, a := range file.Assets {
-		if values := a.Frame.Values(series.PowerKW); a.Name != but && len(values) > 0 {
-			others = append(others, series.Resample(a.Frame.Times, values, step, 0))
+		if a.Name != but && len(a.Frame.Values(series.PowerKW)) > 0 {
+			others = append(others, a.Frame.Resample(series.PowerKW, step))
 		}
 	}
 	return interpolate.Together(others...)

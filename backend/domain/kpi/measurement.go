@@ -104,7 +104,7 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		reporting = append(reporting, u)
 	}
 	i := 0
-	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, ids, from, to, series.PowerKW, series.IrradianceWM2, series.TemperatureC, series.WindSpeedMS) {
+	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, ids, from, to, series.PowerKW, series.CoveredS, series.IrradianceWM2, series.TemperatureC, series.WindSpeedMS) {
 		if err != nil {
 			return nil, err
 		}
@@ -142,10 +142,7 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 
 // onGrid is a quantity of f on n intervals from the grid's start.
 func onGrid(f series.Frame, q series.Quantity, grid series.Series, n int) series.Series {
-	var even series.Series
-	if values := f.Values(q); values != nil {
-		even = series.Resample(f.Times, values, grid.Step, 0)
-	}
+	even := f.Resample(q, grid.Step)
 	grid.Values = make([]float64, n)
 	for i := range grid.Values {
 		grid.Values[i] = even.At(grid.Time(i))

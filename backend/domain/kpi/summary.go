@@ -159,7 +159,7 @@ func (s *Service) ratios(ctx context.Context, site api.Site, units []api.Asset, 
 	n := int(now.Sub(from)/ratioStep) + 1
 	total, reporting := make([]float64, n), make([]float64, n)
 	at := 0
-	for of, err := range s.telemetry.ReadUnits(ctx, site.SiteID, record.AssetIDs(units), from, now.Add(time.Second), series.PowerKW, series.IrradianceWM2) {
+	for of, err := range s.telemetry.ReadUnits(ctx, site.SiteID, record.AssetIDs(units), from, now.Add(time.Second), series.PowerKW, series.CoveredS, series.IrradianceWM2) {
 		if err != nil {
 			return series.Series{}, err
 		}
@@ -214,11 +214,7 @@ func (s *Service) ratios(ctx context.Context, site api.Site, units []api.Asset, 
 // grid puts a quantity on n intervals of ratioStep from a site's midnight.
 func grid(f series.Frame, q series.Quantity, from time.Time, n int) series.Series {
 	out := series.Series{Start: from, Step: ratioStep, Values: make([]float64, n)}
-	values := f.Values(q)
-	var s series.Series
-	if values != nil {
-		s = series.Resample(f.Times, values, ratioStep, 0)
-	}
+	s := f.Resample(q, ratioStep)
 	for i := range out.Values {
 		out.Values[i] = s.At(out.Time(i))
 	}

@@ -22,11 +22,10 @@ const (
 // yields returns the complete days of an asset over the span of its expected
 // power, in order, with the ratio of measured to expected energy.
 func yields(u detect.Unit, expected series.Series, zone *time.Location, now time.Time) []finding.DayYield {
-	readings := u.Frame.Values(series.PowerKW)
-	if expected.Len() == 0 || readings == nil {
+	if expected.Len() == 0 || u.Frame.Values(series.PowerKW) == nil {
 		return nil
 	}
-	power := series.Resample(u.Frame.Times, readings, expected.Step, 0)
+	power := u.Frame.Resample(series.PowerKW, expected.Step)
 	var out []finding.DayYield
 	most := 0.0
 	for from, to := range series.Days(expected.Start, expected.End(), zone) {

@@ -218,14 +218,14 @@ const minPeerShare = 0.1
 // peers; empty if it has none. Telemetry is read again here, as the whole site may
 // not fit into memory.
 func (f *siteFiller) unit(ctx context.Context, u api.Asset) (interpolate.Unit, error) {
-	frame, err := store.Collect(f.g.Telemetry.Read(ctx, f.site.SiteID, u.AssetID, f.first.UTC().Truncate(f.step), f.last.Add(f.step), series.PowerKW))
+	frame, err := store.Collect(f.g.Telemetry.Read(ctx, f.site.SiteID, u.AssetID, f.first.UTC().Truncate(f.step), f.last.Add(f.step), series.PowerKW, series.CoveredS))
 	if err != nil {
 		return interpolate.Unit{}, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
 	}
 	if !(u.CapacityKW > 0) || frame.Len() == 0 {
 		return interpolate.Unit{}, nil
 	}
-	one := interpolate.Unit{Power: sitedata.Resample(frame, series.PowerKW, f.step), Weather: f.weather()}
+	one := interpolate.Unit{Power: frame.Resample(series.PowerKW, f.step), Weather: f.weather()}
 	if one.Power.Len() == 0 {
 		return one, nil
 	}

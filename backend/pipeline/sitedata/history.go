@@ -69,7 +69,7 @@ func (d *Data) ReadHistory(ctx context.Context, siteID string, units []api.Asset
 		return History{}, nil
 	}
 	sum := newSum(n)
-	wanted, extra := []series.Quantity{series.PowerKW}, map[series.Quantity]*Sum{}
+	wanted, extra := []series.Quantity{series.PowerKW, series.CoveredS}, map[series.Quantity]*Sum{}
 	for _, w := range weatherQuantities {
 		wanted, extra[w.from] = append(wanted, w.from), newSum(n)
 	}
@@ -85,9 +85,9 @@ func (d *Data) ReadHistory(ctx context.Context, siteID string, units []api.Asset
 			continue
 		}
 		capacity += weight
-		sum.add(Resample(f, series.PowerKW, step), from, weight)
+		sum.add(f.Resample(series.PowerKW, step), from, weight)
 		for q, s := range extra {
-			s.add(Resample(f, q, step), from, 1)
+			s.add(f.Resample(q, step), from, 1)
 		}
 	}
 	grid := func(values []float64) series.Series {
@@ -109,16 +109,6 @@ func weightOf(u api.Asset) float64 {
 		return u.CapacityKW
 	}
 	return 1e-6 // reports, but nothing is known of its size
-}
-
-// Resample returns a quantity of a frame on an even grid; an empty series if the
-// frame does not have it.
-func Resample(f series.Frame, q series.Quantity, step time.Duration) series.Series {
-	values := f.Values(q)
-	if values == nil {
-		return series.Series{}
-	}
-	return series.Resample(f.Times, values, step, 0)
 }
 
 // Sum adds series of assets on one grid.
