@@ -36,7 +36,7 @@ type Analysis struct {
 	Summary         string          `json:"summary" limit:"line cut"`
 	Anomalies       []Anomaly       `json:"anomalies" limit:"1000 cut"`
 	Metrics         AnalysisMetrics `json:"metrics"`
-	EnergyAtRiskKW  float64         `json:"energy_at_risk_kw"`
+	EnergyAtRiskKW  float64         `json:"energy_at_risk_kw"` // a power: the mean that is lost in the daylight of the next 24 h
 	LastObservation Time            `json:"last_observation,omitzero"`
 	NotJudged       []string        `json:"not_judged,omitempty" limit:"200 line cut"` // what could not be judged, and why
 }
@@ -129,7 +129,7 @@ type Finding struct {
 	Evidence      []Evidence `json:"evidence,omitempty" limit:"200 cut"`
 }
 
-// FindingsResponse answers /terminal/ooda: active first, most energy at risk first.
+// FindingsResponse answers /terminal/ooda: active first, most power at risk (kW, daylight mean) first.
 type FindingsResponse struct {
 	Success              bool      `json:"success"`
 	CustomerID           string    `json:"customer_id"`
@@ -170,7 +170,7 @@ const MaxLookbackHours = 2 * 366 * 24
 
 var ooda = Route{
 	Name: "ooda", Path: PathOODA,
-	Summary: "List OODA summaries", Description: "Active ones first, of these the ones with the most energy at risk.",
+	Summary: "List OODA summaries", Description: "Active ones first, of these the ones with the most power at risk (kW, daylight mean).",
 	Example: CustomerRequest{CustomerID: exampleCustomer}, Errors: append(listErrors[:3:3], ErrNoSummaries),
 }
 

@@ -18,7 +18,8 @@ type FleetSite struct {
 	CapacityKW float64     `json:"capacity_kw,omitempty"`
 	Summary    SiteSummary `json:"summary"`
 	// Findings are those that last, by severity, and EnergyAtRiskKW is theirs
-	// together.
+	// together: a power in kW, the mean that is lost in the daylight of the next
+	// 24 h.
 	Findings       map[string]int `json:"findings"`
 	EnergyAtRiskKW float64        `json:"energy_at_risk_kw"`
 	// Unacknowledged are the alerts that ask for a person.

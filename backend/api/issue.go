@@ -42,8 +42,8 @@ type Issue struct {
 	IssueType       string      `json:"issue_type" limit:"name cut"` // the fault's family, when the service made it
 	Status          string      `json:"status" limit:"word"`
 	Priority        string      `json:"priority" limit:"word"`
-	EnergyAtRiskKW  float64     `json:"energy_at_risk_kw"`
-	FinancialImpact float64     `json:"financial_impact"` // a day's revenue at risk, in the site's currency
+	EnergyAtRiskKW  float64     `json:"energy_at_risk_kw"` // a power in kW: the mean that is lost in the daylight of the next 24 h
+	FinancialImpact float64     `json:"financial_impact"`  // a day's revenue at risk, in the site's currency
 	CreatedAt       Time        `json:"created_at"`
 	UpdatedAt       Time        `json:"updated_at"`
 	Description     string      `json:"description" limit:"line cut"`

@@ -33,7 +33,7 @@ func (w *watcher) tellAlerts(list []Sited[api.Alert]) {
 	for _, v := range list {
 		a := v.Fact
 		what := fault(a.AssetID, alertUnits(a), a.AlertType)
-		risk := fmt.Sprintf("%s since %s, %s kW at risk", what, w.when(v.Site, a.Timestamp), Number(a.EnergyAtRiskKW))
+		risk := fmt.Sprintf("%s since %s, %s kW at risk (daylight mean)", what, w.when(v.Site, a.Timestamp), Number(a.EnergyAtRiskKW))
 		state := alertState(a, w.plants.Zones.Of(v.Site))
 		former, known := w.alerts[a.AlertID]
 		was := former.Fact
@@ -63,7 +63,7 @@ func (w *watcher) tellFindings(list []Sited[api.Finding]) {
 	is := keyed(list, func(v Sited[api.Finding]) string { return v.Fact.SummaryID })
 	for _, v := range list {
 		f := v.Fact
-		what := fmt.Sprintf("%s since %s, %s kW at risk, %s %% sure. %s", fault(f.AssetID, f.AssetIDs, f.FaultFamily),
+		what := fmt.Sprintf("%s since %s, %s kW at risk (daylight mean), %s %% sure. %s", fault(f.AssetID, f.AssetIDs, f.FaultFamily),
 			w.when(v.Site, f.StartedAt), Number(f.EnergyAtRiskKW), Number(100*f.Confidence), Words(f.RootCause))
 		former, known := w.findings[f.SummaryID]
 		was := former.Fact

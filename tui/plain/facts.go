@@ -9,7 +9,7 @@ import (
 
 // Alerts has a line for each alert.
 func Alerts(list []Sited[api.Alert], z Zones) *Table {
-	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "#at risk kW", "state", "id")
+	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "#at risk kW, daylight mean", "state", "id")
 	for _, v := range list {
 		a, zone := v.Fact, z.Of(v.Site)
 		t.Add(a.AlertSeverity, z.Label(v.Site), Unit(a.AssetID, alertUnits(a)), widget.Family(a.AlertType), When(a.Timestamp, zone), Number(a.EnergyAtRiskKW), alertState(a, zone), a.AlertID)
@@ -19,7 +19,7 @@ func Alerts(list []Sited[api.Alert], z Zones) *Table {
 
 // Findings has a line for each finding.
 func Findings(list []Sited[api.Finding], z Zones) *Table {
-	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "until (site time)", "#at risk kW", "#lost kWh", "#sure %", "likely cause", "id")
+	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "until (site time)", "#at risk kW, daylight mean", "#lost kWh", "#sure %", "likely cause", "id")
 	for _, v := range list {
 		f, zone := v.Fact, z.Of(v.Site)
 		until := "now"
@@ -61,9 +61,20 @@ func Forecast(f api.GeneratedForecast, z Zones) *Table {
 }
 
 // ForecastDays has a line for each day of a site's calendar that its forecast
-// reaches into, with the energy of these hours.
+// reaches into, with the quantiles of the day's energy as the service answered
+// them. Of an answer without days, only the P50 of the hours is known.
 func ForecastDays(f api.GeneratedForecast, z Zones) *Table {
-	t := NewTable("day", "#hours forecast", "#P50 kWh")
+	t := NewTable("day", "#hours forecast", "#P10 kWh", "#P50 kWh", "#P90 kWh", "note")
+	for _, d := range f.Days {
+		note := ""
+		if !d.Complete {
+			note = "part of the day"
+		}
+		t.Add(d.Day, Number(d.Hours), Number(d.P10KWh), Number(d.P50KWh), Number(d.P90KWh), note)
+	}
+	if len(f.Days) > 0 {
+		return t
+	}
 	hours := float64(f.StepMinutes) / 60
 	zone := z.Of(api.SiteRef{CustomerID: f.CustomerID, SiteID: f.SiteID})
 	date := func(i int) string { return f.Forecasts[i].Timestamp.In(zone).Format(time.DateOnly) }
@@ -72,7 +83,7 @@ func ForecastDays(f api.GeneratedForecast, z Zones) *Table {
 		for ; i < len(f.Forecasts) && date(i) == day; i++ {
 			n, kwh = n+1, kwh+f.Forecasts[i].PredictedPowerKW*hours
 		}
-		t.Add(day, Number(float64(n)*hours), Number(kwh))
+		t.Add(day, Number(float64(n)*hours), Unknown, Number(kwh), Unknown, "sum of the hours")
 	}
 	return t
 }

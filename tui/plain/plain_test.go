@@ -95,10 +95,10 @@ func TestAlerts(t *testing.T) {
 			Metadata: &api.AlertMetadata{AssetIDs: []string{"a", "b"}}},
 		{AlertSeverity: api.AlertMinor, SiteID: "Sibaya", AlertType: "soiling", Timestamp: api.At(noon), State: api.AlertAcknowledged, AcknowledgedBy: "anna", AlertID: "a3"},
 	}), zones))
-	want := `severity  site    unit        fault            since (site time)        at risk kW  state                                  id
-critical  Sibaya  INV-03      inverter outage  2026-11-28 11:30 +02:00       24.7   not acknowledged                       a1
-minor     Sibaya  2 units     site outage      2026-11-28 11:30 +02:00        0.00  shelved until 2026-11-28 12:30 +02:00  a2
-minor     Sibaya  whole site  soiling          2026-11-28 11:30 +02:00        0.00  acknowledged by anna                   a3
+	want := `severity  site    unit        fault            since (site time)        at risk kW, daylight mean  state                                  id
+critical  Sibaya  INV-03      inverter outage  2026-11-28 11:30 +02:00                      24.7   not acknowledged                       a1
+minor     Sibaya  2 units     site outage      2026-11-28 11:30 +02:00                       0.00  shelved until 2026-11-28 12:30 +02:00  a2
+minor     Sibaya  whole site  soiling          2026-11-28 11:30 +02:00                       0.00  acknowledged by anna                   a3
 `
 	if got != want {
 		t.Errorf("alerts:\n%s\nwant:\n%s", got, want)
@@ -136,7 +136,14 @@ func TestForecastDays(t *testing.T) {
 	for i := range 6 {
 		f.Forecasts = append(f.Forecasts, api.ForecastValue{Timestamp: api.At(time.Date(2026, 11, 28, 21, 30*i, 0, 0, time.UTC)), PredictedPowerKW: float64(i)})
 	}
-	if got, want := text(t, ForecastDays(f, zones)), "day         hours forecast  P50 kWh\n2026-11-28            1.00     0.50\n2026-11-29            2.00     7.00\n"; got != want {
+	want := "day         hours forecast  P10 kWh  P50 kWh  P90 kWh  note\n2026-11-28            1.00  unknown     0.50  unknown  sum of the hours\n2026-11-29            2.00  unknown     7.00  unknown  sum of the hours\n"
+	if got := text(t, ForecastDays(f, zones)); got != want {
+		t.Errorf("days of an answer without days:\n%s\nwant:\n%s", got, want)
+	}
+	// The quantiles of a day are the service's, not sums of those of the hours.
+	f.Days = []api.ForecastDay{{Day: "2026-11-28", Hours: 24, Complete: true, P10KWh: 80, P50KWh: 100, P90KWh: 115}, {Day: "2026-11-29", Hours: 2, P10KWh: 5, P50KWh: 6.5, P90KWh: 8}}
+	want = "day         hours forecast  P10 kWh  P50 kWh  P90 kWh  note\n2026-11-28           24.0     80.0    100      115\n2026-11-29            2.00     5.00     6.50     8.00  part of the day\n"
+	if got := text(t, ForecastDays(f, zones)); got != want {
 		t.Errorf("days:\n%s\nwant:\n%s", got, want)
 	}
 }
