@@ -112,13 +112,22 @@ const RainForWork = 0.2
 // for one journey to do for both.
 const BundleWithin = 14 * 24 * time.Hour
 
-// WorkWindow is a time at which work may be done. Cost and Extra are money in
+// What the energies and costs of proposed windows are of.
+const (
+	CostOfUnit = "unit" // the unit asset_id
+	CostOfSite = "site" // all units of the site together
+)
+
+// WorkWindow is a time at which work may be done. Its energy and cost are of the
+// unit AssetID or, without one, of the whole site SiteID. Cost and Extra are money in
 // the site's currency, 0 without a tariff; a bill of materials in the same
 // currency can be compared with them.
 type WorkWindow struct {
+	SiteID        string  `json:"site_id,omitempty"`
+	AssetID       string  `json:"asset_id,omitempty"`
 	Start         Time    `json:"start"`
 	End           Time    `json:"end"`
-	EnergyKWh     float64 `json:"energy_kwh"`     // that the unit, or the site, is expected to make meanwhile (P50)
+	EnergyKWh     float64 `json:"energy_kwh"`     // that the unit, or the site, is expected to make meanwhile (P50) in its present state: a unit that is down loses nothing more
 	Cost          float64 `json:"cost"`           // of that energy
 	ExtraKWh      float64 `json:"extra_kwh"`      // more than in the best window
 	ExtraCost     float64 `json:"extra_cost"`     // as above
@@ -143,14 +152,21 @@ type WorkNearby struct {
 // ProposeResponse answers the action propose of /terminal/schedule: windows of
 // the crew's hours and of daylight within the forecast, the best first.
 type ProposeResponse struct {
-	Success    bool         `json:"success"`
-	Message    string       `json:"message"`
-	SiteID     string       `json:"site_id"`
-	AssetID    string       `json:"asset_id,omitempty"`
-	Kind       string       `json:"kind"`
-	ForecastID string       `json:"forecast_id"`
-	IssuedAt   Time         `json:"issued_at"` // of the forecast
-	Currency   string       `json:"currency,omitempty"`
+	Success    bool   `json:"success"`
+	Message    string `json:"message"`
+	SiteID     string `json:"site_id"`
+	AssetID    string `json:"asset_id,omitempty"`
+	Kind       string `json:"kind"`
+	ForecastID string `json:"forecast_id"`
+	IssuedAt   Time   `json:"issued_at"` // of the forecast
+	Currency   string `json:"currency,omitempty"`
+	// CostOf (extension) is what the energies and costs of the windows are of:
+	// CostOfUnit or CostOfSite. ProducingShare is what the unit or the site produces
+	// at present, of its production without faults, by the active StateFindings.
+	CostOf         string   `json:"cost_of,omitempty"`
+	ProducingShare float64  `json:"producing_share"`
+	StateFindings  []string `json:"state_findings,omitempty"`
+
 	Windows    []WorkWindow `json:"windows"`
 	Bundle     []WorkNearby `json:"bundle"` // within BundleWithin of the best window
 	Count      int          `json:"count"`  // of the windows

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
@@ -46,22 +47,17 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 	} else if err != nil {
 		return out, err
 	}
-	share := 1.0
-	if r.AssetID != "" {
-		units, err := s.Domain.Sites.SiteAssets(ctx, site.SiteID)
-		if err != nil {
-			return out, err
-		}
-		if all := record.CapacityKW(site, units); all > 0 {
-			share = min(asset.CapacityKW/all, 1)
-		}
+	state, err := s.workState(ctx, site, asset.AssetID)
+	if err != nil {
+		return out, err
 	}
 	sky, err := s.Domain.Forecasts.WeatherBehind(ctx, f)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return out, err
 	}
+	out.CostOf, out.ProducingShare, out.StateFindings = state.of, state.producing, state.findings
 	out.SiteID, out.ForecastID, out.IssuedAt, out.Currency = site.SiteID, f.ForecastID, api.At(f.IssuedAt), site.Currency
-	windows := outlook{Forecast: f, site: site, crew: s.Crew, sky: sky, share: share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r)
+	windows := outlook{Forecast: f, site: site, crew: s.Crew, sky: sky, assetID: r.AssetID, share: state.share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r)
 	if out.Windows, out.NextCursor, err = record.Page(windows, r.Page); err != nil {
 		return out, err
 	}
@@ -74,6 +70,9 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 		return out, err
 	}
 	out.Message = fmt.Sprintf("%d windows", len(windows))
+	if len(state.findings) > 0 {
+		out.Message += fmt.Sprintf("; %s makes %.0f %% of its production at present, by %d findings", cmp.Or(r.AssetID, "the site"), 100*state.producing, len(state.findings))
+	}
 	if !windows[0].WeatherKnown {
 		out.Message += "; wind and rain are not known"
 	}
@@ -83,13 +82,85 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 	return out, nil
 }
 
+// workState is what a unit or a site produces at present.
+type workState struct {
+	of        string   // [api.CostOfUnit] or [api.CostOfSite]
+	share     float64  // of the site's forecast that it produces in its present state
+	producing float64  // the part of its own production without faults, 0 to 1
+	findings  []string // the active findings that lower it
+}
+
+// workState returns the state of a unit, or of the whole site for an empty id,
+// by the active findings. A unit produces the product of what each finding
+// leaves of it; a site the sum of its units, and of the capacity that no unit
+// is known of.
+func (s *Service) workState(ctx context.Context, site api.Site, assetID string) (state workState, err error) {
+	units, err := s.Domain.Sites.SiteAssets(ctx, site.SiteID)
+	if err != nil {
+		return state, err
+	}
+	left := map[string]float64{}
+	err = s.Records.View(ctx, func(tx store.Tx) error {
+		clear(left)
+		state = workState{of: api.CostOfSite}
+		return finding.EachActive(tx, site.SiteID, func(f finding.Finding) error {
+			of := f.Units()
+			// Faults of data lose nothing, whatever share of it they concern.
+			if f.EnergyAtRiskKW <= 0 || f.LossFraction <= 0 || assetID != "" && !slices.Contains(of, assetID) {
+				return nil
+			}
+			state.findings = append(state.findings, f.SummaryID)
+			for _, id := range of {
+				was, ok := left[id]
+				if !ok {
+					was = 1
+				}
+				left[id] = was * (1 - min(f.LossFraction, 1))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return state, fmt.Errorf("read the state of site %s: %w", site.SiteID, err)
+	}
+	var rated, lost, own float64
+	for _, u := range units {
+		rated += u.CapacityKW
+		if l, ok := left[u.AssetID]; ok {
+			lost += u.CapacityKW * (1 - l)
+		}
+		if u.AssetID == assetID {
+			own = u.CapacityKW
+		}
+	}
+	all := max(record.CapacityKW(site, units), rated)
+	state.share = 1
+	if all > 0 {
+		state.share = 1 - lost/all
+	}
+	state.producing = state.share
+	if assetID == "" {
+		return state, nil
+	}
+	state.of, state.producing, state.share = api.CostOfUnit, 1, 1
+	if l, ok := left[assetID]; ok {
+		state.producing = l
+	}
+	if all > 0 {
+		state.share = own / all
+	}
+	state.share *= state.producing
+	return state, nil
+}
+
 // outlook is what a forecast says of a site, or of a share of it.
 type outlook struct {
 	forecast.Forecast
-	site  api.Site
-	crew  Hours
-	sky   forecast.Weather // that a source issued; the zero value: none did
-	share float64
+	site    api.Site
+	crew    Hours
+	sky     forecast.Weather // that a source issued; the zero value: none did
+	assetID string           // the unit; empty: the whole site
+	share   float64
 }
 
 // windows are the times at which work of a length may be done, the best first.
@@ -138,7 +209,7 @@ func (f outlook) windows(now time.Time, length time.Duration, kind string, r api
 // window is what the forecast says of a span; ok is false where it does not
 // speak of all of it.
 func (f outlook) window(from, to time.Time) (w api.WorkWindow, ok bool) {
-	w = api.WorkWindow{Start: api.At(from), End: api.At(to), SunSuffices: true}
+	w = api.WorkWindow{SiteID: f.site.SiteID, AssetID: f.assetID, Start: api.At(from), End: api.At(to), SunSuffices: true}
 	if from.Before(f.Start) || to.After(f.End()) {
 		return w, false
 	}

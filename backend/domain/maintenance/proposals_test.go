@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
@@ -232,5 +233,62 @@ func TestProposeBundles(t *testing.T) {
 	out := d.propose(api.ScheduleRequest{AssetID: inv, MaintenanceType: api.MaintenanceCorrective, EstimatedDurationHours: 2})
 	if len(out.Bundle) != 2 || out.Bundle[0].OrderID != o.OrderID || out.Bundle[1].ScheduleID != soon || out.Bundle[1].AssetID != "INV-2" {
 		t.Errorf("on the same journey: %+v", out.Bundle)
+	}
+}
+
+// The cost of a window is what the unit would have produced in it: a unit that
+// is down loses nothing more, and the site loses what its other units produce.
+func TestProposeKnowsTheStateOfUnits(t *testing.T) {
+	d := newDesk(t, nil)
+	d.clock = time.Date(2026, 6, 15, 3, 0, 0, 0, time.UTC)
+	d.foretell()
+	ask := func(assetID string) api.ProposeResponse {
+		t.Helper()
+		return d.propose(api.ScheduleRequest{AssetID: assetID, SiteID: south, MaintenanceType: api.MaintenanceCorrective, EstimatedDurationHours: 2})
+	}
+	noon := func(out api.ProposeResponse) api.WorkWindow {
+		t.Helper()
+		for _, w := range out.Windows {
+			if w.Start.String() == "2026-06-15T10:00:00Z" {
+				return w
+			}
+		}
+		t.Fatal("no window at noon")
+		return api.WorkWindow{}
+	}
+	whole := noon(ask("")).EnergyKWh
+	site, err := d.Domain.Sites.Site(t.Context(), boss, south)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := func(family, unit string, loss, riskKW float64) finding.Event {
+		return finding.Event{Family: family, Units: []string{unit}, Start: d.clock.Add(-time.Hour), LastSeen: d.clock, LossFraction: loss, EnergyAtRiskKW: riskKW, Confidence: 0.9,
+			Severity: api.SeverityCritical, Summary: family}
+	}
+	if err := d.store.Update(t.Context(), func(tx store.Tx) error {
+		_, err := d.Domain.Detections.RecordRun(tx, finding.Run{Site: site, ModelVersion: "rules", From: d.clock.Add(-30 * day), Now: d.clock, Units: []string{inv, "INV-2"},
+			DayKWh: func([]string) float64 { return 300 },
+			Events: []finding.Event{event("inverter_outage", inv, 1, 20), event("string_outage", "INV-2", 0.2, 4), event("soiling", "INV-2", 0.5, 10), event("communication_gap", "INV-2", 1, 0)}})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// Of 100 kW, INV-2 has 50 kW and makes 0.8 × 0.5 of them; the other unit nothing.
+	for _, want := range []struct {
+		asset, of        string
+		producing, share float64
+		findings         int
+	}{{inv, api.CostOfUnit, 0, 0, 1}, {"INV-2", api.CostOfUnit, 0.4, 0.2, 2}, {"", api.CostOfSite, 0.2, 0.2, 3}} {
+		out := ask(want.asset)
+		w := noon(out)
+		if out.CostOf != want.of || math.Abs(out.ProducingShare-want.producing) > 1e-9 || len(out.StateFindings) != want.findings || !strings.Contains(out.Message, "at present") {
+			t.Errorf("state of %q: %q, %g of its production, %v, %q", want.asset, out.CostOf, out.ProducingShare, out.StateFindings, out.Message)
+		}
+		if w.AssetID != want.asset || w.SiteID != south || math.Abs(w.EnergyKWh-want.share*whole) > 0.002 || math.Abs(w.Cost-0.1*want.share*whole) > 0.002 {
+			t.Errorf("window of %q: %+v, want %g kWh", want.asset, w, want.share*whole)
+		}
+	}
+	if first := ask(inv).Windows[0]; first.Start.String() != "2026-06-15T05:00:00Z" {
+		t.Errorf("a unit that is down is worked on first at %s", first.Start)
 	}
 }

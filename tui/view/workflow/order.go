@@ -347,8 +347,19 @@ func DayWindowWords(w api.WorkWindow, currency string) string {
 	return words + "."
 }
 
+// WindowSubject is what loses the energy of a window: a unit or the whole site.
+func WindowSubject(w api.WorkWindow) string {
+	switch {
+	case w.AssetID != "":
+		return w.AssetID
+	case w.SiteID != "":
+		return "the whole site"
+	}
+	return "it" // a service that does not answer it
+}
+
 func windowCost(what string, w api.WorkWindow, currency string) string {
-	words := what + "; it loses " + widget.Energy(w.EnergyKWh)
+	words := what + "; " + WindowSubject(w) + " loses " + widget.Energy(w.EnergyKWh)
 	if w.Cost > 0 && currency != "" {
 		words += ", " + widget.Money(w.Cost, currency)
 	}
