@@ -90,10 +90,8 @@ func damaged(r *rand.Rand, s series.Series) (series.Series, string) {
 // Whatever befell power and weather, a site is trained, and its forecasts keep
 // their promises up to 720 h, or it is refused with a reason.
 func TestDamagedHistories(t *testing.T) {
-	cases := 8
-	if longtest.Enabled() {
-		cases = 32
-	}
+	longtest.Mark(t)
+	const cases = 32
 	trained := 0
 	for seed := range cases {
 		r := rand.New(rand.NewPCG(uint64(seed), 0))
