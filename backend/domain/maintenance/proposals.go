@@ -86,7 +86,7 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 type workState struct {
 	of        string   // [api.CostOfUnit] or [api.CostOfSite]
 	share     float64  // of the site's forecast that it produces in its present state
-	producing float64  // the part of its own production without faults, 0 to 1
+	producing float64  // share of what it would produce without faults, 0 to 1
 	findings  []string // the active findings that lower it
 }
 
