@@ -2,6 +2,7 @@ package kpi_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,4 +42,72 @@ func TestKPIsOfStatedTime(t *testing.T) {
 	storeUnits(t, d, f, f)
 	_, got := d.KPIsOf(before, day)
 	wantFigures(t, got, map[string]float64{"energy": 420, "performance_ratio": 0.84, "specific_yield": 4.2})
+}
+
+// The energy of KPIs is that of the days, of the roll-up and of any two parts of
+// the window, with a counter that exceeds power by 2 %, which the figure says.
+func TestEnergyOfWindows(t *testing.T) {
+	d, site, day := twoUnits(t, steady(20))
+	before := day.AddDate(0, 0, -1)
+	one, two := sunny(before.Add(2*time.Hour), steady(20)), sunny(before.Add(2*time.Hour), steady(20))
+	counter := make([]float64, one.Len())
+	for i := range counter {
+		counter[i] = 1000 + 5.1*float64(i)
+	}
+	one.Set(series.EnergyCounterKWh, counter)
+	storeUnits(t, d, one, two)
+	days, err := d.Store.Daily(t.Context(), "South", before, day)
+	if err != nil || len(days) != 2 {
+		t.Fatal(days, err)
+	}
+	want := days[0].EnergyKWh + days[1].EnergyKWh
+	if want < 403 || want > 405 {
+		t.Fatalf("the day has %v kWh", want)
+	}
+	units, err := d.Sites.SiteAssets(t.Context(), "South")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roll := func(from, to time.Time) float64 {
+		t.Helper()
+		r, err := d.KPIs.Rollup(t.Context(), site, units, from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.ProductionKWh
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if !(math.Abs(got-want) < 2e-3) {
+			t.Errorf("%s has %v kWh, want %v", what, got, want)
+		}
+	}
+	k, got := d.KPIsOf(before, day)
+	wantFigures(t, got, map[string]float64{"energy": want, "specific_yield": want / 100})
+	near("the waterfall", k.Losses.ActualKWh, want)
+	near("the roll-up", roll(before, day), want)
+	if basis := got["energy"].Basis; !strings.Contains(basis, "differ from power by +2.0 %, more than 0.5 %") {
+		t.Errorf("the difference is not flagged: %q", basis)
+	}
+	for _, hours := range []int{1, 9, 12, 20} {
+		at := before.Add(time.Duration(hours) * time.Hour)
+		near("a day in two parts", parts(roll(before, at), roll(at, day)), want)
+	}
+	near("parts of two days", roll(before.Add(12*time.Hour), day.Add(12*time.Hour)), roll(before.Add(12*time.Hour), day)+roll(day, day.Add(12*time.Hour)))
+	near("two days in parts", roll(before, before.Add(9*time.Hour))+roll(before.Add(9*time.Hour), day.Add(9*time.Hour))+roll(day.Add(9*time.Hour), day.AddDate(0, 0, 1)), want+400)
+	_, got = d.KPIsOf(day, day.AddDate(0, 0, 1))
+	if basis := got["energy"].Basis; strings.Contains(basis, "differ") {
+		t.Errorf("power alone is flagged: %q", basis)
+	}
+}
+
+// parts is the sum of energies; NaN is a window without data.
+func parts(kWh ...float64) float64 {
+	sum := 0.0
+	for _, v := range kWh {
+		if !math.IsNaN(v) {
+			sum += v
+		}
+	}
+	return sum
 }

@@ -113,10 +113,7 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 		out.Figures = append(out.Figures, shown(kpi.NewFigure(name, value, r.from, r.to, data), basis))
 		return &out.Figures[len(out.Figures)-1]
 	}
-	energy := r.power.EnergyKWh()
-	if r.known == 0 {
-		energy = math.NaN()
-	}
+	energy := r.days.kWh
 	add("data_availability", data, "daylight that samples cover, of all installed units, by rating")
 	out.Figures = append(out.Figures, r.performance(energy, data)...)
 	out.Ratings, out.Irradiance = ratingsToAPI(r.basis.rating), irradianceToAPI(r.basis.light, true)
@@ -166,12 +163,8 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	} {
 		because(add(of.name, of.value, basisRepair), math.IsNaN(of.value), of.note)
 	}
-	if r.known > 0 {
-		actual := r.days.kWh // as the figure energy
-		if math.IsNaN(actual) {
-			actual = energy
-		}
-		out.Losses = r.waterfall(found, actual)
+	if r.known > 0 && !math.IsNaN(energy) {
+		out.Losses = r.waterfall(found, energy)
 	}
 	return out
 }

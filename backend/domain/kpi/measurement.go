@@ -42,6 +42,7 @@ type reading struct {
 	available               *availability.Reading
 	basis                   basis
 	days                    dayEnergy
+	silentKWh               float64 // what silent units made, by the others
 }
 
 // gridMean collects values on a grid.
@@ -129,7 +130,7 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		return nil, err
 	}
 	r.irradiance = r.basis.light.Series
-	if r.days, err = s.dayEnergy(ctx, r, ids); err != nil {
+	if r.days, err = s.windowEnergy(ctx, r, record.AssetIDs(units)); err != nil {
 		return nil, err
 	}
 	r.cell = cells(r.basis.mounts, r.irradiance, air.values(), wind.values())
@@ -175,6 +176,7 @@ func (r *reading) sum() {
 		r.power.Values[i] = math.NaN()
 		if n > 0 && 2*reporting >= r.ratedKW {
 			r.power.Values[i] = total * r.ratedKW / reporting
+			r.silentKWh += max(r.power.Values[i]-total, 0) * r.step.Hours()
 			r.known++
 		}
 	}

@@ -1,29 +1,21 @@
 package kpi
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
-	"app.sunloop/backend/store"
 	"app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
 )
 
 // performance are the yields and ratios of the window. Yields and performance
 // ratios are by the DC rating, the capacity factor by the AC rating.
-func (r *reading) performance(energyKWh, data float64) []api.KPI {
+func (r *reading) performance(measured, data float64) []api.KPI {
 	b := r.basis
 	figure := func(name string, value float64) kpi.Figure { return kpi.NewFigure(name, value, r.from, r.to, data) }
-	// Stored days are the energy; of silent units it is extrapolated for yields.
-	measured := r.days.kWh
-	if math.IsNaN(measured) {
-		measured = energyKWh
-	}
-	energyKWh = max(energyKWh, measured)
+	energyKWh := measured + r.silentKWh // yields extrapolate silent units
 	produced := func(f kpi.Figure) kpi.Figure {
 		f.Energy = r.days.shares(energyKWh)
 		return f
@@ -38,7 +30,7 @@ func (r *reading) performance(energyKWh, data float64) []api.KPI {
 	}
 	dc, gamma := b.rating.DCKW, b.gamma
 	return []api.KPI{
-		shown(energy, "the stored energies of the days of all units, as measured"),
+		shown(energy, "the stored energies of the days of all units, as measured"+r.days.flag()),
 		shown(produced(b.figure(figure("specific_yield", kpi.SpecificYield(energyKWh, dc)), true, false)), basisPower),
 		shown(yr, "irradiance in the plane of the modules; missing intervals are scaled by the share of the insolation that is covered"),
 		shown(produced(b.ratio(figure("performance_ratio", kpi.PerformanceRatio(r.power, r.irradiance, dc)), r.power)), basisPower),
@@ -47,46 +39,9 @@ func (r *reading) performance(energyKWh, data float64) []api.KPI {
 	}
 }
 
-// dayEnergy is the energy of the whole days of a window, as it is stored: that of
-// telemetry, dailies and reports. kWh is NaN for a window that is not of whole
-// days.
-type dayEnergy struct{ kWh, counter, interval, extrapolated float64 }
-
-func (e *dayEnergy) add(d store.DaySum) {
-	e.kWh, e.counter, e.interval, e.extrapolated = e.kWh+d.EnergyKWh, e.counter+d.CounterKWh, e.interval+d.IntervalKWh, e.extrapolated+d.ExtrapolatedKWh
-}
-
-// shares are those of an energy that is at least e; the rest was extrapolated.
-func (e dayEnergy) shares(kWh float64) *kpi.EnergyShares {
-	if !(kWh > 0) || !(e.kWh >= 0) {
-		return nil
-	}
-	return &kpi.EnergyShares{Counter: e.counter / kWh, Interval: e.interval / kWh, Extrapolated: (e.extrapolated + kWh - e.kWh) / kWh,
-		Power: max(e.kWh-e.counter-e.interval-e.extrapolated, 0) / kWh}
-}
-
-// dayEnergy reads the stored energy of the window's units.
-func (s *Service) dayEnergy(ctx context.Context, r *reading, ids []string) (e dayEnergy, err error) {
-	whole := r.from.Equal(series.Midnight(r.from, r.zone)) && r.to.Equal(series.Midnight(r.to, r.zone))
-	if !whole || len(ids) == 0 {
-		return dayEnergy{kWh: math.NaN()}, nil
-	}
-	sums, err := s.telemetry.Daily(ctx, r.siteID, r.from, r.to, ids...)
-	if err != nil {
-		return e, fmt.Errorf("read the days of site %s: %w", r.siteID, err)
-	}
-	for _, d := range sums {
-		e.add(d)
-	}
-	if len(sums) == 0 {
-		e.kWh = math.NaN()
-	}
-	return e, nil
-}
-
 // today fills in the yield and the performance ratio of a day so far, and the
 // figures that show what its numbers rest on.
-func (b basis) today(out *api.SiteSummary, power series.Series, energy *kpi.EnergyShares, from, now time.Time) {
+func (b basis) today(out *api.SiteSummary, power series.Series, stored dayEnergy, from, now time.Time) {
 	due, known := 0.0, 0.0
 	for i, p := range power.Values {
 		if w := b.due(i); w > 0 && power.Time(i).Before(now) {
@@ -98,13 +53,13 @@ func (b basis) today(out *api.SiteSummary, power series.Series, energy *kpi.Ener
 	}
 	data := known / due // 0/0 is NaN
 	add := func(f kpi.Figure, basis string) *float64 {
-		f.AsOf, f.Energy = now, energy
+		f.AsOf, f.Energy = now, stored.shares(stored.kWh)
 		v := shown(f, basis)
 		v.AsOf = api.At(now)
 		out.Figures = append(out.Figures, v)
 		return v.Value
 	}
-	add(kpi.NewFigure("energy", out.TotalKWhToday, from, now, 1), "as measured until now")
+	add(kpi.NewFigure("energy", out.TotalKWhToday, from, now, 1), "as measured until now"+stored.flag())
 	out.SpecificYieldKWhKWp = add(b.figure(kpi.NewFigure("specific_yield", kpi.SpecificYield(out.TotalKWhToday, b.rating.DCKW), from, now, 1), true, false), "energy of today until now")
 	out.Figures[len(out.Figures)-1].DataAvailability, out.Figures[len(out.Figures)-2].DataAvailability = record.Number(data), record.Number(data)
 	ratio := b.figure(kpi.NewFigure("performance_ratio", kpi.PerformanceRatio(power, b.light.Series, b.rating.DCKW), from, now, 1), true, true)

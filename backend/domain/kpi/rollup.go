@@ -51,16 +51,7 @@ func (s *Service) Rollup(ctx context.Context, site api.Site, units []api.Asset, 
 	if out.KPIs, err = s.keep(ctx, r, site, units, k); err != nil {
 		return out, err
 	}
-	sums, err := s.telemetry.Daily(ctx, site.SiteID, from, to)
-	if err != nil {
-		return out, fmt.Errorf("read the days of site %s: %w", site.SiteID, err)
-	}
-	if len(sums) > 0 {
-		out.ProductionKWh = 0
-		for _, d := range sums {
-			out.ProductionKWh += max(d.EnergyKWh, 0)
-		}
-	}
+	out.ProductionKWh = r.days.kWh
 	newest, err := s.telemetry.Latest(ctx, site.SiteID)
 	if err != nil {
 		return out, fmt.Errorf("read the latest samples of site %s: %w", site.SiteID, err)

@@ -207,7 +207,7 @@ func (s *Service) ratios(ctx context.Context, site api.Site, units []api.Asset, 
 	for i := range scaled.Values {
 		scaled.Values[i] *= capacity / expect.capacityKW
 	}
-	b.today(out, scaled, stored.shares(stored.kWh), from, now)
+	b.today(out, scaled, stored, from, now)
 	return power, nil
 }
 

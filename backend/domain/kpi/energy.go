@@ -1,0 +1,148 @@
+package kpi
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/energy"
+	"app.sunloop/engine/kpi"
+	"app.sunloop/engine/series"
+)
+
+// dayEnergy is the production of units in a window: that of telemetry, dailies and
+// reports. kWh is NaN for a window without data.
+type dayEnergy struct {
+	kWh, counter, interval, extrapolated float64
+
+	// As in [store.DaySum], of the days that the window touches.
+	compared, difference float64
+}
+
+func (e *dayEnergy) add(d store.DaySum) {
+	e.kWh, e.counter, e.interval, e.extrapolated = e.kWh+d.EnergyKWh, e.counter+d.CounterKWh, e.interval+d.IntervalKWh, e.extrapolated+d.ExtrapolatedKWh
+	e.compared, e.difference = e.compared+d.ComparedKWh, e.difference+d.DifferenceKWh
+}
+
+// shares are those of an energy that is at least e; the rest was extrapolated.
+func (e dayEnergy) shares(kWh float64) *kpi.EnergyShares {
+	if !(kWh > 0) || !(e.kWh >= 0) {
+		return nil
+	}
+	return &kpi.EnergyShares{Counter: e.counter / kWh, Interval: e.interval / kWh, Extrapolated: (e.extrapolated + kWh - e.kWh) / kWh,
+		Power: max(e.kWh-e.counter-e.interval-e.extrapolated, 0) / kWh}
+}
+
+// flag is a clause about counters or interval energy that differ from power by
+// more than [energy.DifferenceLimit]; empty if they do not.
+func (e dayEnergy) flag() string {
+	s := energy.Sum{ComparedKWh: e.compared, DifferenceKWh: e.difference}
+	share, ok := s.Difference()
+	if !ok || math.Abs(share) <= energy.DifferenceLimit {
+		return ""
+	}
+	return fmt.Sprintf("; counters and interval energy differ from power by %+.1f %%, more than %g %%", 100*share, 100*energy.DifferenceLimit)
+}
+
+// windowEnergy is the production of units in the window of r: the stored sums of
+// whole days and of the day so far, and of the other days the samples in the
+// window, as records show them.
+func (s *Service) windowEnergy(ctx context.Context, r *reading, ids []string) (dayEnergy, error) {
+	var e dayEnergy
+	if len(ids) == 0 {
+		return dayEnergy{kWh: math.NaN()}, nil
+	}
+	first, last, known := r.from, series.Midnight(r.to, r.zone), false
+	part := func(from, to time.Time) error {
+		ok, err := s.addPart(ctx, &e, r, ids, from, to)
+		known = known || ok
+		return err
+	}
+	if !r.from.Equal(series.Midnight(r.from, r.zone)) {
+		if first = series.NextMidnight(r.from, r.zone); r.to.Before(first) {
+			first = r.to
+		}
+		if err := part(r.from, first); err != nil {
+			return e, err
+		}
+	}
+	running := !r.to.Before(s.now())
+	if running {
+		last = r.to
+	}
+	if first.Before(last) {
+		sums, err := s.telemetry.Daily(ctx, r.siteID, first, last, ids...)
+		if err != nil {
+			return e, fmt.Errorf("read the days of site %s: %w", r.siteID, err)
+		}
+		for _, d := range sums {
+			e.add(d)
+		}
+		known = known || len(sums) > 0
+	}
+	if !last.Before(first) && last.Before(r.to) {
+		if err := part(last, r.to); err != nil {
+			return e, err
+		}
+	}
+	if !known {
+		e.kWh = math.NaN()
+	}
+	return e, nil
+}
+
+// addPart adds the production from..to of units, a part of one day; it reports
+// whether there is a sample.
+func (s *Service) addPart(ctx context.Context, e *dayEnergy, r *reading, ids []string, from, to time.Time) (known bool, err error) {
+	var steps map[string]int64
+	if t, ok := s.telemetry.(interface {
+		Steps(ctx context.Context, siteID string) (map[string]int64, error)
+	}); ok {
+		if steps, err = t.Steps(ctx, r.siteID); err != nil {
+			return false, fmt.Errorf("read the steps of site %s: %w", r.siteID, err)
+		}
+	}
+	day, next, now := series.Midnight(from, r.zone), series.NextMidnight(from, r.zone), s.now()
+	var sum energy.Integrator
+	var each []energy.Sample
+	for of, err := range s.telemetry.ReadUnits(ctx, r.siteID, ids, day, next, energy.Quantities...) {
+		if err != nil {
+			return known, err
+		}
+		f := of.Frame
+		if f.Len() == 0 {
+			continue
+		}
+		in := energy.FrameInput(f, day.Unix(), next.Unix(), steps[of.AssetID])
+		if now.Before(next) {
+			in.Now = now.Unix()
+		}
+		var total energy.Sum
+		each, total = sum.Samples(each[:0], in)
+		d := store.DaySum{ComparedKWh: total.ComparedKWh, DifferenceKWh: total.DifferenceKWh}
+		if f.Times[0] >= from.Unix() && f.Times[f.Len()-1] < to.Unix() { // with what a counter measured at times without power
+			d.EnergyKWh, d.CounterKWh, d.IntervalKWh, d.ExtrapolatedKWh = total.ProductionKWh, total.CounterKWh, total.IntervalKWh, total.ExtrapolatedKWh
+			known = known || total.Source() != energy.None
+			e.add(d)
+			continue
+		}
+		for i, one := range each {
+			if at := f.Times[i]; at < from.Unix() || at >= to.Unix() || math.IsNaN(one.KWh) {
+				continue
+			}
+			known = true
+			kWh := max(one.KWh, 0)
+			d.EnergyKWh += kWh
+			switch one.Source {
+			case energy.Counter:
+				d.CounterKWh += kWh
+			case energy.Interval:
+				d.IntervalKWh += kWh
+			}
+		}
+		e.add(d)
+	}
+	return known, nil
+}
