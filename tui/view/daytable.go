@@ -254,6 +254,18 @@ func (d *DayTable) PeersOf(i int) []float64 {
 	return out
 }
 
+// PeersEnergy is the median of the other units' energy of the day per capacity,
+// scaled to unit i; NaN without any.
+func (d *DayTable) PeersEnergy(i int) float64 {
+	specific := make([]float64, 0, len(d.Units))
+	for k, a := range d.Units {
+		if k != i && a.CapacityKW > 0 && !math.IsNaN(d.Energy[k]) {
+			specific = append(specific, d.Energy[k]/a.CapacityKW)
+		}
+	}
+	return Median(specific) * d.Units[i].CapacityKW
+}
+
 // Median of values without NaN; they are put in order. NaN without any.
 func Median(values []float64) float64 {
 	if len(values) == 0 {

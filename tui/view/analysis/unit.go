@@ -249,17 +249,14 @@ func (u *UnitView) measures(v view.Context, a api.Asset, i int, newest api.Recor
 	out = append(out, power)
 	if i >= 0 && !math.IsNaN(day.Energy[i]) {
 		kwh := measure{name: "energy", text: widget.Energy(day.Energy[i]), value: day.Energy[i], normal: chart.Anything}
-		sum := 0.0
-		for t, kw := range day.PeersOf(i) {
-			if !math.IsNaN(kw) && !math.IsNaN(day.Slots[i][t]) {
-				sum += max(kw, 0) * day.Step.Hours()
-			}
+		peers := day.PeersEnergy(i)
+		if peers > 0 {
+			kwh.normal = chart.Normal{Low: peers * chart.NormalRatio.Low, High: peers * chart.NormalRatio.High}
+			kwh.note = "its peers " + widget.Energy(peers) + ", " + widget.Percent(day.Energy[i]/peers)
+		} else {
+			peers = 0
 		}
-		if sum > 0 {
-			kwh.normal = chart.Normal{Low: sum * chart.NormalRatio.Low, High: sum * chart.NormalRatio.High}
-			kwh.note = "its peers " + widget.Energy(sum) + ", " + widget.Percent(day.Energy[i]/sum)
-		}
-		kwh.high = max(sum*1.25, day.Energy[i], 1)
+		kwh.high = max(peers*1.25, day.Energy[i], 1)
 		out = append(out, kwh)
 	}
 	for _, m := range []struct {
