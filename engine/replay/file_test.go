@@ -61,7 +61,7 @@ func TestParseRefuses(t *testing.T) {
 		{"no longitude", `longitude = 15`, ``, "site.longitude is missing"},
 		{"a latitude beyond the pole", `latitude = 47`, `latitude = 147`, "site.latitude is 147; it lies within -90 and 90"},
 		{"no capacity", `capacity_kw = 10`, ``, "site.capacity_kw is 0; it must be above 0"},
-		{"half a plane", `capacity_kw = 10`, "capacity_kw = 10\ntilt_deg = 3", "given together"},
+		{"half a plane", `capacity_kw = 10`, "capacity_kw = 10\ntilt_deg = 3", "only valid together"},
 		{"an impossible plane", `capacity_kw = 10`, "capacity_kw = 10\ntilt_deg = 93\nazimuth_deg = 1", "site.tilt_deg is 93"},
 		{"an unknown zone", `"Europe/Vienna"`, `"Vienna"`, `site.timezone: there is no time zone "Vienna"`},
 		{"no files", `files = ["power.csv"]`, ``, "data.files is missing"},
