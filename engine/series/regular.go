@@ -83,6 +83,35 @@ func Interval(times []int64) time.Duration {
 	return time.Duration(best) * time.Second
 }
 
+// UsualStep is the step that [Span] takes as usual, in seconds: the commonest
+// step between successive times, if at least a third of all steps are equal to
+// it; 0 otherwise, and with fewer than two times.
+func UsualStep(times []int64) int64 {
+	if len(times) < 2 {
+		return 0
+	}
+	step := times[1] - times[0]
+	n := 1
+	for i := 2; i < len(times); i++ {
+		if times[i]-times[i-1] == step {
+			n++
+		}
+	}
+	if n == len(times)-1 { // without sorting, as steps are mostly equal
+		return step
+	}
+	step, n = int64(Interval(times)/time.Second), 0
+	for i := 1; i < len(times); i++ {
+		if times[i]-times[i-1] == step {
+			n++
+		}
+	}
+	if 3*n < len(times)-1 {
+		return 0
+	}
+	return step
+}
+
 // Resample is the function of that name over s: means over even intervals of
 // step, aligned to whole multiples of it since 1970 in UTC.
 func (s Series) Resample(step time.Duration) Series {
@@ -97,7 +126,7 @@ func (s Series) Resample(step time.Duration) Series {
 // series with ascending times to means over even intervals of step (whole
 // seconds), labelled at their start and aligned to whole multiples of step
 // since 1970 in UTC. Each sample is valid for the time that it covers by
-// [Intervals], or, if hold is above 0, until the next time stamp, at most for
+// [Intervals] with the [UsualStep] of times, or, if hold is above 0, until the next time stamp, at most for
 // hold. If more than half of an interval has no value the result is NaN. The
 // result ends with the last sample's time.
 func Resample(times []int64, values []float64, step, hold time.Duration) Series {
@@ -127,7 +156,8 @@ func resample(times []int64, values, stated []float64, step, hold time.Duration)
 	first := floorTo(times[0], stepS)
 	usual := int64(0)
 	if all := times; hold <= 0 {
-		if times, values, stated = measured(times, values, stated); len(times) < len(all) {
+		usual = UsualStep(all)
+		if times, values, stated = measured(times, values, stated); len(times) < len(all) && usual == 0 {
 			usual = int64(Interval(all) / time.Second) // a missing value shows the step, too
 		}
 	}

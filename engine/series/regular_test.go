@@ -168,6 +168,31 @@ func TestResampleStaysInRange(t *testing.T) {
 	})
 }
 
+// TestResampleKeepsGaps: the gaps of a logger that loses many samples are gaps of
+// its usual step, although no samples beside them show it.
+func TestResampleKeepsGaps(t *testing.T) {
+	for name, c := range map[string]struct {
+		minutes []int64
+		gaps    int
+	}{
+		"two steps":  {[]int64{0, 15, 60}, 2},
+		"three days": {[]int64{0, 15, 60, 90, 105, 165, 1440, 1455, 1500, 1530, 1545, 1605, 2880, 2895, 2940, 2970, 2985, 3045}, 186},
+	} {
+		var times []int64
+		var values []float64
+		for _, m := range c.minutes {
+			times, values = append(times, m*60), append(values, 5)
+		}
+		missing := 0
+		for _, g := range Resample(times, values, 15*time.Minute, 0).Gaps() {
+			missing += int(g.Duration() / (15 * time.Minute))
+		}
+		if missing != c.gaps {
+			t.Errorf("%s: %d intervals are missing, want %d", name, missing, c.gaps)
+		}
+	}
+}
+
 func TestGapsAndEnergy(t *testing.T) {
 	s := Series{day0, 30 * time.Minute, []float64{nan, 2, nan, nan, 4, nan}}
 	at := s.Time

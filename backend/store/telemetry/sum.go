@@ -211,33 +211,11 @@ func usualStep(times []int64) int64 {
 	if len(times) < 2 {
 		return 0
 	}
-	step := commonInterval(times)
-	n := 0
-	for i := 1; i < len(times); i++ {
-		if times[i]-times[i-1] == step {
-			n++
-		}
+	if step := series.UsualStep(times); step > 0 {
+		return step
 	}
-	if 3*n < len(times)-1 {
-		return irregularStep
-	}
-	return step
+	return irregularStep
 }
 
 // irregularStep is the step of a unit that has none.
 const irregularStep = -1
-
-// commonInterval is series.Interval in seconds, without sorting where all
-// steps are equal, as they mostly are.
-func commonInterval(times []int64) int64 {
-	if len(times) < 2 {
-		return 0
-	}
-	step := times[1] - times[0]
-	for i := 2; i < len(times); i++ {
-		if times[i]-times[i-1] != step {
-			return int64(series.Interval(times).Seconds())
-		}
-	}
-	return step
-}
