@@ -121,7 +121,7 @@ func (s *Server) backup(ctx context.Context, w io.Writer) (m backup.Manifest, er
 func (s *Server) verifyCopy(ctx context.Context, staging string, hold *objects.Hold) (err error) {
 	var records check.Records = s.Store
 	if !s.Paths.Shared() {
-		db, opening := bolt.OpenReadOnly(staging)
+		db, opening := bolt.OpenReadOnly(staging, nil)
 		if opening != nil {
 			return fmt.Errorf("verify the copy of the database: %w", opening)
 		}

@@ -161,7 +161,7 @@ func Folder(ctx context.Context, p Paths) (Report, error) {
 		c.report(err)
 		return c, c.modes(dir)
 	}
-	db, err := bolt.OpenReadOnly(dir)
+	db, err := bolt.OpenReadOnly(dir, nil)
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
 		return c, err
 	}
@@ -225,7 +225,7 @@ func Quick(ctx context.Context, p Paths) (Report, error) {
 		c.report(err)
 		return c, nil
 	}
-	db, err := bolt.OpenReadOnly(p.DataDir)
+	db, err := bolt.OpenReadOnly(p.DataDir, nil)
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
 		return c, err
 	}

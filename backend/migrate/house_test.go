@@ -308,7 +308,7 @@ func (h *installation) ask(db home, o *objects.Store, sets []store.RowSet) asked
 func (h *installation) same() {
 	t := h.t
 	t.Helper()
-	file, err := bolt.OpenReadOnly(h.dir)
+	file, err := bolt.OpenReadOnly(h.dir, fixed)
 	must(t, err)
 	defer file.Close()
 	sets, err := file.RowSets(t.Context())

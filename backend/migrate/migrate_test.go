@@ -371,7 +371,7 @@ type queued struct {
 func TestJobs(t *testing.T) {
 	h := newInstallation(t, 18)
 	h.fill()
-	file, err := bolt.OpenReadOnly(h.dir)
+	file, err := bolt.OpenReadOnly(h.dir, fixed)
 	must(t, err)
 	wantDead, err := file.Dead(t.Context(), 1000)
 	must(t, err)

@@ -23,7 +23,7 @@ import (
 func TestJobsRun(t *testing.T) {
 	h := newInstallation(t, 19)
 	h.fill()
-	file, err := bolt.OpenReadOnly(h.dir)
+	file, err := bolt.OpenReadOnly(h.dir, fixed)
 	must(t, err)
 	want, err := file.Dead(t.Context(), 1000)
 	must(t, err)

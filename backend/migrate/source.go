@@ -37,7 +37,7 @@ func openSource(dir string) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the key of the data folder: %w", err)
 	}
-	db, err := bolt.OpenReadOnly(dir)
+	db, err := bolt.OpenReadOnly(dir, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func TestKilledMigration(t *testing.T) {
 	}
 	server := pgtest.Start(t, pgtest.Options{FSync: true})
 	dir := movedFolder(t)
-	file, err := bolt.OpenReadOnly(dir)
+	file, err := bolt.OpenReadOnly(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

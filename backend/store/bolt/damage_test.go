@@ -195,7 +195,7 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want map[string]any
-	s, err := OpenReadOnly(whole)
+	s, err := OpenReadOnly(whole, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestDamage(t *testing.T) {
 		if err := VerifyFolder(t.Context(), dir, func(error) { faults++ }); err != nil {
 			t.Errorf("%s: %v", where, err)
 		}
-		if s, err := OpenReadOnly(dir); err == nil {
+		if s, err := OpenReadOnly(dir, nil); err == nil {
 			if found := s.Check(t.Context()); len(found) > 0 && faults == 0 || len(found) == 0 && faults > 0 {
 				t.Errorf("%s: %d faults in the file, and the check finds %v", where, faults, found)
 			}
@@ -406,7 +406,7 @@ func TestReadOnlyLeavesTheNote(t *testing.T) {
 	if err := os.WriteFile(note, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := OpenReadOnly(dir)
+	s, err := OpenReadOnly(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +451,7 @@ func TestPanicOfAClosure(t *testing.T) {
 func TestUpgradeOfSchema1(t *testing.T) {
 	dir := damageable(t)
 	path := filepath.Join(dir, fileName)
-	s, err := OpenReadOnly(dir)
+	s, err := OpenReadOnly(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -463,7 +463,7 @@ func TestUpgradeOfSchema1(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, compactName), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = OpenReadOnly(dir); err != nil {
+	if s, err = OpenReadOnly(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := answersOf(t.Context(), s); !reflect.DeepEqual(got, want) || s.Checksums() {

@@ -16,12 +16,16 @@ import (
 // OpenReadOnly opens the data in dir read-only: nothing in the folder changes,
 // and its file system may be read-only. The error is store.ErrLocked while a
 // process has it open to write, store.ErrDamaged if its structure is damaged.
-func OpenReadOnly(dir string) (*Store, error) {
+// now is the clock that sums of the running day end at; nil means time.Now.
+func OpenReadOnly(dir string, now func() time.Time) (*Store, error) {
+	if now == nil {
+		now = time.Now
+	}
 	db, err := mapFile(dir, bbolt.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, disk: new(store.Disk), writes: &group{db: db}, now: time.Now, notify: make(chan struct{}, 1)}
+	s := &Store{db: db, disk: new(store.Disk), writes: &group{db: db}, now: now, notify: make(chan struct{}, 1)}
 	s.Archive = telemetry.New(&sites{store: s}, telemetry.Options{Now: s.now, PartBlocks: readBlocks})
 	return s, nil
 }

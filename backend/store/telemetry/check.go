@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"app.sunloop/backend/store/block"
 	"app.sunloop/engine/series"
@@ -101,15 +102,15 @@ func checkBlock(c Cell, of asset, run run, layout layout, months map[int64]month
 		if i+1 < len(run.days) {
 			end = run.days[i+1]
 		}
-		if err := checkDay(f.Slice(day, end), end, of.step, daysWithin(stored, day, end)); err != nil {
+		if err := checkDay(f.Slice(day, end), end, daysWithin(stored, day, end)); err != nil {
 			fault(fmt.Errorf("asset %s: day of %d: %w", of.id, day, err))
 		}
 	}
 }
 
 // checkDay compares the sum of a day, if there is one, with its samples.
-func checkDay(f series.Frame, end, usual int64, stored []daySum) error {
-	b := boundsOf(f, end, usual)
+func checkDay(f series.Frame, end int64, stored []daySum) error {
+	b := boundsOf(f, end)
 	switch {
 	case len(stored) == 0 && b.samples > 0:
 		return errors.New("there is no sum of its samples")
@@ -126,6 +127,9 @@ func checkDay(f series.Frame, end, usual int64, stored []daySum) error {
 	return nil
 }
 
+// nearSteps is how many steps before and after a sample may show what it covers.
+const nearSteps = 4
+
 // bounds are between what and what the production of a day must be.
 type bounds struct {
 	samples     int
@@ -134,10 +138,12 @@ type bounds struct {
 
 // boundsOf integrates a day in the plainest way, independently of package
 // energy, so that an error in that is found: a sample covers at least the
-// shorter of the steps around it, and at most the time to the next one. For a day
-// of even steps both are the same. If there is interval energy or a counter, what
-// these show extends the bounds.
-func boundsOf(f series.Frame, end, usual int64) bounds {
+// shortest of the near steps around it, and at most the time to the next one.
+// For a day of even steps both are the same. A few uneven samples cover what the
+// unit's usual step was when the day was summed, which may have changed since:
+// they have no least. If there is interval energy or a counter, what these show
+// extends the bounds.
+func boundsOf(f series.Frame, end int64) bounds {
 	var b bounds
 	power, energy, stated := f.Values(series.PowerKW), f.Values(series.EnergyKWh), f.Values(series.CoveredS)
 	at := func(column []float64, i int) float64 {
@@ -154,29 +160,27 @@ func boundsOf(f series.Frame, end, usual int64) bounds {
 		}
 	}
 	b.samples = len(used)
+	steps := make([]int64, max(len(used)-1, 0))
+	for k := range steps {
+		steps[k] = f.Times[used[k+1]] - f.Times[used[k]]
+	}
+	few := len(steps) < 2 || len(steps) <= nearSteps && slices.Min(steps) != slices.Max(steps)
 	for k, i := range used {
-		t := f.Times[i]
-		short, long := end-t, end-t
-		if k+1 < len(used) {
-			long = f.Times[used[k+1]] - t
-			short = long
+		short, long := end-f.Times[i], end-f.Times[i]
+		if k < len(steps) {
+			long = steps[k]
 		}
-		if k > 0 {
-			short = min(short, t-f.Times[used[k-1]])
+		if before := steps[max(k-nearSteps, 0):k]; k == len(steps) && k > 1 && slices.Min(before) == slices.Max(before) {
+			long = min(before[0], long)
 		}
-		if k == len(used)-1 && k > 1 {
-			if a, b := t-f.Times[used[k-1]], f.Times[used[k-1]]-f.Times[used[k-2]]; a == b {
-				long = min(a, long)
-			}
+		for _, step := range steps[max(k-nearSteps, 0):min(k+1+nearSteps, len(steps))] {
+			short = min(short, step)
 		}
-		if even := k > 0 && k+1 < len(used) && long == t-f.Times[used[k-1]]; usual > 0 && !even {
-			short = min(short, usual)
+		if few {
+			short = 0
 		}
 		if s := at(stated, i); !math.IsNaN(s) {
 			short = min(short, int64(s))
-		}
-		if len(used) == 1 {
-			short = 0
 		}
 		kW, kWh := at(power, i), max(at(energy, i), 0)
 		if math.IsNaN(kW) {
