@@ -113,6 +113,7 @@ func (f *Player) register(ctx context.Context, s *simulate.Site) error {
 		}
 		_, err := f.Client.AddAsset(ctx, api.Asset{
 			AssetID: u.AssetID, Name: u.Name, Type: "solar_" + u.Type, CapacityKW: u.CapacityKW, RatedPowerKW: u.CapacityKW, Location: s.Name,
+			ACRatingKW: u.CapacityKW, DCRatingKW: u.CapacityKW * u.DCRatio,
 			Components: parts, SiteID: s.ID, CustomerID: customer, Timezone: s.Zone.String(),
 			Latitude: &s.Location.LatitudeDeg, Longitude: &s.Location.LongitudeDeg, TiltDeg: &u.Plane.TiltDeg, AzimuthDeg: &u.Plane.AzimuthDeg,
 		})
