@@ -81,12 +81,20 @@ type KPIRollup struct {
 	Battery       *RollupBattery    `json:"battery,omitempty"` // of sites whose units report a state of charge
 	// Figures (extension) are what the numbers are made of, each with its formula
 	// and what it rests on; AsOf and Revision (extensions) are theirs, as in [KPIs].
-	Figures  []KPI `json:"figures,omitempty"`
-	AsOf     Time  `json:"as_of,omitzero"`
-	Revision int   `json:"revision,omitempty"`
+	Figures  []RollupFigure `json:"figures,omitempty"`
+	AsOf     Time           `json:"as_of,omitzero"`
+	Revision int            `json:"revision,omitempty"`
 	// NotKnown (extension) are the paths of the numbers whose 0 means that the
 	// site's data do not tell, as in energy_balance.consumption_kwh.
 	NotKnown []string `json:"not_known"`
+}
+
+// RollupFigure is a [KPI] of a roll-up. What is not known is left out, because a
+// roll-up has no null.
+type RollupFigure struct {
+	Value            *float64 `json:"value,omitempty"` // left out if it is not reportable
+	DataAvailability *float64 `json:"data_availability,omitempty"`
+	KPI
 }
 
 // RollupPeriod is what a rollup is of: whole days of the site, both ends

@@ -138,7 +138,10 @@ func rollupOf(r kpi.Rollup, m money, period api.RollupPeriod) *api.KPIRollup {
 	}
 	slices.Sort(n.notKnown)
 	out.NotKnown = n.notKnown
-	out.Figures, out.AsOf, out.Revision = r.Figures, r.AsOf, r.Revision
+	for _, f := range r.Figures {
+		out.Figures = append(out.Figures, api.RollupFigure{Value: f.Value, DataAvailability: f.DataAvailability, KPI: f})
+	}
+	out.AsOf, out.Revision = r.AsOf, r.Revision
 	return out
 }
 
