@@ -169,7 +169,7 @@ func TestResampleStaysInRange(t *testing.T) {
 }
 
 // TestResampleKeepsGaps: the gaps of a logger that loses many samples are gaps of
-// its usual step, although no samples beside them show it.
+// its usual step, although no samples next to them show it.
 func TestResampleKeepsGaps(t *testing.T) {
 	for name, c := range map[string]struct {
 		minutes []int64
