@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"io"
 	"os"
 	"path/filepath"
@@ -127,8 +128,12 @@ func answers(t *testing.T, h *instance) map[string]any {
 	return all
 }
 
+// counterStep is the resolution of the counters in the folders, in kWh. Earlier
+// versions computed the energy of a record from its power; now the counter wins.
+const counterStep = 0.01
+
 // lost says what of want is not in got. Fields of got that golden does not have
-// are new.
+// are new. The energy of a record may differ by a step of its counter.
 func lost(at string, want, got any) []string {
 	switch want := want.(type) {
 	case map[string]any:
@@ -148,6 +153,10 @@ func lost(at string, want, got any) []string {
 			all = append(all, lost(fmt.Sprintf("%s[%d]", at, i), v, there[i])...)
 		}
 		return all
+	case float64:
+		if energy, ok := got.(float64); ok && strings.HasSuffix(at, ".kWh") && math.Abs(energy-want) <= counterStep*1.001 {
+			return nil
+		}
 	}
 	if !reflect.DeepEqual(want, got) {
 		return []string{fmt.Sprintf("%s is %v, not %v", at, got, want)}

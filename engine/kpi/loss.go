@@ -186,6 +186,7 @@ func NewWaterfall(expectedKWh, actualKWh float64, lost map[string]float64) Water
 		for i := range w.Causes {
 			w.Causes[i].KWh *= max(expectedKWh, 0) / sum
 		}
+		w.Causes = slices.DeleteFunc(w.Causes, func(c Cause) bool { return c.KWh <= 0 })
 		sum = max(expectedKWh, 0)
 	}
 	w.UnexplainedKWh = w.ExpectedKWh - sum - actualKWh
