@@ -354,7 +354,11 @@ func (r Rules) Share(a Amounts, extent func(Amount) float64) float64 {
 	return up / all // 0/0 is NaN
 }
 
-// Extents of an [Amount], for [Rules.Share].
-func Hours(a Amount) float64       { return a.Hours }
-func SunUpHours(a Amount) float64  { return a.SunUpHours }
+// Hours returns the hours of the clock of an amount, for [Rules.Share].
+func Hours(a Amount) float64 { return a.Hours }
+
+// SunUpHours returns the hours with the sun up of an amount, for [Rules.Share].
+func SunUpHours(a Amount) float64 { return a.SunUpHours }
+
+// ExpectedKWh returns the expected energy of an amount, for [Rules.Share].
 func ExpectedKWh(a Amount) float64 { return a.ExpectedKWh }
