@@ -69,7 +69,10 @@ func (w *world) storeAlerts(n int, devices ...string) {
 				a.Timestamp = api.At(w.clock.now().Add(time.Duration(i-n) * time.Minute))
 				a.State, a.AlertSeverity, a.Metadata = states[i%len(states)], api.AlertSeverities()[i%3], &api.AlertMetadata{}
 				a.History = []api.AlertMove{}
-				value, err := json.Marshal(a)
+				value, err := json.Marshal(struct {
+					api.Alert
+					CustomerID string `json:"customer_id"`
+				}{a.Alert, a.CustomerID})
 				if err != nil {
 					return err
 				}

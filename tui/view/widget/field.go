@@ -193,17 +193,46 @@ func (f *Form) Edit(action keymap.Action, k tea.KeyMsg) (typed bool) {
 	return true
 }
 
-// DrawFields draws the fields from y on and returns the y after them.
+// DrawFields draws the fields from y on and returns the y after them. If they do
+// not fit above the line of keys, those around the selected one are drawn, and
+// an arrow next to the label shows where there are more. What is wrong is always
+// drawn.
 func (f *Form) DrawFields(r terminal.Region, y int, v view.Context) int {
+	w, h := r.Size()
 	label := 0
 	for _, field := range f.Fields {
 		label = max(label, terminal.Width(field.Label))
 	}
-	for i := range f.Fields {
-		f.Fields[i].Draw(r, y, label+2, v, i == f.At)
+	label += 2
+	room := h - 1 - y
+	if f.Wrong != "" {
+		indent := label
+		if f.WrongAt < 0 {
+			indent = 0
+			room-- // the empty line above it
+		}
+		room -= len(view.Wrap(view.Words(f.Wrong, v.ASCII), w-indent))
+	}
+	first, end := 0, len(f.Fields)
+	if room = max(room, 1); room < end {
+		first = min(max(f.At-room/2, 0), end-room)
+		end = first + room
+	}
+	up, down := "↑", "↓"
+	if v.ASCII {
+		up, down = "^", "v"
+	}
+	for i := first; i < end; i++ {
+		f.Fields[i].Draw(r, y, label, v, i == f.At)
+		switch {
+		case i == first && first > 0:
+			v.PutIn(r, label-1, y, 1, up, themes.Muted)
+		case i == end-1 && end < len(f.Fields):
+			v.PutIn(r, label-1, y, 1, down, themes.Muted)
+		}
 		y++
 		if f.Wrong != "" && f.WrongAt == i {
-			y = v.Paragraph(r, label+2, y, f.Wrong, themes.Warning)
+			y = v.Paragraph(r, label, y, f.Wrong, themes.Warning)
 		}
 	}
 	if f.Wrong != "" && f.WrongAt < 0 {
