@@ -84,7 +84,7 @@ func (p *samples) add(f series.Frame, ratedKW float64) []kpi.Observed {
 	if f.Len() == 0 {
 		return nil
 	}
-	seconds := Intervals(f.Times)
+	seconds := Intervals(f)
 	power := powerOf(f, seconds)
 	rated := ratedKW
 	if !(rated > 0) {
@@ -152,7 +152,25 @@ func powerOf(f series.Frame, seconds []int64) []float64 {
 }
 
 // Intervals returns for how many seconds each sample holds, by [series.Intervals]; a
-// sample without neighbours covers a quarter of an hour.
-func Intervals(times []int64) []int64 {
-	return series.Intervals(nil, series.Span{Times: times, Usual: gridSeconds})
+// sample without neighbours covers a quarter of an hour. A sample whose source
+// states what it covers holds until the next stamp with power at most.
+func Intervals(f series.Frame) []int64 {
+	out := series.Intervals(nil, series.Span{Times: f.Times, Usual: gridSeconds})
+	stated, power := f.Values(series.CoveredS), f.Values(series.PowerKW)
+	if stated == nil || power == nil {
+		return out
+	}
+	for i, t := range f.Times {
+		if math.IsNaN(stated[i]) {
+			continue
+		}
+		end := t + int64(stated[i])
+		for k := i + 1; k < len(f.Times) && f.Times[k] < end; k++ {
+			if !math.IsNaN(power[k]) {
+				end = f.Times[k]
+			}
+		}
+		out[i] = end - t
+	}
+	return out
 }

@@ -41,7 +41,7 @@ func TestKPIsOfStatedTime(t *testing.T) {
 	f.Set(series.CoveredS, stated)
 	storeUnits(t, d, f, f)
 	_, got := d.KPIsOf(before, day)
-	wantFigures(t, got, map[string]float64{"energy": 420, "performance_ratio": 0.84, "specific_yield": 4.2})
+	wantFigures(t, got, map[string]float64{"energy": 420, "performance_ratio": 0.84, "specific_yield": 4.2, "data_availability": 1, "time_availability": 1})
 }
 
 // The energy of KPIs is that of the days, of the roll-up and of any two parts of

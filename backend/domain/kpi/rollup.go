@@ -117,7 +117,7 @@ func (s *Service) stateUptime(ctx context.Context, r *reading) (float64, error) 
 		f, u := of.Frame, list[at]
 		at++
 		reported, ran := 0.0, 0.0
-		for i, seconds := range availability.Intervals(f.Times) {
+		for i, seconds := range availability.Intervals(f) {
 			state := runs(f.At(series.InverterState, i), f.At(series.RunState, i))
 			if math.IsNaN(state) {
 				continue
