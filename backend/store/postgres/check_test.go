@@ -13,7 +13,7 @@ func TestCheck(t *testing.T) {
 		"block":       {`UPDATE sunloop.block SET value = set_byte(value, 20, get_byte(value, 20) # 1) WHERE site = 'one' AND ref = 0`, "damaged telemetry block"},
 		"other days":  {`UPDATE sunloop.block SET start = start + 86400 WHERE site = 'one' AND ref = 1`, "samples of other days"},
 		"foreign ref": {`UPDATE sunloop.block SET ref = 7 WHERE site = 'one' AND ref = 1`, "a block of asset 7 of 2"},
-		"sums":        {`DELETE FROM sunloop.daysum WHERE site = 'two' AND ref = 1`, "are not of its block"},
+		"sums":        {`DELETE FROM sunloop.daysum WHERE site = 'two' AND ref = 1`, "there is no sum of its samples"},
 		"roster":      {`UPDATE sunloop.site SET roster = substr(roster, 1, 5) WHERE site = 'two'`, "damaged list of assets"},
 		"tail":        {`INSERT INTO sunloop.tail (site, ref, start, value) VALUES ('one', 0, 0, '\x00000000')`, "begins before the open day"},
 	} {

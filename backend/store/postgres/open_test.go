@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 		"read-only":   {changed(t, empty, with("default_transaction_read_only", "on")), "read-only", ErrReadOnly},
 		"no rights":   {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword("weak", secret) }), "may not create", nil},
 		"reader":      {changed(t, newer, func(u *url.URL) { u.User = url.UserPassword("reader", secret) }), "a user who may write", ErrReadOnly},
-		"foreign":     {foreign, "holds the tables of something else", ErrForeign},
+		"foreign":     {foreign, "has tables of another program", ErrForeign},
 		"newer":       {newer, "schema 99, this one knows up to 2", store.ErrNewer},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestOpenAsItIs(t *testing.T) {
 	}
 	execute(t, old, `UPDATE `+versionTable+` SET version_id = 0`)
 	execute(t, newer, `INSERT INTO `+versionTable+` (version_id, is_applied) VALUES (99, true)`)
-	for url, want := range map[string]string{empty: "it holds nothing of Sunloop", old: "its tables are of schema 0", newer: "schema 99, this one knows up to", foreign: "it holds the tables of something else"} {
+	for url, want := range map[string]string{empty: "it holds nothing of Sunloop", old: "its tables are of schema 0", newer: "schema 99, this one knows up to", foreign: "it has tables of another program"} {
 		for range 2 {
 			s, err := OpenAsItIs(t.Context(), url, Options{Now: fixed})
 			if err == nil {
