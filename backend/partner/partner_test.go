@@ -140,8 +140,9 @@ func (p *plant) judge(events ...finding.Event) {
 	p.t.Helper()
 	number, state := func(v float64) *float64 { return &v }, 7
 	run := finding.Run{Site: p.site, From: p.clock.Add(-60 * 24 * time.Hour), Now: p.clock, Units: []string{"INV-1", "INV-2", "INV-3"}, Events: events,
-		Analyses: map[string]api.Analysis{"INV-2": {SeverityLabel: api.SeverityCritical, Anomalies: make([]api.Anomaly, 1), Metrics: api.AnalysisMetrics{LatestPowerKW: number(5),
-			BaselinePowerKW: number(20), LatestIrradianceWM2: number(500), LatestInverterState: &state}}}}
+		Analyses: map[string]api.Analysis{"INV-2": {SeverityLabel: api.SeverityCritical,
+			Anomalies: []api.Anomaly{{FaultFamily: "inverter_outage", SeverityLabel: api.SeverityCritical, StartedAt: api.At(p.clock.Add(-time.Hour)), LastSeenAt: api.At(p.clock)}}, Metrics: api.AnalysisMetrics{LatestPowerKW: number(5),
+				BaselinePowerKW: number(20), LatestIrradianceWM2: number(500), LatestInverterState: &state}}}}
 	err := p.store.Update(p.t.Context(), func(tx store.Tx) error {
 		_, err := p.Domain.Detections.RecordRun(tx, run)
 		return err
