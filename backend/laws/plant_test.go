@@ -43,11 +43,10 @@ type row struct{ unit, minute int }
 
 // part is a file of samples of one step.
 type part struct {
-	kind   string
-	step   int // minutes
-	rows   []row
-	end    int // minute after the last sample
-	single bool
+	kind string
+	step int // minutes
+	rows []row
+	end  int // minute after the last sample
 }
 
 // plant is a draw.
