@@ -35,6 +35,11 @@ func TestEveryOperationHasACall(t *testing.T) {
 		}
 		_, _ = c.Import(ctx, api.UploadRequest{Kind: api.UploadNowcast})
 		_, _ = c.KPIs(ctx, api.KPIQuery{SiteID: "x"})
+		// Calls by their operation alone.
+		_, _ = client.Call(ctx, c, api.ListAvailability, api.AvailabilityRequest{SiteID: "x"})
+		_, _ = client.Call(ctx, c, api.SetAvailability, api.AvailabilityRequest{SiteID: "x"})
+		_, _ = client.Call(ctx, c, api.RevokeAvailability, api.AvailabilityRequest{SiteID: "x"})
+		_, _ = client.Call(ctx, c, api.ListAvailabilityChanges, api.AvailabilityRequest{SiteID: "x"})
 	})
 	// Other forms of calls that there are, and what is made for browsers.
 	left := map[string]bool{"v1-upload-train": true, "v1-upload-nowcast": true, "detect list": true, "diagnose list": true, "bom build": true, "openapi": true, "docs": true}

@@ -150,7 +150,7 @@ func TestScarceInputIsSaidNotGuessed(t *testing.T) {
 			in := plantOf(2, 20, 15*time.Minute)
 			cut(in, 0, 19*24+9, 19*24+12, 0)
 			return in
-		}, []string{"A, B: it is not known to look the same way as two other units"}, []detect.Family{detect.InverterOutage}},
+		}, []string{"A, B: its orientation is not known to equal that of two other units"}, []detect.Family{detect.InverterOutage}},
 		{"no weather", func() detect.Input {
 			in := plantOf(4, 20, 15*time.Minute)
 			for k := range in.Units {
