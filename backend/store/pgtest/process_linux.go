@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,13 +145,18 @@ func (s *Server) Freeze(t testing.TB) (thaw func()) {
 		}
 	}
 	stop(pid) // first, so that it starts no other
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		t.Error(err)
-	}
-	for _, child := range strings.Fields(string(children)) {
-		if pid, err := strconv.Atoi(child); err == nil {
-			stop(pid)
+	// The list of children is complete only while none of them ends, so it is read
+	// until it has no other.
+	for before := 0; before < len(pids); {
+		before = len(pids)
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, child := range strings.Fields(string(children)) {
+			if pid, err := strconv.Atoi(child); err == nil && !slices.Contains(pids, pid) {
+				stop(pid)
+			}
 		}
 	}
 	thaw = sync.OnceFunc(func() {
