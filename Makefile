@@ -71,8 +71,8 @@ short: ## the quick tests
 bench: ## the figures that the documents name
 	$(GO) test -run '^$$' -bench . -benchmem ./engine/... ./backend/... ./tui/... ./cmd/...
 
-bench-once: ## every benchmark once, small, and the benchmarks that documents name are there
-	.ci/bench
+bench-once: ## every benchmark once, small; CI runs those that documents name
+	.ci/bench --all
 
 thin-line: ## what the console costs a thin line and a small machine, beside its budgets
 	$(GO) run ./cmd/thinline

@@ -70,11 +70,14 @@ func amongHalfOpen(b *testing.B, n int) {
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}}
 	var waits []time.Duration
+	refused := 0 // connections that were closed to make room; the request is repeated, as clients do
 	for b.Loop() {
 		begin := time.Now()
 		resp, err := client.Get("https://" + address)
-		if err != nil {
-			b.Fatal(err)
+		for ; err != nil; resp, err = client.Get("https://" + address) {
+			if refused++; refused > 1000 {
+				b.Fatal(err)
+			}
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
@@ -82,6 +85,7 @@ func amongHalfOpen(b *testing.B, n int) {
 	}
 	slices.Sort(waits)
 	b.ReportMetric(float64(waits[len(waits)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(refused), "refused")
 	stop()
 	silent.Wait()
 	if err := <-done; err != nil {
