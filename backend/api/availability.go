@@ -9,23 +9,23 @@ import (
 
 // Categories of availability, by IEC TS 63019.
 const (
-	AvailabilityFull           = "full_performance"
-	AvailabilityPartial        = "partial_performance"
-	AvailabilityEnvironment    = "out_of_environment"
-	AvailabilityRequested      = "requested_shutdown"
-	AvailabilityGrid           = "out_of_grid"
-	AvailabilityScheduled      = "scheduled_maintenance"
-	AvailabilityPlanned        = "planned_corrective"
-	AvailabilityForced         = "forced_outage"
-	AvailabilitySuspended      = "suspended"
-	AvailabilityForceMajeure   = "force_majeure"
-	AvailabilityNotInformation = "information_unavailable"
+	AvailabilityFull          = "full_performance"
+	AvailabilityPartial       = "partial_performance"
+	AvailabilityEnvironment   = "out_of_environment"
+	AvailabilityRequested     = "requested_shutdown"
+	AvailabilityGrid          = "out_of_grid"
+	AvailabilityScheduled     = "scheduled_maintenance"
+	AvailabilityPlanned       = "planned_corrective"
+	AvailabilityForced        = "forced_outage"
+	AvailabilitySuspended     = "suspended"
+	AvailabilityForceMajeure  = "force_majeure"
+	AvailabilityNoInformation = "information_unavailable"
 )
 
 // AvailabilityCategories returns all categories in the order of documents.
 func AvailabilityCategories() []string {
 	return []string{AvailabilityFull, AvailabilityPartial, AvailabilityEnvironment, AvailabilityRequested, AvailabilityGrid, AvailabilityScheduled,
-		AvailabilityPlanned, AvailabilityForced, AvailabilitySuspended, AvailabilityForceMajeure, AvailabilityNotInformation}
+		AvailabilityPlanned, AvailabilityForced, AvailabilitySuspended, AvailabilityForceMajeure, AvailabilityNoInformation}
 }
 
 // Treatments of a category by a contract.

@@ -14,7 +14,7 @@ type Availability interface {
 	// Set assigns a category to a time of units; a unit that the site does not
 	// have is a 400.
 	Set(ctx context.Context, scope api.Scope, r api.AvailabilityRequest) (api.AvailabilityChange, error)
-	// Revoke takes a change back; api.ErrAvailabilityChangeNotFound for an unknown
+	// Revoke revokes a change; api.ErrAvailabilityChangeNotFound for an unknown
 	// id, 409 if it is revoked already.
 	Revoke(ctx context.Context, scope api.Scope, siteID, changeID, reason string) (before, after api.AvailabilityChange, err error)
 	// Changes lists the changes of a site, the newest first.

@@ -107,9 +107,10 @@ func (w *recordWriter) append(b []byte, s *sample, cursor bool) []byte {
 // appendEnergy adds where the energy comes from, unless all of it was measured
 // as power, and of a day its consumption and its parts.
 func (s *sample) appendEnergy(b []byte) []byte {
-	source := s.source
+	source, day := s.source, energy.Sum{}
 	if s.day != nil {
-		source = sourceOf(s.day)
+		day = s.day.Energy()
+		source = day.Source()
 	}
 	if source > energy.Power {
 		b = append(b, `,"energy_source":"`...)
@@ -123,25 +124,19 @@ func (s *sample) appendEnergy(b []byte) []byte {
 		key string
 		kWh float64
 	}{
-		{`,"consumption_kwh":`, s.day.ConsumptionKWh}, {`,"counter_kwh":`, s.day.CounterKWh}, {`,"interval_kwh":`, s.day.IntervalKWh},
-		{`,"extrapolated_kwh":`, s.day.ExtrapolatedKWh},
+		{`,"consumption_kwh":`, day.ConsumptionKWh}, {`,"counter_kwh":`, day.CounterKWh}, {`,"interval_kwh":`, day.IntervalKWh},
+		{`,"extrapolated_kwh":`, day.ExtrapolatedKWh},
 	} {
 		if v := rounded(part.kWh); v > 0 {
 			b = append(b, part.key...)
 			b = appendNumber(b, v)
 		}
 	}
-	if s.day.ComparedKWh > 0 {
+	if share, ok := day.Difference(); ok {
 		b = append(b, `,"energy_difference_pct":`...)
-		b = appendNumber(b, math.Round(s.day.DifferenceKWh/s.day.ComparedKWh*1e4)/100)
+		b = appendNumber(b, math.Round(share*1e4)/100)
 	}
 	return b
-}
-
-// sourceOf is the source of most of a day's production.
-func sourceOf(d *store.DaySum) energy.Source {
-	s := energy.Sum{ProductionKWh: d.EnergyKWh, Samples: d.Samples, CounterKWh: d.CounterKWh, IntervalKWh: d.IntervalKWh, ExtrapolatedKWh: d.ExtrapolatedKWh}
-	return s.Source()
 }
 
 // states are as reported; a unit that reports none is judged by its power.

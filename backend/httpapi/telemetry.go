@@ -65,7 +65,7 @@ func (s *server) listRecords(ctx context.Context, c *caller, q *api.RecordsQuery
 		return nil, err
 	}
 	r.cursor = q.Cursor != ""
-	if r.usual, err = s.usualSteps(ctx, q.SiteID); err != nil {
+	if r.usual, err = s.Telemetry.Steps(ctx, q.SiteID); err != nil {
 		return nil, err
 	}
 	return streamed(func(b *body) error {
@@ -84,7 +84,7 @@ func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQ
 		return nil, err
 	}
 	r := recordsOfQuery(q)
-	if r.usual, err = s.usualSteps(ctx, q.SiteID); err != nil {
+	if r.usual, err = s.Telemetry.Steps(ctx, q.SiteID); err != nil {
 		return nil, err
 	}
 	return streamed(func(b *body) error {
@@ -103,18 +103,6 @@ func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQ
 		b.buf = append(b.buf, "}}\n"...)
 		return nil
 	}), nil
-}
-
-// usualSteps are the usual steps of a site's units in seconds, if the store knows
-// them.
-func (s *server) usualSteps(ctx context.Context, siteID string) (map[string]int64, error) {
-	t, ok := s.Telemetry.(interface {
-		Steps(ctx context.Context, siteID string) (map[string]int64, error)
-	})
-	if !ok {
-		return nil, nil
-	}
-	return t.Steps(ctx, siteID)
 }
 
 func (s *server) unitsOf(ctx context.Context, scope api.Scope, siteID string) ([]string, error) {
@@ -145,7 +133,7 @@ func (s *server) latest(ctx context.Context, c *caller, q *api.PeriodQuery) (any
 	if err != nil {
 		return nil, err
 	}
-	usual, err := s.usualSteps(ctx, q.SiteID)
+	usual, err := s.Telemetry.Steps(ctx, q.SiteID)
 	if err != nil {
 		return nil, err
 	}

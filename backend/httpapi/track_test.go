@@ -63,7 +63,7 @@ func TestJobTracking(t *testing.T) {
 		{name: "paused after its end", body: `{"action":"pause",` + sub + `}`, status: 409, contains: []string{"is deleted: it cannot become paused", `"allowed":[]`}},
 		{name: "not listed any more", body: `{"action":"list","order_id":"` + id + `"}`, status: 200, contains: []string{`"count":1`}},
 	})
-	if anew := mustPost[api.TrackResponse](w, api.PathTrack, subscribe); anew.SubscriptionID == first.SubscriptionID || anew.Secret == "" || anew.Secret == first.Secret {
-		t.Errorf("subscribed again it is %+v", anew)
+	if again := mustPost[api.TrackResponse](w, api.PathTrack, subscribe); again.SubscriptionID == first.SubscriptionID || again.Secret == "" || again.Secret == first.Secret {
+		t.Errorf("subscribed again it is %+v", again)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 )
 
@@ -45,6 +46,9 @@ type Telemetry interface {
 	// Period returns the first and last time stamp of an asset, or of the
 	// site if assetID is empty; ok is false without data.
 	Period(ctx context.Context, siteID, assetID string) (first, last time.Time, ok bool, err error)
+	// Steps are the usual steps of a site's assets in seconds, of those that
+	// have one.
+	Steps(ctx context.Context, siteID string) (map[string]int64, error)
 	// Latest is the newest sample of each asset of the site as a frame of one
 	// stamp, ascending by asset id.
 	Latest(ctx context.Context, siteID string) ([]AssetFrame, error)
@@ -69,6 +73,12 @@ type DaySum struct {
 	// ComparedKWh is the energy by power over the time that a better source
 	// covers as well, and DifferenceKWh by how much that source exceeds it.
 	ComparedKWh, DifferenceKWh float64
+}
+
+// Energy is the sum without its asset and day.
+func (d *DaySum) Energy() energy.Sum {
+	return energy.Sum{ProductionKWh: d.EnergyKWh, ConsumptionKWh: d.ConsumptionKWh, PeakKW: d.PeakKW, Samples: d.Samples, CoveredS: d.CoveredS,
+		CounterKWh: d.CounterKWh, IntervalKWh: d.IntervalKWh, ExtrapolatedKWh: d.ExtrapolatedKWh, ComparedKWh: d.ComparedKWh, DifferenceKWh: d.DifferenceKWh}
 }
 
 // Collect joins what Read yields into one frame.

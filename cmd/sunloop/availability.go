@@ -15,7 +15,7 @@ import (
 type AvailabilityCmd struct {
 	List   AvailabilityListCmd   `cmd:"" default:"withargs" help:"Print the availability of a period by unit and category."`
 	Set    AvailabilitySetCmd    `cmd:"" help:"Assign a category to a time of units, with a reason."`
-	Revoke AvailabilityRevokeCmd `cmd:"" help:"Take a change of categories back, with a reason."`
+	Revoke AvailabilityRevokeCmd `cmd:"" help:"Revoke a change of categories, with a reason."`
 }
 
 // AvailabilityListCmd prints the availability of the sites' units.
@@ -68,14 +68,14 @@ func printAvailability(f *facts, site api.Site, r api.AvailabilityResponse) erro
 	if err := t.Write(f.out, "  "); err != nil {
 		return err
 	}
-	stretches, any := plain.NewTable("unit", "from", "to", "category", "by", "id"), false
+	stretches, found := plain.NewTable("unit", "from", "to", "category", "by", "id"), false
 	for _, u := range r.Units {
 		for _, s := range u.Stretches {
-			any = true
+			found = true
 			stretches.Add(u.AssetID, plain.When(s.From, zone), plain.When(s.To, zone), plain.Words(s.Category), plain.Words(s.Source), s.SourceID)
 		}
 	}
-	if !any {
+	if !found {
 		return nil
 	}
 	return stretches.Write(f.out, "  ")
@@ -120,7 +120,7 @@ func (c *AvailabilitySetCmd) Run(ctx context.Context, g *Globals, std streams) e
 	})
 }
 
-// AvailabilityRevokeCmd takes a change back.
+// AvailabilityRevokeCmd revokes a change.
 type AvailabilityRevokeCmd struct {
 	FactFlags
 	Change string `arg:"" help:"Id of the change."`

@@ -14,7 +14,7 @@ type RatingsCmd struct {
 	Unit            string   `help:"Set the values of this unit, not those of the site."`
 	DC              float64  `name:"dc" placeholder:"KW" help:"DC rating to set: modules, standard test conditions."`
 	AC              float64  `name:"ac" placeholder:"KW" help:"AC rating to set: inverters."`
-	Coefficient     *float64 `name:"module-temp-coefficient" placeholder:"PERCENT" help:"Change of module power in percent per kelvin to set, as =-0.35."`
+	Coefficient     *float64 `name:"module-temp-coefficient" placeholder:"PERCENT" help:"Change of module power in percent per kelvin to set, such as =-0.35."`
 	Mounting        string   `help:"Mounting to set: open_rack, open_rack_glass, close_roof, insulated, tracker."`
 	Irradiance      string   `placeholder:"ROLE" help:"Role of the irradiance to set: plane_of_array, reference_cell, horizontal, satellite."`
 	IrradianceClass string   `placeholder:"CLASS" help:"Monitoring class of the irradiance to set: A, B."`
@@ -43,7 +43,7 @@ func (c *RatingsCmd) changes() bool {
 func (c *RatingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	switch {
 	case c.Unit != "" && !c.changes():
-		return wrong("--unit: a value to set is required, as --dc 60")
+		return wrong("--unit: a value to set is required, such as --dc 60")
 	case c.changes() && c.Site == "":
 		return wrong("--site is required to set a value")
 	}

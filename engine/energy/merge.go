@@ -89,19 +89,10 @@ func MayCorrect(f series.Frame) bool {
 // evenStep is the step that at least four fifths of the steps have; 0 if no
 // step is that common, or with fewer than two steps.
 func evenStep(times []int64) int64 {
-	if len(times) < 3 {
-		return 0
+	if step, n := series.CommonStep(times); len(times) > 2 && 5*n >= 4*(len(times)-1) {
+		return step
 	}
-	step, n := int64(series.Interval(times).Seconds()), 0
-	for i := 1; i < len(times); i++ {
-		if times[i]-times[i-1] == step {
-			n++
-		}
-	}
-	if 5*n < 4*(len(times)-1) {
-		return 0
-	}
-	return step
+	return 0
 }
 
 // apply drops what a correction replaces in a merged frame.

@@ -163,14 +163,18 @@ func (a *assetData) fitsPower(power, energy *column, step time.Duration) bool {
 	if power == nil || power.unit.dim == dimNone || step <= 0 || energy.means.total != power.means.total {
 		return false
 	}
-	var byPower, sum float64
-	p, e := a.group.gather(power), a.group.gather(energy)
-	for i, v := range e {
-		if !math.IsNaN(v) && !math.IsNaN(p[i]) {
-			byPower, sum = byPower+p[i]*step.Hours(), sum+v
+	byPower, sum := bothEnergies(a.group.gather(power), a.group.gather(energy), step)
+	return byPower > 0 && sum >= 0.5*byPower && sum <= 2*byPower
+}
+
+// bothEnergies sums power over the step, and energy, over the rows that have both.
+func bothEnergies(power, energy []float64, step time.Duration) (byPower, sum float64) {
+	for i, v := range energy {
+		if p := power[i]; !math.IsNaN(v) && !math.IsNaN(p) {
+			byPower, sum = byPower+p*step.Hours(), sum+v
 		}
 	}
-	return byPower > 0 && sum >= 0.5*byPower && sum <= 2*byPower
+	return byPower, sum
 }
 
 // settleEnergy finds the unit of interval energy that has none written: the one
@@ -179,12 +183,7 @@ func (a *assetData) settleEnergy(step time.Duration, rep *report) {
 	if a.unitless == nil || step <= 0 {
 		return
 	}
-	var byPower, sum float64
-	for i, v := range a.unitless {
-		if p := a.powerKW[i]; !math.IsNaN(v) && !math.IsNaN(p) {
-			byPower, sum = byPower+p*step.Hours(), sum+v
-		}
-	}
+	byPower, sum := bothEnergies(a.powerKW, a.unitless, step)
 	if !(byPower > 0 && sum > 0) {
 		return
 	}

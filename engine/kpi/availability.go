@@ -110,6 +110,9 @@ const (
 	DownShare   = 0.01
 )
 
+// DayElevationDeg is the elevation of the sun above which loggers report.
+const DayElevationDeg = 5
+
 // Sun is the production that a healthy unit is expected to make, as a share of
 // its rating, on even intervals of a site.
 type Sun struct {
@@ -268,22 +271,12 @@ type Amount struct{ Hours, SunUpHours, ExpectedKWh float64 }
 // Amounts are the extents of all categories.
 type Amounts map[Category]Amount
 
-// Add adds b, multiplied by a weight.
-func (a Amounts) Add(b Amounts, weight float64) {
-	for c, v := range b {
-		w := a[c]
-		w.Hours += weight * v.Hours
-		w.SunUpHours += weight * v.SunUpHours
-		w.ExpectedKWh += weight * v.ExpectedKWh
-		a[c] = w
-	}
-}
-
 // Sum returns the extents of stretches of a unit by its rating.
 func (s *Sun) Sum(stretches []Stretch, ratedKW float64) Amounts {
 	out := Amounts{}
 	for _, x := range stretches {
-		out.Add(Amounts{x.Category: s.Extent(x.Span, ratedKW)}, 1)
+		sum, one := out[x.Category], s.Extent(x.Span, ratedKW)
+		out[x.Category] = Amount{sum.Hours + one.Hours, sum.SunUpHours + one.SunUpHours, sum.ExpectedKWh + one.ExpectedKWh}
 	}
 	return out
 }

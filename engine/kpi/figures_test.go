@@ -37,25 +37,16 @@ func TestMountings(t *testing.T) {
 		if got := m.CellTemperatureC(800, 30, 2); math.Abs(got-want) > 0.02 {
 			t.Errorf("%q: %.3f °C, want %.2f", m, got, want)
 		}
-		if m.Known() != (m != "") {
-			t.Errorf("%q is known: %v", m, m.Known())
-		}
 	}
 }
 
 // By hand: 800 W/m², 30 °C, 2 m/s: 800·e^(−3.56−0.15) = 800·0.024478 = 19.582;
 // 19.582 + 30 + 2.4 = 51.982 °C.
 func TestCellTemperature(t *testing.T) {
-	if got := CellTemperatureC(800, 30, 2); math.Abs(got-51.98) > 0.01 {
+	if got := OpenRack.CellTemperatureC(800, 30, 2); math.Abs(got-51.98) > 0.01 {
 		t.Errorf("%.3f °C, want 51.98", got)
 	}
-	near(t, "by night it is the air's", CellTemperatureC(0, 7, nan), 7)
-}
-
-// Weights 500 and 1000: (500·30 + 1000·60)/1500 = 50 °C.
-func TestWeightedCellTemperature(t *testing.T) {
-	near(t, "weighted", WeightedCellTemperatureC(hourly(500, 1000, 0), hourly(30, 60, 5)), 50)
-	near(t, "by night", WeightedCellTemperatureC(hourly(0), hourly(5)), nan)
+	near(t, "by night it is the air's", OpenRack.CellTemperatureC(0, 7, nan), 7)
 }
 
 // 100 kW at 1000 W/m² and 65 °C make 100·(1 − 0.004·40) = 84 kW; measured are
@@ -66,7 +57,7 @@ func TestCorrectedPerformanceRatio(t *testing.T) {
 	near(t, "no temperature", CorrectedPerformanceRatio(hourly(75.6), hourly(1000), hourly(nan), 100, -0.004, 25), nan)
 	// Against its own mean the heat of an average hour corrects nothing.
 	g, c := hourly(800, 800), hourly(50, 50)
-	near(t, "own mean", CorrectedPerformanceRatio(hourly(64, 64), g, c, 100, GammaPerK, WeightedCellTemperatureC(g, c)), 0.8)
+	near(t, "own mean", CorrectedPerformanceRatio(hourly(64, 64), g, c, 100, GammaPerK, 50), 0.8)
 }
 
 func TestEnergyFigures(t *testing.T) {

@@ -25,9 +25,6 @@ const (
 // least suitable one.
 func Roles() []Role { return []Role{PlaneOfArray, ReferenceCell, Horizontal, Satellite} }
 
-// Known reports whether the role is one of [Roles].
-func (r Role) Known() bool { return slices.Contains(Roles(), r) }
-
 // Words is the role as it is written in sentences.
 func (r Role) Words() string { return strings.ReplaceAll(string(r), "_", " ") }
 

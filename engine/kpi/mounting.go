@@ -1,9 +1,6 @@
 package kpi
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Mounting is how modules are mounted, which decides how hot they get and
 // whether their plane is fixed.
@@ -17,14 +14,6 @@ const (
 	Insulated     Mounting = "insulated"       // modules in a roof or facade, without air behind them
 	Tracker       Mounting = "tracker"         // modules that follow the sun
 )
-
-// Mountings returns all mountings.
-func Mountings() []Mounting {
-	return []Mounting{OpenRack, OpenRackGlass, CloseRoof, Insulated, Tracker}
-}
-
-// Known reports whether the mounting is one of [Mountings].
-func (m Mounting) Known() bool { return slices.Contains(Mountings(), m) }
 
 // sapm are the parameters of the temperature model of King, Boyson and
 // Kratochvil, "Photovoltaic array performance model", SAND2004-3535, table 1.

@@ -50,28 +50,6 @@ const (
 	coolDefaultC = 20
 )
 
-// CellTemperatureC is [Mounting.CellTemperatureC] of open racks, as Dierauf et
-// al. take it.
-func CellTemperatureC(irradianceWM2, ambientC, windMS float64) float64 {
-	return OpenRack.CellTemperatureC(irradianceWM2, ambientC, windMS)
-}
-
-// WeightedCellTemperatureC is the irradiance-weighted mean of cell temperatures
-// on the irradiance's grid: the reference of the weather-corrected ratio. NaN
-// without light.
-func WeightedCellTemperatureC(irradiance, cellC series.Series) float64 {
-	var sum, weight float64
-	for i, g := range irradiance.Values {
-		if c := cellC.At(irradiance.Time(i)); g > 0 && !math.IsNaN(c) {
-			sum, weight = sum+g*c, weight+g
-		}
-	}
-	if weight == 0 {
-		return math.NaN()
-	}
-	return sum / weight
-}
-
 // CorrectedPerformanceRatio is the performance ratio without the weather's
 // heat: PR = ΣE / Σ(P·G/1000·(1 + γ(Tc − Tref))·dt), over the intervals in which
 // power (kW), irradiance (W/m²) and cell temperature (°C) are known. With

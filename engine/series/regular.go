@@ -87,29 +87,32 @@ func Interval(times []int64) time.Duration {
 // step between successive times, if at least a third of all steps are equal to
 // it; 0 otherwise, and with fewer than two times.
 func UsualStep(times []int64) int64 {
-	if len(times) < 2 {
-		return 0
-	}
-	step := times[1] - times[0]
-	n := 1
-	for i := 2; i < len(times); i++ {
-		if times[i]-times[i-1] == step {
-			n++
-		}
-	}
-	if n == len(times)-1 { // without sorting, as steps are mostly equal
+	if step, n := CommonStep(times); 3*n >= len(times)-1 {
 		return step
 	}
-	step, n = int64(Interval(times)/time.Second), 0
-	for i := 1; i < len(times); i++ {
-		if times[i]-times[i-1] == step {
-			n++
+	return 0
+}
+
+// CommonStep is the commonest step between successive times, in seconds, and the
+// number of steps that are equal to it; 0 with fewer than two times.
+func CommonStep(times []int64) (step int64, n int) {
+	if len(times) < 2 {
+		return 0, 0
+	}
+	count := func(step int64) (n int) {
+		for i := 1; i < len(times); i++ {
+			if times[i]-times[i-1] == step {
+				n++
+			}
 		}
+		return n
 	}
-	if 3*n < len(times)-1 {
-		return 0
+	step = times[1] - times[0]
+	if n = count(step); n == len(times)-1 { // without sorting, as steps are mostly equal
+		return step, n
 	}
-	return step
+	step = int64(Interval(times) / time.Second)
+	return step, count(step)
 }
 
 // Resample is the function of that name over s: means over even intervals of
@@ -126,9 +129,9 @@ func (s Series) Resample(step time.Duration) Series {
 // series with ascending times to means over even intervals of step (whole
 // seconds), labelled at their start and aligned to whole multiples of step
 // since 1970 in UTC. Each sample is valid for the time that it covers by
-// [Intervals] with the [UsualStep] of times, or, if hold is above 0, until the next time stamp, at most for
-// hold. If more than half of an interval has no value the result is NaN. The
-// result ends with the last sample's time.
+// [Intervals] with the [UsualStep] of times, or, if hold is above 0, until the
+// next time stamp, at most for hold. If more than half of an interval has no
+// value the result is NaN. The result ends with the last sample's time.
 func Resample(times []int64, values []float64, step, hold time.Duration) Series {
 	return resample(times, values, nil, step, hold)
 }
@@ -155,7 +158,8 @@ func resample(times []int64, values, stated []float64, step, hold time.Duration)
 	last := times[len(times)-1]
 	first := floorTo(times[0], stepS)
 	usual := int64(0)
-	if all := times; hold <= 0 {
+	if hold <= 0 {
+		all := times
 		usual = UsualStep(all)
 		if times, values, stated = measured(times, values, stated); len(times) < len(all) && usual == 0 {
 			usual = int64(Interval(all) / time.Second) // a missing value shows the step, too

@@ -106,7 +106,7 @@ func (s *Service) Set(ctx context.Context, scope api.Scope, r api.AvailabilityRe
 	return c.toAPI(), err
 }
 
-// Revoke takes a change back. It returns the change before and after.
+// Revoke revokes a change. It returns the change before and after.
 func (s *Service) Revoke(ctx context.Context, scope api.Scope, siteID, changeID, reason string) (before, after api.AvailabilityChange, err error) {
 	err = s.records.Update(ctx, func(tx store.Tx) error {
 		at, err := s.sites.SiteIn(tx, scope, siteID)

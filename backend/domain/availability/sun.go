@@ -13,9 +13,6 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// dayElevationDeg is the elevation of the sun above which loggers report.
-const dayElevationDeg = 5
-
 // overcast is the production under a thick overcast with the sun in the zenith, as
 // a share of the rating.
 const overcast = 0.2
@@ -34,7 +31,7 @@ func (s *Service) readSun(ctx context.Context, site api.Site, p *samples, capaci
 	used := map[string]bool{}
 	unlit := make([]bool, p.n) // no irradiance
 	for i := range share {
-		day[i] = elevation[i] > dayElevationDeg
+		day[i] = elevation[i] > kpi.DayElevationDeg
 		share[i] = p.light.at(i) / 1000
 		unlit[i] = math.IsNaN(share[i])
 		used["irradiance"] = used["irradiance"] || !unlit[i]
@@ -100,12 +97,8 @@ func (s *Service) addForecast(ctx context.Context, p *samples, share []float64, 
 // site produced in the same month, or if it never did, from 8 to 16 o'clock.
 func (s *Service) elevation(ctx context.Context, site api.Site, p *samples) ([]float64, error) {
 	out := make([]float64, p.n)
-	loc, ok := solar.Location{}, site.Latitude != nil && site.Longitude != nil
-	if ok {
-		loc = solar.Location{LatitudeDeg: *site.Latitude, LongitudeDeg: *site.Longitude}
-	} else if m, err := s.models.InProduction(ctx, site.SiteID, api.ModelForecasting); err == nil && m.Place != nil {
-		loc, ok = solar.Location{LatitudeDeg: m.Place.LatitudeDeg, LongitudeDeg: m.Place.LongitudeDeg}, true
-	} else if err != nil && !errors.Is(err, store.ErrNotFound) {
+	loc, ok, err := s.models.Location(ctx, site)
+	if err != nil {
 		return nil, err
 	}
 	middle := func(i int) time.Time { return time.Unix(p.start+int64(i)*gridSeconds+gridSeconds/2, 0) }

@@ -2,7 +2,6 @@ package kpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -61,21 +60,6 @@ func (s *Service) ratings(ctx context.Context, site api.Site, units []api.Asset)
 		return nil, fmt.Errorf("read the estimated capacities of site %s: %w", site.SiteID, err)
 	}
 	return ratingsOf(site, units, estimated), nil
-}
-
-// place is where the site is: as it was set, else as its model found it.
-func (s *Service) place(ctx context.Context, site api.Site) (loc solar.Location, ok bool, err error) {
-	if site.Latitude != nil && site.Longitude != nil {
-		return solar.Location{LatitudeDeg: *site.Latitude, LongitudeDeg: *site.Longitude}, true, nil
-	}
-	m, err := s.models.InProduction(ctx, site.SiteID, api.ModelForecasting)
-	switch {
-	case err == nil && m.Place != nil:
-		return solar.Location{LatitudeDeg: m.Place.LatitudeDeg, LongitudeDeg: m.Place.LongitudeDeg}, true, nil
-	case err != nil && !errors.Is(err, store.ErrNotFound):
-		return loc, false, err
-	}
-	return loc, false, nil
 }
 
 // planeOf is the plane of the modules of a unit; nil where it is unknown.
@@ -221,14 +205,11 @@ func (s *Service) inferRole(ctx context.Context, k roleKey, until time.Time) (kp
 	return role, nil
 }
 
-// dayElevationDeg is the elevation of the sun above which every logger is awake.
-const dayElevationDeg = 5
-
 // readBasis makes the basis of figures of the units on a grid of n intervals.
 // sensors have their values on that grid; power is the site's.
 func (s *Service) readBasis(ctx context.Context, site api.Site, units []api.Asset, ratings map[string]kpi.Rating, sensors []kpi.Sensor, power series.Series, to time.Time) (basis, error) {
 	b := basis{gamma: kpi.GammaPerK}
-	loc, placed, err := s.place(ctx, site)
+	loc, placed, err := s.models.Location(ctx, site)
 	if err != nil {
 		return b, err
 	}
@@ -279,7 +260,7 @@ func (s *Service) readBasis(ctx context.Context, site api.Site, units []api.Asse
 func dueBy(sky *kpi.Sky, modules *solar.Plane, power series.Series, ratedKW float64, zone *time.Location) func(int) float64 {
 	if sky != nil {
 		return func(i int) float64 {
-			if sky.Elevation(i) < dayElevationDeg {
+			if sky.Elevation(i) < kpi.DayElevationDeg {
 				return 0
 			}
 			return sky.Clear(i, modules)

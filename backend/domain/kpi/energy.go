@@ -96,13 +96,9 @@ func (s *Service) windowEnergy(ctx context.Context, r *reading, ids []string) (d
 // addPart adds the production from..to of units, a part of one day; it reports
 // whether there is a sample.
 func (s *Service) addPart(ctx context.Context, e *dayEnergy, r *reading, ids []string, from, to time.Time) (known bool, err error) {
-	var steps map[string]int64
-	if t, ok := s.telemetry.(interface {
-		Steps(ctx context.Context, siteID string) (map[string]int64, error)
-	}); ok {
-		if steps, err = t.Steps(ctx, r.siteID); err != nil {
-			return false, fmt.Errorf("read the steps of site %s: %w", r.siteID, err)
-		}
+	steps, err := s.telemetry.Steps(ctx, r.siteID)
+	if err != nil {
+		return false, fmt.Errorf("read the steps of site %s: %w", r.siteID, err)
 	}
 	day, next, now := series.Midnight(from, r.zone), series.NextMidnight(from, r.zone), s.now()
 	var sum energy.Integrator

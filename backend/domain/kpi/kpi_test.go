@@ -84,7 +84,7 @@ func TestKPIs(t *testing.T) {
 	d.RecordRun(site, down, dirt)
 
 	k, got := d.KPIsOf(day, day.Add(24*time.Hour))
-	heat := 1 + enginekpi.GammaPerK*(enginekpi.CellTemperatureC(500, 20, math.NaN())-25)
+	heat := 1 + enginekpi.GammaPerK*(enginekpi.OpenRack.CellTemperatureC(500, 20, math.NaN())-25)
 	wantFigures(t, got, map[string]float64{
 		"data_availability":           1,
 		"specific_yield":              3.6, // 360 kWh of 100 kW

@@ -55,17 +55,15 @@ func (b basis) today(out *api.SiteSummary, power series.Series, stored dayEnergy
 	add := func(f kpi.Figure, basis string) *float64 {
 		f.AsOf, f.Energy = now, stored.shares(stored.kWh)
 		v := shown(f, basis)
-		v.AsOf = api.At(now)
+		v.AsOf, v.DataAvailability = api.At(now), record.Number(data)
 		out.Figures = append(out.Figures, v)
 		return v.Value
 	}
 	add(kpi.NewFigure("energy", out.TotalKWhToday, from, now, 1), "as measured until now"+stored.flag())
 	out.SpecificYieldKWhKWp = add(b.figure(kpi.NewFigure("specific_yield", kpi.SpecificYield(out.TotalKWhToday, b.rating.DCKW), from, now, 1), true, false), "energy of today until now")
-	out.Figures[len(out.Figures)-1].DataAvailability, out.Figures[len(out.Figures)-2].DataAvailability = record.Number(data), record.Number(data)
 	ratio := b.figure(kpi.NewFigure("performance_ratio", kpi.PerformanceRatio(power, b.light.Series, b.rating.DCKW), from, now, 1), true, true)
 	_, ratio.Excluded = kpi.RatioCoverage(power, b.light.Series, b.due)
 	if v := add(ratio.CheckRatio(), "the intervals of today with power and irradiance"); v != nil {
 		out.FleetPRPct = record.Percent(*v)
 	}
-	out.Figures[len(out.Figures)-1].DataAvailability = record.Number(data)
 }

@@ -45,8 +45,7 @@ func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (
 		out.TotalKWhToday += d.EnergyKWh
 		stored.add(d)
 	}
-	// By night the units draw a little: production is not below nothing.
-	out.TotalKWhToday = record.Known(max(out.TotalKWhToday, 0))
+	out.TotalKWhToday = record.Known(out.TotalKWhToday)
 
 	day, err := s.forecasts.Day(ctx, siteID, now, zone)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

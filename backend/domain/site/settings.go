@@ -12,11 +12,11 @@ import (
 // settings are the fields that sites and assets have in common which KPIs are
 // made with.
 type settings struct {
-	dcKW, acKW              *float64
-	coefficient             **float64
-	mounting                *string
-	role, class             *string
-	sensorTilt, sensorTwist **float64
+	dcKW, acKW                *float64
+	coefficient               **float64
+	mounting                  *string
+	role, class               *string
+	sensorTilt, sensorAzimuth **float64
 }
 
 func siteSettings(s *api.Site) settings {
@@ -36,7 +36,7 @@ func (s settings) merge(change settings) {
 	record.SetIfGiven(s.role, *change.role)
 	record.SetIfGiven(s.class, *change.class)
 	record.SetIfGiven(s.sensorTilt, *change.sensorTilt)
-	record.SetIfGiven(s.sensorTwist, *change.sensorTwist)
+	record.SetIfGiven(s.sensorAzimuth, *change.sensorAzimuth)
 }
 
 // Bounds of DC/AC ratios: outside of them one of the ratings is in another unit.
@@ -62,7 +62,7 @@ func (s settings) check() error {
 		{"ac_rating_kw", *s.acKW, 0, 1e8},
 		{"module_temp_coefficient_pct_per_k", given(*s.coefficient, 0), -1, 0},
 		{"irradiance_tilt_deg", given(*s.sensorTilt, 0), 0, 90},
-		{"irradiance_azimuth_deg", given(*s.sensorTwist, 0), 0, 360},
+		{"irradiance_azimuth_deg", given(*s.sensorAzimuth, 0), 0, 360},
 	} {
 		if !record.Within(f.value, f.low, f.high) {
 			return api.InvalidField(f.name, fmt.Sprintf("%g is not within %g to %g", f.value, f.low, f.high))
@@ -71,7 +71,7 @@ func (s settings) check() error {
 	if *s.dcKW > 0 && *s.acKW > 0 && !record.Within(*s.dcKW / *s.acKW, leastDCRatio, mostDCRatio) {
 		return api.InvalidField("dc_rating_kw", fmt.Sprintf("%g kW of DC for %g kW of AC: the ratio is not within %g to %g", *s.dcKW, *s.acKW, leastDCRatio, mostDCRatio))
 	}
-	if (*s.sensorTilt == nil) != (*s.sensorTwist == nil) {
+	if (*s.sensorTilt == nil) != (*s.sensorAzimuth == nil) {
 		return api.InvalidField("irradiance_tilt_deg", "irradiance_tilt_deg and irradiance_azimuth_deg come together")
 	}
 	for _, f := range []struct {
@@ -79,7 +79,7 @@ func (s settings) check() error {
 		of          []string
 	}{{"mounting", *s.mounting, api.Mountings()}, {"irradiance_role", *s.role, api.IrradianceRoles()}, {"irradiance_class", *s.class, api.IrradianceClasses()}} {
 		if f.value != "" && !slices.Contains(f.of, f.value) {
-			return api.InvalidField(f.name, fmt.Sprintf("%q is none of %s", f.value, strings.Join(f.of, ", ")))
+			return api.InvalidField(f.name, fmt.Sprintf("%q is not one of %s", f.value, strings.Join(f.of, ", ")))
 		}
 	}
 	return nil

@@ -175,7 +175,7 @@ func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []ap
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return in, err
 	}
-	if loc, ok := sitedata.LocationOf(site, place); ok {
+	if loc, ok := model.LocationOf(site, place); ok {
 		in.Site.Location = &loc
 	}
 	for f, err := range de.Telemetry.ReadUnits(ctx, site.SiteID, record.AssetIDs(units), in.From, in.Now) {

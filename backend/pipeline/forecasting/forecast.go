@@ -11,6 +11,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/activity"
 	forecasts "app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/domain/record"
 
 	"app.sunloop/backend/pipeline/sitedata"
@@ -125,7 +126,7 @@ func (fc *Forecaster) subject(ctx context.Context, siteID string) (subject, erro
 	if s.model, err = fc.Model(ctx, siteID); err != nil {
 		return s, err
 	}
-	s.location, _ = sitedata.LocationOf(s.site, s.model.Record.Place)
+	s.location, _ = model.LocationOf(s.site, s.model.Record.Place)
 	return s, nil
 }
 

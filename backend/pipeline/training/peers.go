@@ -84,7 +84,7 @@ func (tr *Trainer) peerSites(ctx context.Context, of api.Site, at solar.Location
 			if s.SiteID == of.SiteID || err != nil || m.Young {
 				continue
 			}
-			if loc, ok := sitedata.LocationOf(s, m.Place); ok {
+			if loc, ok := model.LocationOf(s, m.Place); ok {
 				near = append(near, neighbour{s, place.DistanceKM(at.LatitudeDeg, at.LongitudeDeg, loc.LatitudeDeg, loc.LongitudeDeg)})
 			}
 		}

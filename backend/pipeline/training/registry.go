@@ -113,7 +113,7 @@ func (tr *Trainer) evaluateOn(ctx context.Context, former, m model.Model, from, 
 		}
 		both = append(both, decoded)
 	}
-	loc, _ := sitedata.LocationOf(site, former.Place)
+	loc, _ := model.LocationOf(site, former.Place)
 	subject := forecast.Site{ID: site.SiteID, Location: loc, Zone: record.Zone(site.Timezone), CapacityKW: record.CapacityKW(site, units)}
 	scores, err := tr.compareModels(ctx, subject, h, from, to, both...)
 	if err != nil {

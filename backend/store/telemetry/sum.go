@@ -169,6 +169,7 @@ type summer struct{ energy.Integrator }
 // unit's usual step in seconds, and now the clock for the day that is running;
 // 0 if all days are complete.
 func (s *summer) sums(dst []daySum, f series.Frame, days []int64, end, usual, now int64) []daySum {
+	all := energy.FrameInput(f, 0, 0, max(usual, 0))
 	for i, day := range days {
 		next := end
 		if i+1 < len(days) {
@@ -179,23 +180,9 @@ func (s *summer) sums(dst []daySum, f series.Frame, days []int64, end, usual, no
 		if lo == hi {
 			continue
 		}
-		in := energy.Input{Times: f.Times[lo:hi], Start: day, End: next, UsualS: max(usual, 0)}
+		in := all.Slice(lo, hi, day, next)
 		if now < next {
 			in.Now = now
-		}
-		for _, c := range f.Columns {
-			switch c.Quantity {
-			case series.PowerKW:
-				in.PowerKW = c.Values[lo:hi]
-			case series.EnergyKWh:
-				in.EnergyKWh = c.Values[lo:hi]
-			case series.EnergyCounterKWh:
-				in.CounterKWh = c.Values[lo:hi]
-			case series.DayCounterKWh:
-				in.DayCounterKWh = c.Values[lo:hi]
-			case series.CoveredS:
-				in.CoveredS = c.Values[lo:hi]
-			}
 		}
 		if d := s.Sum(in); d.Samples > 0 || d.ProductionKWh > 0 || d.Edge.FirstAt != 0 {
 			dst = append(dst, daySum{day, d})

@@ -18,13 +18,13 @@ func (p *Plant) Availability(now time.Time) api.AvailabilityResponse {
 			all += hours[c]
 			f.Categories = append(f.Categories, api.AvailabilityAmount{Category: c, Hours: hours[c], SunUpHours: hours[c], ExpectedKWh: 20 * hours[c], Treatment: api.TreatmentUnavailable})
 		}
-		share, contract, data := up/all, up/(all-hours[api.AvailabilityScheduled]), 1-hours[api.AvailabilityNotInformation]/all
+		share, contract, data := up/all, up/(all-hours[api.AvailabilityScheduled]), 1-hours[api.AvailabilityNoInformation]/all
 		f.TimeAvailability, f.AllTimeAvailability, f.EnergyAvailability, f.ContractualAvailability, f.DataAvailability = &share, &share, &share, &contract, &data
 		return f
 	}
 	out := api.AvailabilityResponse{Success: true, SiteID: p.SiteID, From: api.At(from), To: api.At(to), AsOf: api.At(now), UsefulBy: []string{"irradiance"},
 		Contract: api.AvailabilityContract{Target: 0.98, TimeBase: api.TimeBaseSunUp}}
-	out.Site = figures(map[string]float64{api.AvailabilityFull: 290, api.AvailabilityPartial: 12, api.AvailabilityScheduled: 4, api.AvailabilityForced: 9, api.AvailabilityNotInformation: 15})
+	out.Site = figures(map[string]float64{api.AvailabilityFull: 290, api.AvailabilityPartial: 12, api.AvailabilityScheduled: 4, api.AvailabilityForced: 9, api.AvailabilityNoInformation: 15})
 	units := p.Assets()
 	for i, u := range units {
 		hours := map[string]float64{api.AvailabilityFull: 330}
@@ -32,7 +32,7 @@ func (p *Plant) Availability(now time.Time) api.AvailabilityResponse {
 		case 1:
 			hours = map[string]float64{api.AvailabilityFull: 268, api.AvailabilityPartial: 24, api.AvailabilityScheduled: 8, api.AvailabilityForced: 30}
 		case len(units) - 1:
-			hours = map[string]float64{api.AvailabilityNotInformation: 330}
+			hours = map[string]float64{api.AvailabilityNoInformation: 330}
 		}
 		out.Units = append(out.Units, api.UnitAvailability{AssetID: u.AssetID, Name: u.Name, WeightKW: u.CapacityKW, From: api.At(from), To: api.At(to), AvailabilityFigures: figures(hours)})
 	}

@@ -37,7 +37,7 @@ var categorySigns = map[string]categorySign{
 	api.AvailabilityForced:         {'X', themes.Critical, "forced outage"},
 	api.AvailabilitySuspended:      {'s', themes.Warning, "suspended"},
 	api.AvailabilityForceMajeure:   {'f', themes.Dim, "force majeure"},
-	api.AvailabilityNotInformation: {'?', themes.Critical, "information unavailable"},
+	api.AvailabilityNoInformation: {'?', themes.Critical, "information unavailable"},
 }
 
 func categoryName(category string) string {
