@@ -203,7 +203,7 @@ var availability = Route{
 	Name: "availability", Path: PathAvailability,
 	Summary: "Get the availability of a site's units, and change categories",
 	Description: "By the categories of IEC TS 63019: each moment of a unit is in exactly one, by its readings, findings, work orders and the changes that people made. " +
-		"Set assigns a category to a time of some or all units with a reason; of changes that overlap, the newest counts. Revoke takes a change back.",
+		"Set assigns a category to a time of some or all units with a reason; of changes that overlap, the newest counts. Revoke withdraws a change.",
 	Example: AvailabilityRequest{Action: ActionSet, SiteID: exampleSite, AssetIDs: []string{exampleAsset}, From: exampleNoon, To: At(exampleNoon.Add(2 * time.Hour)),
 		Category: AvailabilityForceMajeure, Reason: "Flood, notice 12 to the owner"},
 	Errors: []*Error{ErrInvalidAction, MissingField("site_id"), InvalidField("category", "it is one of "+strings.Join(AvailabilityCategories(), ", ")),

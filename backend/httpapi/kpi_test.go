@@ -34,7 +34,7 @@ func TestSiteKPIs(t *testing.T) {
 		{name: "an end in the year 0", key: "own", url: path + "?to=0000-01-01", status: 400, contains: []string{"Invalid parameter: to", "must be 1900-01-01T00:00:00Z or later"}},
 		{name: "a day of the site", key: "own", url: path + day, status: 200, contains: []string{`"site_id":"Sibaya","from":"2025-09-30T22:00:00Z","to":"2025-10-01T22:00:00Z"`,
 			`"rated_kw":50`, `"reportable":true`, `{"name":"specific_yield","value":6.111,"unit":"kWh/kWp"`, `"source":"IEC 61724-1, final yield"`,
-			`{"name":"performance_ratio","value":null,`, `"note":"The data do not hold what it is made of."`, `{"category":"full_performance","hours":11.917,`, `{"category":"forced_outage","hours":0.083,`}},
+			`{"name":"performance_ratio","value":null,`, `"note":"The data that it is computed from are missing."`, `{"category":"full_performance","hours":11.917,`, `{"category":"forced_outage","hours":0.083,`}},
 		{name: "with an offset", key: "own", url: path + "?from=2025-09-30T22:00:00Z&to=2025-10-01T22:00:00Z", status: 200, contains: []string{`"from":"2025-09-30T22:00:00Z","to":"2025-10-01T22:00:00Z"`}},
 		{name: "a name with a space, without data", key: "customer", url: "/sites/Second%20Site/kpis", status: 200, contains: []string{`"site_id":"Second Site"`, `"units":0`, `"data_availability":null,"reportable":false`}},
 	} {

@@ -16,7 +16,7 @@ type KPICmd struct {
 	FactFlags
 	From    string `placeholder:"TIME" help:"Start of the period, ISO 8601; in the site's time zone without an offset."`
 	To      string `placeholder:"TIME" help:"End of the period (exclusive)."`
-	Details bool   `help:"What each figure rests on too: formula, revision, rating, irradiance, shares of the energy, hours left out."`
+	Details bool   `help:"Also print what each figure is based on: formula, revision, rating, irradiance, shares of the energy, excluded hours."`
 	Period  string `placeholder:"PERIOD" help:"Instead of --from and --to: a day, month or year of the site's calendar [2026-03-14, 2026-03, 2026], or a number of whole days up to its last midnight [7d] (30d)."`
 }
 

@@ -52,7 +52,7 @@ func (c *curtailment) look(v *view, s *session) {
 		switch {
 		case c.record != nil:
 			if ok && math.Abs(level-c.level) <= 2*plateauMoves {
-				v.lose(&c.record.losses, i, more)
+				v.addLoss(&c.record.losses, i, more)
 				c.record.lastSeen = t + v.step
 				c.quiet = 0
 				c.claim(v, i)
@@ -65,7 +65,7 @@ func (c *curtailment) look(v *view, s *session) {
 				c.since, c.level = t, level
 			}
 			c.samples++
-			v.lose(&c.more, i, more)
+			v.addLoss(&c.more, i, more)
 			if lit {
 				c.lit++
 			}
@@ -78,7 +78,7 @@ func (c *curtailment) look(v *view, s *session) {
 			c.announce(v, s, i)
 		case ok: // another plateau than a moment ago
 			*c = curtailment{since: t, samples: 1, level: level}
-			v.lose(&c.more, i, more)
+			v.addLoss(&c.more, i, more)
 			if lit {
 				c.lit = 1
 			}

@@ -53,7 +53,7 @@ func (d *degradation) look(v *view, s *session) {
 	years := (s.points[len(s.points)-1].day - s.points[0].day) / yearSpan
 	d.record.fraction = 1 - math.Pow(1+change, years)
 	d.record.losses = loss.Ledger{}
-	for _, day := range s.made {
+	for _, day := range s.produced {
 		if share := 1 - math.Pow(1+change, (float64(day.start)/86400-s.points[0].day)/yearSpan); share > 0 {
 			d.record.losses.AddScaled(day.energy, share/(1-share))
 		}

@@ -122,7 +122,7 @@ func plateauDay(v *view, s *session, k int) (day *hotDay, judged bool) {
 		if !math.IsNaN(v.tempC[i]) {
 			temps = append(temps, v.tempC[i])
 		}
-		v.lose(&day.lost, i, u.expected[i]-u.power[i])
+		v.addLoss(&day.lost, i, u.expected[i]-u.power[i])
 		day.throttled = day.throttled || hot(i)
 	}
 	day.temp, day.level = median(temps), median(powers)/rating

@@ -338,7 +338,7 @@ func (sl *missingRun) count(v *view, k, i int) {
 		if !u.heard[i] || math.IsNaN(u.counter[i]) {
 			sl.expected += e
 			if !math.IsNaN(sl.counter) {
-				v.lose(&sl.due, i, u.expected[i])
+				v.addLoss(&sl.due, i, u.expected[i])
 			}
 			if u.tier[i] == tierPeers || u.tier[i] == tierLight {
 				sl.byPeers += e

@@ -52,7 +52,7 @@ func established(samples int, hours float64) bool {
 // miss adds what unit k did not make at cell i.
 func miss(l *loss.Ledger, v *view, k, i int) {
 	u := &v.units[k]
-	v.lose(l, i, u.expected[i]-max(zeroIfMissing(u.power[i]), 0))
+	v.addLoss(l, i, u.expected[i]-max(zeroIfMissing(u.power[i]), 0))
 }
 
 // siteOutages finds times in which every unit that has sun produces nothing and

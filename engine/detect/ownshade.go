@@ -136,7 +136,7 @@ func (o *ownShade) chart(m *moments, b *baseline, rating, factor float64, day in
 	return out, true
 }
 
-// lose adds what the day lacked in directions [from, to]: their sum, if it is
+// addLoss adds what the day lacked in directions [from, to]: their sum, if it is
 // positive, over the directions that lacked.
 func (d *shadowDay) lose(l *loss.Ledger, from, to int) {
 	sum, lacking := 0.0, 0.0

@@ -55,7 +55,7 @@ var order = []struct {
 	{"strings", true, func(s *session) stage { return newStringOutages(s) }},
 	{"losses against the unit's own past", true, func(s *session) stage { return s.losses }},
 	{"more array", true, func(s *session) stage { return newCapacity(s) }},
-	{"the energy that dirt and age have a share of", true, func(*session) stage { return made{} }},
+	{"the energy that dirt and age have a share of", true, func(*session) stage { return produced{} }},
 	{"dirt", true, func(s *session) stage { return newSoiling(s) }},
 	{"years", true, func(s *session) stage { return newDegradation(s) }},
 	{"what nothing explains", true, func(s *session) stage { return newUnexplained(s) }},
@@ -74,7 +74,7 @@ type session struct {
 	clock    int64               // seconds that the stamps are late, as far as is known
 	holdings []holding           // what each unit held of late
 	losses   *losses             // the units' models of their own past
-	made     []madeDay           // what the site produced without another fault, by day
+	produced []producedDay       // what the site produced without another fault, by day
 }
 
 // note records what could not be evaluated for a unit, or for the site if the

@@ -274,7 +274,7 @@ func (m *shadingState) book(v *view, s *session, k int, o *shading, count bool) 
 		}
 		u.claimed[i] = PartialShading
 		if count {
-			v.lose(&r.losses, i, u.even[i]-u.power[i])
+			v.addLoss(&r.losses, i, u.even[i]-u.power[i])
 		}
 		if first < 0 {
 			first = i

@@ -56,7 +56,7 @@ func (o *snow) look(v *view, s *session) {
 				o.since = t
 			}
 			o.samples++
-			v.lose(&o.lost, i, missing)
+			v.addLoss(&o.lost, i, missing)
 			if o.matters(v, s) {
 				o.announce(v, s, i)
 			}
@@ -143,7 +143,7 @@ func (o *snow) goOn(v *view, i int, t int64, covered, free, heard int, missing f
 		return
 	}
 	o.clear = 0
-	v.lose(&o.record.losses, i, missing)
+	v.addLoss(&o.record.losses, i, missing)
 	if covered > 0 {
 		o.record.lastSeen = t + v.step
 	}

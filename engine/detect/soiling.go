@@ -83,7 +83,7 @@ func (o *soiling) look(v *view, s *session) {
 	}
 	if o.record != nil {
 		f := o.record.fraction
-		o.record.losses.AddScaled(s.made[len(s.made)-1].energy, f/(1-f))
+		o.record.losses.AddScaled(s.produced[len(s.produced)-1].energy, f/(1-f))
 	}
 	if !ok {
 		return
@@ -198,7 +198,7 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 		o.deepest, o.back = r.fraction, 0
 		// What the decline has taken so far: it began with nothing.
 		var lost loss.Ledger
-		for _, d := range s.made {
+		for _, d := range s.produced {
 			if share := o.record.fraction * float64(d.start-o.points[begun].start) / 86400 / span; share > 0 && d.start <= v.first {
 				lost.AddScaled(d.energy, share/(1-share))
 			}

@@ -291,7 +291,7 @@ func (u *unitLosses) choose(day int64) {
 // made stores the unit's production of the day.
 func (u *unitLosses) made(v *view, k int, day int64) {
 	one := dayEnergy{day: day}
-	v.madeBy(&one.made, k)
+	v.addProduced(&one.made, k)
 	u.energy = append(u.energy, one)
 	if len(u.energy) > 100 {
 		u.energy = slices.Delete(u.energy, 0, 1)

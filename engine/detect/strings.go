@@ -78,7 +78,7 @@ func (c *chart) miss(v *view, k int) {
 		lost = &c.record.losses
 	}
 	u := &v.units[k]
-	v.loseDay(lost, k, func(i int) float64 { return u.expected[i] })
+	v.addDayLoss(lost, k, func(i int) float64 { return u.expected[i] })
 }
 
 func (c *chart) take(v *view, s *session, k int, day relative) {

@@ -128,7 +128,7 @@ func (m *trackerState) take(v *view, s *session, k int, parts [3]float64) {
 			continue
 		}
 		day.end = v.first + int64(i+1)*v.step
-		v.lose(&day.lost, i, u.expected[i]-u.power[i])
+		v.addLoss(&day.lost, i, u.expected[i]-u.power[i])
 		if ratio := u.power[i] / u.expected[i]; ratio < 0.95 && u.expected[i] > 0.1*s.rating(k) {
 			ratios = append(ratios, ratio)
 		}

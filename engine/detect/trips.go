@@ -103,7 +103,7 @@ func (m *tripping) stop(v *view, s *session, k, i int) {
 	u, t := &v.units[k], v.first+int64(i)*v.step
 	var lost loss.Ledger
 	for j := int((m.from - v.first) / v.step); j < i; j++ {
-		v.lose(&lost, j, u.expected[j]-u.power[j])
+		v.addLoss(&lost, j, u.expected[j]-u.power[j])
 		u.claimed[j] = IntermittentTrip
 	}
 	m.stops, m.missing = append(m.stops, stretch{m.from, t}), append(m.missing, lost)

@@ -69,7 +69,7 @@ func (m *deficitState) day(v *view, s *session, k int) {
 	case m.record != nil:
 		m.back = 0
 		m.shares = append(m.shares, share)
-		v.loseDay(&m.record.losses, k, due)
+		v.addDayLoss(&m.record.losses, k, due)
 		m.record.lastSeen = end
 		m.record.fraction = max(1-medianOf(m.shares[max(len(m.shares)-7, 0):]), 0)
 		m.word()
@@ -78,7 +78,7 @@ func (m *deficitState) day(v *view, s *session, k int) {
 			m.since, m.lost = v.first, loss.Ledger{}
 		}
 		m.days = append(m.days, share)
-		v.loseDay(&m.lost, k, due)
+		v.addDayLoss(&m.lost, k, due)
 		if len(m.days) >= lagDays {
 			r := &record{family: Underperformance, units: []int{k}, start: m.since, detected: end, lastSeen: end, losses: m.lost, fraction: 1 - medianOf(m.days), seen: newFacts()}
 			m.shares = append(m.shares[:0], m.days...)

@@ -123,7 +123,7 @@ func NewFigure(name string, value float64, from, to time.Time, dataAvailability 
 	case dataAvailability < LeastData:
 		f.Note = fmt.Sprintf("Only %.0f %% of the data arrived; %.0f %% are needed.", math.Floor(100*dataAvailability), 100*LeastData)
 	case math.IsNaN(value):
-		f.Note = "The data do not hold what it is made of."
+		f.Note = "The data that it is computed from are missing."
 	}
 	if f.Note != "" {
 		f.Value = math.NaN()
@@ -218,7 +218,7 @@ func (s RatingSource) Words() string {
 		RatingCapacity: "the capacity", RatingEstimate: "the highest measured power", RatingUnknown: "unknown"}[s]
 }
 
-// Words is the source of the irradiance in a sentence's part, as "plane of
+// Words is the source of the irradiance in a sentence's part, such as "plane of
 // array, class A, ±3 %".
 func (r Irradiance) Words() string {
 	if r.Note != "" {

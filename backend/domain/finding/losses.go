@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/engine/loss"
 )
@@ -92,7 +91,7 @@ func spread(from, to time.Time, kWh float64, zone *time.Location) loss.Ledger {
 	return out
 }
 
-// account writes the losses and occasions of f, which was former, by the events
+// account updates the losses and occasions of f, which was former, by the events
 // of a run that continue it. No hour of a finding that stays active falls; a
 // finding that is over loses nothing after its end.
 func (f *Finding) account(former Finding, events []Event, run Run) {
@@ -115,7 +114,7 @@ func (f *Finding) account(former Finding, events []Event, run Run) {
 				latest = append(latest, spread(e.Start, e.LastThere(), e.LostKWh, zone))
 			}
 		}
-		seen := first.Unix() - first.Unix()%3600
+		seen := first.Unix() - first.Unix()%hourLength
 		losses = loss.Revised(losses, loss.Sum(latest...), seen, asOf.Unix(), f.Active)
 		f.occur(former, events, first)
 	}
@@ -127,7 +126,7 @@ func (f *Finding) account(former Finding, events []Event, run Run) {
 	f.LostKWh, f.LastedHours = record.Known(ledgerOf(f.Losses).Total()), f.lastedHours()
 }
 
-// occur writes the occasions: those that ended before the first event of a run,
+// occur updates the occasions: those that ended before the first event of a run,
 // and those of its events. One that is all of the finding is left out.
 func (f *Finding) occur(former Finding, events []Event, first time.Time) {
 	var all []Period
@@ -160,19 +159,7 @@ func (f *Finding) occur(former Finding, events []Event, first time.Time) {
 	}
 }
 
-// lossRecord is a stored [LossRun].
-type lossRecord struct {
-	From api.Time  `json:"from"`
-	To   api.Time  `json:"to"`
-	KWh  []float64 `json:"kwh" limit:"2000"`
-}
-
-// periodRecord is a stored [Period].
-type periodRecord struct {
-	From api.Time `json:"from"`
-	To   api.Time `json:"to"`
-}
-
+// hourLength is an hour in seconds.
 const hourLength = 3600
 
 func lossRuns(l loss.Ledger) []LossRun {

@@ -61,6 +61,19 @@ type evidenceRecord struct {
 	Text string `json:"text" limit:"line cut"`
 }
 
+// lossRecord is a stored [LossRun].
+type lossRecord struct {
+	From api.Time  `json:"from"`
+	To   api.Time  `json:"to"`
+	KWh  []float64 `json:"kwh" limit:"2000"`
+}
+
+// periodRecord is a stored [Period].
+type periodRecord struct {
+	From api.Time `json:"from"`
+	To   api.Time `json:"to"`
+}
+
 func newFindingRecord(v Finding) findingRecord {
 	return findingRecord{
 		SummaryID: v.SummaryID, AssetID: v.AssetID, CreatedAt: v.CreatedAt, LastDetectionAt: v.LastDetectionAt, ModelVersion: v.ModelVersion,

@@ -72,11 +72,11 @@ func closed(from, to, now time.Time, zone *time.Location) bool {
 	return from.Equal(series.Midnight(from, zone)) && to.Equal(series.Midnight(to, zone)) && !to.After(series.Midnight(now, zone))
 }
 
-// prints are what figures depend on, in short.
-type prints struct{ telemetry, settings string }
+// fingerprints are hashes of what figures depend on.
+type fingerprints struct{ telemetry, settings string }
 
-// prints are those of a reading.
-func (r *reading) prints(site api.Site, units []api.Asset) (prints, error) {
+// fingerprints returns those of a reading.
+func (r *reading) fingerprints(site api.Site, units []api.Asset) (fingerprints, error) {
 	h := sha256.New()
 	numbers := func(values []float64) {
 		b := make([]byte, 0, 8*len(values))
@@ -92,7 +92,7 @@ func (r *reading) prints(site api.Site, units []api.Asset) (prints, error) {
 	numbers(r.irradiance.Values)
 	numbers(r.cell.Values)
 	numbers([]float64{r.days.kWh, r.days.counter, r.days.interval, r.days.extrapolated})
-	out := prints{telemetry: fmt.Sprintf("%x", h.Sum(nil)[:12])}
+	out := fingerprints{telemetry: fmt.Sprintf("%x", h.Sum(nil)[:12])}
 
 	site.AssetCount, site.CreatedAt, site.Name = 0, api.Time{}, ""
 	settings := []any{site, r.basis.ratings, r.basis.gamma, r.basis.sky != nil}
@@ -116,9 +116,9 @@ func (r *reading) prints(site api.Site, units []api.Asset) (prints, error) {
 func (s *Service) keep(ctx context.Context, r *reading, site api.Site, units []api.Asset, k api.KPIs) (api.KPIs, error) {
 	now := api.At(s.now())
 	if !closed(r.from, r.to, now.Time, r.zone) {
-		return stamped(k, now, 0, nil), nil
+		return withRevision(k, now, 0, nil), nil
 	}
-	p, err := r.prints(site, units)
+	p, err := r.fingerprints(site, units)
 	if err != nil {
 		return k, err
 	}
@@ -145,14 +145,14 @@ func (s *Service) keep(ctx context.Context, r *reading, site api.Site, units []a
 		if ctx.Err() != nil {
 			return k, ctx.Err()
 		}
-		return stamped(k, now, 0, nil), nil
+		return withRevision(k, now, 0, nil), nil
 	}
 	return out, nil
 }
 
 // compare returns the figures that keep shows, and whether they are to be
 // written.
-func (s *Service) compare(ctx context.Context, k api.KPIs, p prints, now api.Time) (out api.KPIs, changed bool, err error) {
+func (s *Service) compare(ctx context.Context, k api.KPIs, p fingerprints, now api.Time) (out api.KPIs, changed bool, err error) {
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		was, err := windows.Get(tx, windowKey(k.SiteID, k.From, k.To))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -188,11 +188,11 @@ func dropWindows(tx store.Tx, siteID string) error {
 
 // revise returns the record that follows was (zero: none) with the figures k,
 // the figures that are shown, and whether the record differs from was.
-func (was windowRecord) revise(k api.KPIs, p prints, now api.Time) (w windowRecord, shown api.KPIs, changed bool, err error) {
+func (was windowRecord) revise(k api.KPIs, p fingerprints, now api.Time) (w windowRecord, shown api.KPIs, changed bool, err error) {
 	w = windowRecord{SiteID: k.SiteID, From: k.From, To: k.To, AsOf: now, Formulas: formulasVersion, Telemetry: p.telemetry, Settings: p.settings}
 	if len(was.Revisions) == 0 {
 		w.Revisions = []revisionRecord{{Revision: 1, AsOf: now, Reason: "First computed."}}
-		return w.with(k, true)
+		return w.withFigures(k, true)
 	}
 	kept, err := was.figures()
 	if err != nil {
@@ -204,14 +204,14 @@ func (was windowRecord) revise(k api.KPIs, p prints, now api.Time) (w windowReco
 	if len(differ) == 0 {
 		same := was.Formulas == w.Formulas && was.Telemetry == w.Telemetry && was.Settings == w.Settings && !added
 		if same {
-			return was, stamped(kept, was.AsOf, was.revision(), was.Revisions), false, nil
+			return was, withRevision(kept, was.AsOf, was.revision(), was.Revisions), false, nil
 		}
-		return w.with(k, true)
+		return w.withFigures(k, true)
 	}
 	w.AsOf = now
 	w.Revisions = append(slices.Clone(was.Revisions), revisionRecord{Revision: was.revision() + 1, AsOf: now, Reason: was.reason(w), Changed: differ})
 	w.Revisions = w.Revisions[max(len(w.Revisions)-maxRevisions, 0):]
-	return w.with(k, true)
+	return w.withFigures(k, true)
 }
 
 // reason says why figures of a window differ from the kept ones.
@@ -235,9 +235,9 @@ func (was windowRecord) reason(w windowRecord) string {
 
 func (was windowRecord) revision() int { return was.Revisions[len(was.Revisions)-1].Revision }
 
-// with returns the record with its figures.
-func (was windowRecord) with(k api.KPIs, changed bool) (windowRecord, api.KPIs, bool, error) {
-	b, err := json.Marshal(stamped(k, api.Time{}, 0, nil))
+// withFigures returns the record with its figures.
+func (was windowRecord) withFigures(k api.KPIs, changed bool) (windowRecord, api.KPIs, bool, error) {
+	b, err := json.Marshal(withRevision(k, api.Time{}, 0, nil))
 	if err != nil {
 		return was, k, false, fmt.Errorf("encode figures: %w", err)
 	}
@@ -250,7 +250,7 @@ func (was windowRecord) with(k api.KPIs, changed bool) (windowRecord, api.KPIs, 
 	was.Figures = packed.Bytes()
 	// As the store returns them, so that the first answer equals the later ones.
 	kept, err := was.figures()
-	return was, stamped(kept, was.AsOf, was.revision(), was.Revisions), changed, err
+	return was, withRevision(kept, was.AsOf, was.revision(), was.Revisions), changed, err
 }
 
 // figures returns the kept figures.
@@ -265,8 +265,8 @@ func (was windowRecord) figures() (k api.KPIs, err error) {
 	return k, nil
 }
 
-// stamped is k with the revision of all its figures.
-func stamped(k api.KPIs, at api.Time, revision int, list []revisionRecord) api.KPIs {
+// withRevision returns k with the revision in it and in each of its figures.
+func withRevision(k api.KPIs, at api.Time, revision int, list []revisionRecord) api.KPIs {
 	k.AsOf, k.Revision, k.Revisions = at, revision, nil
 	for _, r := range list {
 		k.Revisions = append(k.Revisions, api.KPIRevision(r))
@@ -324,7 +324,7 @@ func different(kept, k api.KPIs) []string {
 // plainKPIs is k as it is decoded from JSON, without its revision and without
 // the descriptions of how figures are made: another wording is no other figure.
 func plainKPIs(k api.KPIs) (out api.KPIs) {
-	k = stamped(k, api.Time{}, 0, nil)
+	k = withRevision(k, api.Time{}, 0, nil)
 	for i := range k.Figures {
 		k.Figures[i].Formula, k.Figures[i].Source, k.Figures[i].Basis = "", "", ""
 	}

@@ -27,16 +27,16 @@ type categorySign struct {
 }
 
 var categorySigns = map[string]categorySign{
-	api.AvailabilityFull:           {'=', themes.Accent, "full performance"},
-	api.AvailabilityPartial:        {'~', themes.Notice, "partial performance"},
-	api.AvailabilityEnvironment:    {'e', themes.Muted, "out of environment"},
-	api.AvailabilityRequested:      {'r', themes.Dim, "requested shutdown"},
-	api.AvailabilityGrid:           {'g', themes.Warning, "out of grid"},
-	api.AvailabilityScheduled:      {'m', themes.Notice, "scheduled maintenance"},
-	api.AvailabilityPlanned:        {'p', themes.Warning, "planned corrective"},
-	api.AvailabilityForced:         {'X', themes.Critical, "forced outage"},
-	api.AvailabilitySuspended:      {'s', themes.Warning, "suspended"},
-	api.AvailabilityForceMajeure:   {'f', themes.Dim, "force majeure"},
+	api.AvailabilityFull:          {'=', themes.Accent, "full performance"},
+	api.AvailabilityPartial:       {'~', themes.Notice, "partial performance"},
+	api.AvailabilityEnvironment:   {'e', themes.Muted, "out of environment"},
+	api.AvailabilityRequested:     {'r', themes.Dim, "requested shutdown"},
+	api.AvailabilityGrid:          {'g', themes.Warning, "out of grid"},
+	api.AvailabilityScheduled:     {'m', themes.Notice, "scheduled maintenance"},
+	api.AvailabilityPlanned:       {'p', themes.Warning, "planned corrective"},
+	api.AvailabilityForced:        {'X', themes.Critical, "forced outage"},
+	api.AvailabilitySuspended:     {'s', themes.Warning, "suspended"},
+	api.AvailabilityForceMajeure:  {'f', themes.Dim, "force majeure"},
 	api.AvailabilityNoInformation: {'?', themes.Critical, "information unavailable"},
 }
 

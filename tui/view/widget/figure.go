@@ -39,8 +39,8 @@ func FigureFacts(f api.KPI, when func(api.Time) string) []Fact {
 	if f.DataAvailability != nil {
 		add("data", Percent(*f.DataAvailability)+" of what was due arrived")
 	}
-	add("left out", ExcludedWords(f.Excluded))
-	add("made of", f.Basis)
+	add("excluded", ExcludedWords(f.Excluded))
+	add("basis", f.Basis)
 	return facts
 }
 

@@ -20,7 +20,7 @@ func TestFigureFacts(t *testing.T) {
 	want := []Fact{
 		{"formula", "PR = Yf / Yr"}, {"source", "IEC"}, {"window", "13 Jun to 15 Jun"}, {"as of", "15 Jun, revision 2"}, {"rating", "120 kW DC, inferred from the capacity"},
 		{"irradiance", "plane of array, class A, ±3 %"}, {"energy", "70 % from counters, 25 % from power, 5 % extrapolated"}, {"covered", "95 % of the insolation due"},
-		{"data", "95 % of what was due arrived"}, {"left out", "1.50 h no power, 2.00 h no irradiance"}, {"made of", "mean power"},
+		{"data", "95 % of what was due arrived"}, {"excluded", "1.50 h no power, 2.00 h no irradiance"}, {"basis", "mean power"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
