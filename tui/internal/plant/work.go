@@ -89,7 +89,7 @@ func (p *Plant) Parts(now time.Time) []api.Part {
 // Windows are three mornings, the best first.
 func (p *Plant) Windows(now time.Time, assetID string) api.ProposeResponse {
 	day := p.Midnight(now)
-	out := api.ProposeResponse{Success: true, SiteID: p.SiteID, AssetID: assetID, Kind: api.WorkIsolating, ForecastID: "fc-1", IssuedAt: api.At(now.Truncate(time.Hour)), Currency: "ZAR", Bundle: []api.WorkNearby{}}
+	out := api.ProposeResponse{Success: true, SiteID: p.SiteID, AssetID: assetID, Kind: api.WorkIsolating, ForecastID: "fc-1", IssuedAt: api.At(now.Truncate(time.Hour)), Currency: "ZAR", CostOf: api.CostOfUnit, ProducingShare: 1, Bundle: []api.WorkNearby{}}
 	for i, kwh := range []float64{38, 41.5, 44} {
 		start := day.AddDate(0, 0, i+1).Add(6 * time.Hour)
 		out.Windows = append(out.Windows, api.WorkWindow{Start: api.At(start), End: api.At(start.Add(3 * time.Hour)), EnergyKWh: kwh, Cost: kwh * 1.5, ExtraKWh: kwh - 38, ExtraCost: (kwh - 38) * 1.5,

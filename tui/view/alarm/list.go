@@ -81,7 +81,7 @@ func (l *List) columns(rows []widget.Row) []widget.Column {
 	}
 	return []widget.Column{
 		{Title: "priority", Width: 11}, {Title: "state", Width: 11, Min: 10}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 11), IDs: true},
-		{Title: "what", Min: min(what, 24)}, {Title: "since", Width: since, Right: true, Rank: 1}, {Title: "at risk", Width: 8, Right: true, Rank: 2},
+		{Title: "what", Min: min(what, 24)}, {Title: "since", Width: since, Right: true, Rank: 1}, {Title: widget.RiskTitle, Width: len(widget.RiskTitle), Right: true, Rank: 2},
 		{Title: "who, when, why", Width: min(note, 40), Min: min(note, 14), Rank: 3},
 	}
 }

@@ -84,6 +84,9 @@ func (s *PlanChoices) Draw(r terminal.Region, v view.Context) {
 	if v.Selection.AssetID != "" {
 		title = "Work at " + v.Selection.AssetID
 	}
+	if loser := workflow.WindowLoser(v); loser != "" {
+		title += "; energy and cost of windows are those lost" + loser
+	}
 	y := v.Paragraph(r, 0, 0, title, themes.Title)
 	if len(choices) == 0 {
 		v.Paragraph(r, 0, y, "There is nothing to choose from yet.", themes.Dim)

@@ -178,9 +178,9 @@ func waitingWords(f api.Finding) string {
 	case !f.Active:
 		return "It is over: " + widget.Energy(f.LostKWh) + " were lost."
 	case f.RevenueAtRisk > 0 && f.Currency != "":
-		return fmt.Sprintf("Waiting costs %s a day (%s while the sun is up).", widget.Money(f.RevenueAtRisk, f.Currency), widget.Power(f.EnergyAtRiskKW))
+		return fmt.Sprintf("Waiting costs %s a day (%s).", widget.Money(f.RevenueAtRisk, f.Currency), widget.Risk(f.EnergyAtRiskKW))
 	case f.EnergyAtRiskKW > 0:
-		return "Waiting costs " + widget.Power(f.EnergyAtRiskKW) + " while the sun is up."
+		return "Waiting costs " + widget.Risk(f.EnergyAtRiskKW) + "."
 	}
 	return "No measurable cost of delay."
 }
@@ -221,7 +221,7 @@ func windowWords(v view.Context, d workflow.ForecastDay, days []workflow.Forecas
 		return "No window for the work is known."
 	}
 	w, currency := d.Window, v.Site.Windows.Data.Currency
-	words := "Window " + w.Start.In(v.Site.Zone).Format("15:04") + view.Words("–", v.ASCII) + w.End.In(v.Site.Zone).Format("15:04") + " loses " + widget.Energy(w.EnergyKWh)
+	words := "Window " + w.Start.In(v.Site.Zone).Format("15:04") + view.Words("–", v.ASCII) + w.End.In(v.Site.Zone).Format("15:04") + " loses " + widget.Energy(w.EnergyKWh) + workflow.WindowLoser(v)
 	if w.Cost > 0 && currency != "" {
 		words += ", " + widget.Money(w.Cost, currency)
 	}
@@ -312,7 +312,7 @@ func (d *Decide) Strip(r terminal.Region, v view.Context) {
 		x = v.PutIn(r, x, y, w-x, fmt.Sprintf("%8s", widget.Energy(day.P50)), themes.Text)
 		visit := ""
 		if day.Window != nil {
-			visit = "  window " + day.Window.Start.In(v.Site.Zone).Format("15:04") + ", loses " + widget.Energy(day.Window.EnergyKWh)
+			visit = "  window " + day.Window.Start.In(v.Site.Zone).Format("15:04") + ", loses " + widget.Energy(day.Window.EnergyKWh) + workflow.WindowLoser(v)
 		}
 		if len(day.Plans) > 0 {
 			visit += "  " + v.ShortID(day.Plans[0].AssetID, 12)

@@ -551,7 +551,7 @@ func (o *Observe) drawAlarms(r terminal.Region, v view.Context) {
 	quiet.Focused = v.Focused && o.alarmsFocused
 	o.alarms.Stale = alerts.Status(v.Now, StaleAfter, false) == state.Stale
 	o.alarms.DrawAlarms(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), quiet, o.shown)
-	notes := append([]string{widget.Power(risk) + " at risk"}, hidden...)
+	notes := append([]string{widget.Risk(risk)}, hidden...)
 	if alerts.Err != nil {
 		notes = append(notes, state.Age(v.Now.Sub(alerts.At))+" old")
 	}

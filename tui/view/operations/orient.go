@@ -143,7 +143,7 @@ func findingColumns(v view.Context) []widget.Column {
 	}
 	return []widget.Column{
 		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 11), IDs: true}, {Title: "what", Min: min(what, 24)},
-		{Title: "at risk", Width: 8, Right: true, Rank: 1}, {Title: "since", Width: since, Right: true, Rank: 2},
+		{Title: widget.RiskTitle, Width: len(widget.RiskTitle), Right: true, Rank: 1}, {Title: "since", Width: since, Right: true, Rank: 2},
 		{Title: "lost", Width: 9, Right: true, Rank: 3}, {Title: "sure", Width: 5, Right: true, Rank: 4},
 	}
 }
@@ -261,7 +261,7 @@ func factLine(v view.Context, f api.Finding) string {
 	}
 	parts = append(parts, lost)
 	if f.Active {
-		parts = append(parts, widget.Power(f.EnergyAtRiskKW)+" at risk (daylight mean)")
+		parts = append(parts, widget.Risk(f.EnergyAtRiskKW))
 		if m := widget.Money(f.RevenueAtRisk, f.Currency); m != "" && f.RevenueAtRisk > 0 {
 			parts = append(parts, m+" a day")
 		}
@@ -296,7 +296,7 @@ func (o *Orient) Strip(r terminal.Region, v view.Context) {
 	for y := 0; y < h && y < len(active); y++ {
 		f := active[y]
 		x := widget.DrawSeverity(v, r, 0, y, f.SeverityLabel) + 1
-		words := " " + widget.Family(f.FaultFamily) + v.Separator() + widget.Power(f.EnergyAtRiskKW) + " at risk"
+		words := " " + widget.Family(f.FaultFamily) + v.Separator() + widget.Risk(f.EnergyAtRiskKW)
 		if w >= 70 {
 			words += v.Separator() + widget.Energy(f.LostKWh) + " lost since " + widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
 		}

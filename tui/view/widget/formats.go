@@ -44,6 +44,13 @@ func scaled(v float64, units []string) string {
 	return Significant(v) + " " + units[i]
 }
 
+// RiskTitle is the title of columns with a power at risk.
+const RiskTitle = "daylight loss"
+
+// Risk writes a power at risk with what it is: the mean power that is lost in the
+// daylight of the next 24 h.
+func Risk(kw float64) string { return Power(kw) + " mean daylight loss" }
+
 // Significant writes three significant digits without an exponent.
 func Significant(v float64) string {
 	if math.IsNaN(v) {

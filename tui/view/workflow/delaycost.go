@@ -296,10 +296,28 @@ func shortParts(v view.Context) string {
 	return strings.Join(out, ", ")
 }
 
+// WindowLoser names the unit or the site whose energy the proposed windows lose,
+// as in " at INV-07"; empty while that is not known.
+func WindowLoser(v view.Context) string {
+	switch of := v.Site.Windows.Data; {
+	case selectedWindows(v) == nil:
+		return ""
+	case of.CostOf == api.CostOfUnit && of.AssetID != "":
+		return " at " + v.ShortID(of.AssetID, 16)
+	case of.CostOf == api.CostOfSite:
+		return " at the whole site"
+	}
+	return ""
+}
+
 // DrawWindows draws the best windows of different days, and what each costs
 // against the best.
 func DrawWindows(r terminal.Region, v view.Context, y int, days []ForecastDay) int {
-	v.Heading(r, y, "Best windows", fmt.Sprintf("%.3g h of work", v.Site.WorkHours(v.Selection.AssetID)))
+	note := fmt.Sprintf("%.3g h of work", v.Site.WorkHours(v.Selection.AssetID))
+	if loser := WindowLoser(v); loser != "" {
+		note += ", lost" + loser
+	}
+	v.Heading(r, y, "Best windows", note)
 	y++
 	best := slices.DeleteFunc(slices.Clone(days), func(d ForecastDay) bool { return d.Window == nil })
 	if len(best) == 0 {

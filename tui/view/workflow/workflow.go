@@ -287,7 +287,7 @@ func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
 		switch f := findingByID(v, o.SummaryID); {
 		case f == nil:
 		case f.Active && f.LastDetectionAt.After(o.CompletedAt.Time):
-			words, role = "The loss continues: "+widget.Power(f.EnergyAtRiskKW)+" were at risk when it was last seen, "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone)+".", themes.Warning
+			words, role = "The loss continues: "+widget.Risk(f.EnergyAtRiskKW)+" when it was last seen, "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone)+".", themes.Warning
 		case f.Active:
 			words, role = "Nothing was measured since then: whether the loss stopped shows on the next clear day.", themes.Dim
 		default:
