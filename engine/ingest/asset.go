@@ -26,6 +26,7 @@ type assetData struct {
 	unitless                       []float64 // interval energy whose unit is not written
 	notes                          counterNotes
 	missing                        int
+	uses                           map[*column]string // role in a mapping of the columns besides main that the frame holds
 }
 
 // mainRoles are the roles that production can come from.
@@ -78,10 +79,13 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 		}
 		shape := shapeOf(a.group.times, a.group.gather(c))
 		kind, why := kindByValues(r, shape, seconds)
-		if kindHint(former, r, shape) {
+		if c.fixed {
+			kind, why = map[role]string{roleEnergy: KindIntervalEnergy, roleCounter: KindCounter, roleDaily: KindDailyCounter}[r], "the mapping says so"
+		}
+		if !c.fixed && kindHint(former, r, shape) {
 			kind, why = former, "as in former files of the site"
 		}
-		if r == roleEnergy && kind != KindIntervalEnergy && a.fitsPower(power, c, step) {
+		if !c.fixed && r == roleEnergy && kind != KindIntervalEnergy && a.fitsPower(power, c, step) {
 			kind, why = KindIntervalEnergy, "it fits the power over each interval"
 		}
 		whys[c] = why
@@ -110,6 +114,7 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 		if o.kind == KindPower {
 			for _, other := range order[i+1:] {
 				if other.column != nil && (other.column.count > tooFew*o.column.count || flat(o.column) && a.shows(other.column, other.kind)) {
+					rep.nearly("columns", "%s instead of %s", o.column.label(), other.column.label())
 					rep.warn("columns", "%s has values in %d rows only, %s in %d; the latter is used", o.column.label(), o.column.count, other.column.label(), other.column.count)
 					o = other
 					break
@@ -127,6 +132,7 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 		rep.decideOnce("values", "%s is %s: %s", a.main.label(), kindWords[a.kind], why)
 	}
 	if a.main == doubtful {
+		rep.nearly("values", "%s is the energy of each day, not a counter", a.main.label())
 		rep.warn("values", "%s may as well be the energy of each day, in days that grew brighter; its %d values do not tell", a.main.label(), a.main.count)
 	}
 	a.keepEnergy(interval, counter, daily)
@@ -142,9 +148,11 @@ var kindWords = map[string]string{
 func (a *assetData) keepEnergy(interval, counter, daily *column) {
 	if counter != nil && counter != a.main && counter.unit.dim == dimEnergy {
 		a.counterKWh = a.group.gather(counter)
+		a.use(counter, MapCounter)
 	}
 	if daily != nil && daily != a.main && daily.unit.dim == dimEnergy {
 		a.dayCounterKWh = a.group.gather(daily)
+		a.use(daily, MapDayCounter)
 	}
 	if interval == nil || interval == a.main {
 		return
@@ -152,9 +160,19 @@ func (a *assetData) keepEnergy(interval, counter, daily *column) {
 	switch {
 	case interval.unit.dim == dimEnergy:
 		a.energyKWh = a.group.gather(interval)
+		a.use(interval, MapEnergy)
 	case interval.unit.dim == dimNone && len(interval.units) == 0 && a.kind == KindPower:
 		a.unitless = a.group.gather(interval)
+		a.use(interval, MapEnergy)
 	}
+}
+
+// use records what a column besides main is kept as.
+func (a *assetData) use(c *column, role string) {
+	if a.uses == nil {
+		a.uses = map[*column]string{}
+	}
+	a.uses[c] = role
 }
 
 // fitsPower reports whether the sum of an energy column is that of the power over
@@ -240,6 +258,7 @@ func (a *assetData) best(r role) *column {
 func (a *assetData) warnOthers(rep *report) {
 	for _, c := range a.columns {
 		if c != a.main && c.means.role == a.main.means.role && c.means.total == a.main.means.total && c.means.rank == a.main.means.rank && a.has(c) && !a.main.parts {
+			rep.nearly("columns", "%s instead of %s", c.label(), a.main.label())
 			rep.warn("columns", "%s is used; others, such as %s, may be production as well, of another unit or another statement of the same", a.main.label(), c.label())
 			return
 		}
@@ -256,7 +275,7 @@ func (a *assetData) sumOfPhases(rep *report) *column {
 			columns = append(columns, c)
 		}
 	}
-	if len(columns) != 3 && len(columns) != 4 {
+	if len(columns) != 3 && len(columns) != 4 || slices.ContainsFunc(columns, func(c *column) bool { return c.fixed }) {
 		return nil
 	}
 	var phases []*assetData

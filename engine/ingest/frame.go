@@ -232,6 +232,7 @@ func (a *assetData) assemble() series.Frame {
 		}
 	}
 	for q, c := range best {
+		a.use(c, quantityRole(q))
 		f.Set(q, a.group.further(q, c))
 	}
 	if state := f.Values(series.InverterState); state != nil && f.Values(series.RunState) == nil {

@@ -63,6 +63,7 @@ func (t *table) evenOrder(site *time.Location, rep *report) (dateOrder, string) 
 	case monthFirstZones[site.String()]:
 		order, why = monthFirst, "it is the custom in "+site.String()
 	}
+	rep.nearly("date", "%s", map[dateOrder]string{dayFirst: "month before day", monthFirst: "day before month"}[order])
 	rep.warn("date", "every date also fits the other order of day and month; check the first and last date")
 	return order, why
 }

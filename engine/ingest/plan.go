@@ -24,10 +24,12 @@ type column struct {
 	units      []string  // units written in the cells, in order of appearance
 	count      int       // usable values
 	sentinels  int
-	mark       byte // before three digits, of eitherMark
-	readings   bool // its name says that it holds the readings of a meter, though not of what
-	parts      bool // it is the sum of other columns of its unit
-	eitherMark bool // its mark before three digits may be a decimal mark or one between thousands
+	mark       byte   // before three digits, of eitherMark
+	readings   bool   // its name says that it holds the readings of a meter, though not of what
+	parts      bool   // it is the sum of other columns of its unit
+	fixed      bool   // a mapping states its role
+	inferred   string // name of the unit that is not written and was inferred
+	eitherMark bool   // its mark before three digits may be a decimal mark or one between thousands
 }
 
 // plan describes how the records below the header are read.
@@ -37,7 +39,7 @@ type plan struct {
 	columns []*column
 	time    timePlan
 	keys    keys
-	given   bool // keys were found by their values
+	given   bool // keys were found by their values, or are those of a mapping
 	hours   []*column
 
 	maker    string
@@ -48,6 +50,23 @@ type plan struct {
 	order    dateOrder
 	ordered  bool // the header's pattern decides the order
 	cells    int  // cells of the header
+
+	mapped     bool               // a mapping was applied
+	mappedUnit unit               // that it states; dimNone if none
+	decimal    byte               // mark that it states; 0 if none
+	fixed      map[string]meaning // of the quantities of a long file that it names
+	described  []*column          // all columns with a meaning, also those that are dropped later
+	ignored    map[int]string     // why columns were dropped, by index
+}
+
+// ignore records why a column is not used.
+func (p *plan) ignore(c int, why string) {
+	if p.ignored == nil {
+		p.ignored = map[int]string{}
+	}
+	if p.ignored[c] == "" {
+		p.ignored[c] = why
+	}
 }
 
 // timePlan states in which columns the time is.
@@ -65,8 +84,9 @@ type timePlan struct {
 	day     stamp
 }
 
-// makePlan gives every column its meaning. The keys are found by the names of their columns unless given is set.
-func makePlan(h head, maker string, given *keys) (*plan, error) {
+// makePlan gives every column its meaning. The keys are found by the names of their columns unless given is set. What the mapping states has
+// priority.
+func makePlan(h head, maker string, given *keys, m Mapping) (*plan, error) {
 	p := &plan{head: h, keys: noKeys, maker: maker}
 	if given != nil {
 		p.keys, p.given = *given, true
@@ -77,16 +97,37 @@ func makePlan(h head, maker string, given *keys) (*plan, error) {
 	}
 	p.readPreamble()
 	p.readTimeHeader()
-	taken := map[int]bool{h.column: true}
-	p.findClock(taken)
+	if err := p.applyTime(m); err != nil {
+		return nil, err
+	}
+	p.applySettings(m)
+	if mark := m.value(MapDecimal); mark != "" {
+		p.decimal = mark[0]
+	}
+	taken := map[int]bool{p.time.column: true}
+	if p.time.clock >= 0 {
+		taken[p.time.clock] = true
+	} else {
+		p.findClock(taken)
+	}
 	p.findOffset(taken)
-	p.findHours(taken)
+	if !m.fixesKeys() {
+		p.findHours(taken)
+	}
 	for c := range p.cells {
 		if !taken[c] && !p.readsAsTime(c) {
 			if col := p.describe(c); col != nil {
 				p.columns = append(p.columns, col)
 			}
 		}
+	}
+	p.described = slices.Clone(p.columns)
+	if len(m.Entries) > 0 {
+		p.applyColumns(m)
+		if m.fixesKeys() {
+			p.keys, p.given = p.keysOf(m), true
+		}
+		p.described = append(p.described, slices.DeleteFunc(slices.Clone(p.columns), func(col *column) bool { return slices.Contains(p.described, col) })...)
 	}
 	p.findKeys()
 	if p.keys.measure >= 0 {
@@ -95,7 +136,16 @@ func makePlan(h head, maker string, given *keys) (*plan, error) {
 	if p.keys.measure >= 0 || p.find(rolePower, roleEnergy, roleCounter, roleDaily) != nil {
 		p.columns = slices.DeleteFunc(p.columns, func(col *column) bool { return col.means.role == roleUnknown })
 	}
-	p.splitDevices()
+	if m.produces() && p.keys.measure < 0 { // the mapping names the units
+		for _, col := range p.columns {
+			if !col.fixed {
+				col.device = ""
+			}
+		}
+	} else {
+		p.splitDevices()
+	}
+	p.applyUnit(m)
 	return p, nil
 }
 

@@ -42,7 +42,16 @@ func Read(r io.Reader, o Options) (*Result, error) {
 		d.delim = ','
 	}
 	text, turned := transposed(text, d)
-	h, err := locate(takeSample(text, d))
+	sample := takeSample(text, d)
+	mapping, from := o.Mapping, "given"
+	if len(mapping.Entries) == 0 && o.Profile != nil {
+		if h, err := locate(sample); err == nil {
+			if profile, ok := o.Profile(h.shape()); ok && h.hasColumns(profile) {
+				mapping, from = profile, "kept for files of this shape"
+			}
+		}
+	}
+	h, err := locateMapped(sample, mapping)
 	if err != nil {
 		return nil, err
 	}
@@ -55,21 +64,28 @@ func Read(r io.Reader, o Options) (*Result, error) {
 		encoding += "; times stand as columns, so rows and columns are exchanged"
 	}
 	attempt := func(given *keys) (*plan, *Result, error) {
-		p, err := makePlan(h, maker, given)
+		p, err := makePlan(h, maker, given, mapping)
 		if err != nil {
 			return nil, nil, err
 		}
 		rep := &report{}
 		p.tell(encoding, d, mark, o, rep)
+		if len(mapping.Entries) > 0 {
+			rep.decide("mapping", "%s: %s", from, mapping)
+		}
 		t, err := p.fill(text, d)
 		if err != nil {
-			return p, nil, err
+			return p, nil, p.withColumns(err)
 		}
 		res, err := t.result(o, rep)
-		return p, res, err
+		if err != nil {
+			return p, nil, p.withColumns(err)
+		}
+		res.Shape, res.Mapping = h.shape(), p.suggest(res.Columns)
+		return p, res, nil
 	}
 	p, res, err := attempt(nil)
-	if p == nil || err == nil || !mayHaveOtherKeys(err) {
+	if p == nil || err == nil || !mayHaveOtherKeys(err) || mapping.fixesKeys() {
 		return res, err
 	}
 	// Rows contradict each other: the columns that distinguish them have
@@ -198,7 +214,13 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	for _, a := range assets {
 		a.quantum = quantumOf(a.source)
 	}
-	assets = dropTotals(assets, rep)
+	kept := dropTotals(assets, rep)
+	for _, a := range assets {
+		if !slices.Contains(kept, a) && a.group.name == "" {
+			p.ignore(a.main.index, "it is the sum of the units, a part of one or another statement of them")
+		}
+	}
+	assets = kept
 	unit := settleUnits(assets, step, o, p, rep)
 	settleMarks(assets, step, o, rep)
 	res := &Result{ValueKind: assets[0].kind, UnitSource: unit, Manufacturer: p.maker, Interval: step}
@@ -242,10 +264,11 @@ func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, re
 		}
 		g := inferUnit(l)
 		for _, a := range open {
-			a.scale = g.scale
+			a.scale, a.main.inferred = g.scale, g.name
 		}
 		rep.decide("unit", "%s, which is not written: %s", g.name, g.why)
 		if g.doubt != "" {
+			rep.nearly("unit", "%s", g.doubt)
 			rep.warn("unit", "%s was assumed; %s", g.name, g.doubt)
 		}
 		add(g.name)
@@ -316,6 +339,7 @@ func settleMarks(assets []*assetData, step time.Duration, o Options, rep *report
 			return
 		}
 	}
+	rep.nearly("numbers", "all values %g times as large", other)
 	rep.warn("numbers", "the mark in numbers such as 1%c234 may be a decimal mark or stand between thousands; if it is the other, all values are %g times as large", open[0].main.mark, other)
 }
 
@@ -387,7 +411,8 @@ func (t *table) finish(res *Result, groups []*group, assets []*assetData, step t
 	if res.Rows.Stored == 0 {
 		rep.warn("values", "not one power could be derived; a counter needs two readings")
 	}
-	res.Decisions, res.Warnings = rep.decisions, rep.warnings
+	res.Decisions, res.Warnings, res.RunnersUp = rep.decisions, rep.warnings, rep.runnersUp
+	res.Columns = t.plan.reportColumns(t, assets)
 }
 
 // usable reports whether a result holds a power, or a reading of a counter from which the next file gives one.

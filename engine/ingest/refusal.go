@@ -24,6 +24,8 @@ type Refusal struct {
 	Kind    Kind
 	Message string // one sentence without the line
 	Line    int    // line of the file, from 1; 0 where no line is to blame
+
+	Columns []Column // what the columns were taken for, as far as that was known; else nil
 }
 
 // Error is the message with the line it is about.

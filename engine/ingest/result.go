@@ -18,6 +18,9 @@ type Options struct {
 	Now        time.Time      // times more than a day later are impossible; zero: none is
 	MaxBytes   int64          // larger files are refused; 0 is DefaultMaxBytes
 	Asset      string         // name of the series when the file names none
+
+	Mapping Mapping                            // how a person reads the file; what it leaves out is inferred
+	Profile func(shape string) (Mapping, bool) // mapping of former files of a shape, if Mapping is empty; may be nil
 }
 
 // The kinds of values a file can hold, for [Result.ValueKind].
@@ -39,6 +42,10 @@ type Result struct {
 	First, Last  time.Time // first and last stamp with a usable power
 	Decisions    []Decision
 	Warnings     []Decision
+	RunnersUp    []Decision // other readings that fit nearly as well as the one that was used
+	Columns      []Column   // of the file, in its order; the quantities of a long file follow the column that names them
+	Mapping      Mapping    // with which the file is read in the same way
+	Shape        string     // equal for files with the same header
 }
 
 // Asset is one unit of the file. Frames of one file may share memory: they are

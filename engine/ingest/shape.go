@@ -186,7 +186,7 @@ func (t *table) dropLoads(rep *report) {
 	}
 	var dark, bright []*column
 	for _, c := range t.columns {
-		if c.means.role != rolePower && c.means.role != roleEnergy {
+		if c.means.role != rolePower && c.means.role != roleEnergy || c.fixed {
 			continue
 		}
 		switch s := t.shapeOfDay(c); {
@@ -214,6 +214,7 @@ func (t *table) dropLoads(rep *report) {
 		return
 	}
 	for _, c := range bright {
+		t.plan.ignore(c.index, "it is not dark at night, as others are")
 		rep.decide("columns", "%s is not dark at night, as others are: it holds no production and is ignored", c.label())
 	}
 	t.columns = slices.DeleteFunc(t.columns, func(c *column) bool { return slices.Contains(bright, c) })

@@ -24,6 +24,9 @@ type Summary struct {
 	SumPowerKW      float64  `json:"sum_power_kw"` // a check sum, not an energy
 	Manufacturer    *string  `json:"manufacturer"`
 	Counts          *Rows    `json:"counts,omitempty"`
+	Columns         []Column `json:"columns,omitempty"`
+	RunnersUp       []string `json:"runners_up,omitempty"` // other readings that fit nearly as well
+	Mapping         string   `json:"mapping,omitempty"`    // with which the file is read in the same way
 	Decisions       []string `json:"decisions"`
 	Warnings        []string `json:"warnings"`
 }
@@ -46,13 +49,13 @@ func Summarize(res *Result, err error) Summary {
 		}
 		var r *Refusal
 		if errors.As(err, &r) {
-			s.ErrorKind, s.Line = r.Kind, r.Line
+			s.ErrorKind, s.Line, s.Columns = r.Kind, r.Line, r.Columns
 		}
 		return s
 	}
 	s.Accept, s.ValueKind, s.UnitSource = true, res.ValueKind, res.UnitSource
 	s.IntervalMinutes = int(math.Round(res.Interval.Minutes()))
-	s.Counts = &res.Rows
+	s.Counts, s.Columns, s.Mapping = &res.Rows, res.Columns, res.Mapping.String()
 	if res.Manufacturer != "" {
 		s.Manufacturer = &res.Manufacturer
 	}
@@ -61,6 +64,9 @@ func Summarize(res *Result, err error) Summary {
 	}
 	for _, d := range res.Warnings {
 		s.Warnings = append(s.Warnings, d.String())
+	}
+	for _, d := range res.RunnersUp {
+		s.RunnersUp = append(s.RunnersUp, d.String())
 	}
 	s.addAssets(res.Assets)
 	return s

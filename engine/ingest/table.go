@@ -134,6 +134,10 @@ func (t *table) reserve(size int) {
 func (p *plan) styleOf(text []byte, d dialect) (known bool) {
 	var style numberStyle
 	switch {
+	case p.decimal == ',':
+		style = numberStyle{',', '.'}
+	case p.decimal == '.':
+		style = numberStyle{'.', ','}
 	case d.decimal == ',':
 		style = numberStyle{',', '.'}
 	case d.decimal == '.':
@@ -429,6 +433,14 @@ func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) bool {
 		}
 		if m, known := ruled(h); (!known || m.role == roleValue || m.role == roleNone && h.any(cLifetime) && !h.any(noKey)) && h.dim(dimNone) && len(h.tokens) > 0 {
 			col.means, col.readings = meaning{role: roleUnknown}, h.any(cLifetime)
+		}
+		if means, ok := p.fixed[string(name)]; ok {
+			col.means, col.fixed = means, true
+		} else if p.fixesProduction() && (mainRole(col.means.role) || col.means.role == roleFeedIn || col.means.role == roleUnknown) {
+			col.means = meaning{}
+		}
+		if p.mappedUnit.dim != dimNone {
+			col.setUnit(p.mappedUnit)
 		}
 		t.measures[string(name)] = col
 		if col.means.role != roleNone {

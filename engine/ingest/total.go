@@ -18,6 +18,9 @@ const (
 // phases of one unit, the sum is the unit and they are left out instead.
 func dropTotals(assets []*assetData, rep *report) []*assetData {
 	var parts, sums []*assetData
+	if slices.ContainsFunc(assets, func(a *assetData) bool { return a.main.fixed }) {
+		return assets
+	}
 	for _, a := range assets {
 		if a.main.means.total {
 			sums = append(sums, a)
@@ -44,6 +47,7 @@ func dropTotals(assets []*assetData, rep *report) []*assetData {
 			return []*assetData{a}
 		case !sum && len(sums) == 1 && a.rivals(parts):
 			for _, o := range parts {
+				rep.nearly("columns", "%s instead of %s", o.shown(), a.main.label())
 				rep.warn("columns", "%s is left out: %s is called production, and the values of both are alike, as those of a forecast are", o.shown(), a.main.label())
 			}
 			a.name = ""

@@ -200,6 +200,7 @@ func (t *table) settleSummerTime(res resolution, zone *time.Location, reversed b
 	case known && moved > 0.5:
 		rep.decide("zone", "%d rows stand in the hour that %s skips in spring; production moves with the clock, so they are fillers and left out", res.inGap, zone)
 	case known && len(res.folds) > 0 && res.doubled > 0, !known:
+		rep.nearly("zone", "another zone than %s, or times without summer time", zone)
 		rep.warn("zone", "there are values in the hour that %s skips in spring; they are left out. Perhaps the file has another zone", zone)
 	default:
 		clock := civilClock{zone: zone}
