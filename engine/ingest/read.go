@@ -28,16 +28,32 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, encoding, err := decodeText(raw)
+	contents, err := open(raw, o.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	text = plainDigits(text)
+	if len(contents) == 1 {
+		return readContent(contents[0], o)
+	}
+	return readSeveral(contents, o)
+}
+
+// readContent imports one table.
+func readContent(c content, o Options) (*Result, error) {
+	if c.refused != nil {
+		return nil, c.refused
+	}
+	encoding := c.encoding
+	text := plainDigits(c.text)
 	if err := bounded(text); err != nil {
 		return nil, err
 	}
-	text, quoted := unquoteLines(text)
-	d := sniff(text)
+	quoted := false
+	d := c.dialect
+	if d.delim == 0 {
+		text, quoted = unquoteLines(text)
+		d = sniff(text)
+	}
 	if d.delim == 0 {
 		d.delim = ','
 	}
@@ -69,6 +85,7 @@ func Read(r io.Reader, o Options) (*Result, error) {
 			return nil, nil, err
 		}
 		rep := &report{}
+		c.tell(rep)
 		p.tell(encoding, d, mark, o, rep)
 		if len(mapping.Entries) > 0 {
 			rep.decide("mapping", "%s: %s", from, mapping)

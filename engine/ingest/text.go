@@ -9,30 +9,8 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
 )
-
-// magics are the first bytes of files that are often renamed to .csv.
-var magics = []struct {
-	prefix string
-	kind   Kind
-	what   string
-}{
-	{"PK\x03\x04", NotText, "a spreadsheet or zip archive"},
-	{"\xd0\xcf\x11\xe0", NotText, "an old binary spreadsheet"},
-	{"\x1f\x8b", NotText, "gzip-compressed data"},
-	{"BZh", NotText, "bzip2-compressed data"},
-	{"\x28\xb5\x2f\xfd", NotText, "zstd-compressed data"},
-	{"7z\xbc\xaf", NotText, "a 7-Zip archive"},
-	{"Rar!", NotText, "a RAR archive"},
-	{"%PDF", NotText, "a PDF document"},
-	{"SQLite format 3", NotText, "a database"},
-	{"PAR1", NotText, "a Parquet file"},
-	{"\x89PNG", NotText, "an image"},
-	{"\xff\xd8\xff", NotText, "an image"},
-	{"{", NotCSV, "JSON"},
-	{"[{", NotCSV, "JSON"},
-	{"<", NotCSV, "HTML or XML"},
-}
 
 // headBytes is the length of the start of a file that is examined to determine
 // its encoding.
@@ -41,11 +19,12 @@ const headBytes = 64 << 10
 // decodeText converts the bytes of a file to UTF-8 without a byte order mark,
 // and names the encoding. It rejects content that is not delimited text.
 func decodeText(raw []byte) (text []byte, name string, err error) {
-	lead := bytes.TrimLeft(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")), " \t\r\n")
-	for _, m := range magics {
-		if bytes.HasPrefix(lead, []byte(m.prefix)) {
-			return nil, "", refuse(m.kind, 1, "the file is %s, not delimited text", m.what)
+	if enc, name := utf32Of(raw); enc != nil {
+		text, err := enc.NewDecoder().Bytes(raw)
+		if err != nil {
+			return nil, "", refuse(NotText, 0, "the file looks like %s text but cannot be decoded", name)
 		}
+		return text, name, nil
 	}
 	if enc, name := utf16Of(raw); enc != nil {
 		text, err := enc.NewDecoder().Bytes(raw)
@@ -106,6 +85,36 @@ func unquoteLines(text []byte) (plain []byte, ok bool) {
 		rest = after
 	}
 	return plain, true
+}
+
+// utf32Of recognises UTF-32 by its byte order mark, or by the three zero bytes of each Latin character.
+func utf32Of(raw []byte) (encoding.Encoding, string) {
+	switch {
+	case bytes.HasPrefix(raw, []byte("\xff\xfe\x00\x00")):
+		return utf32.UTF32(utf32.LittleEndian, utf32.UseBOM), "UTF-32, little endian"
+	case bytes.HasPrefix(raw, []byte("\x00\x00\xfe\xff")):
+		return utf32.UTF32(utf32.BigEndian, utf32.UseBOM), "UTF-32, big endian"
+	}
+	head := raw[:min(len(raw), 4096)]
+	if len(head) < 32 {
+		return nil, ""
+	}
+	var zeros [4]int
+	for i, b := range head {
+		if b == 0 {
+			zeros[i%4]++
+		}
+	}
+	const many, few = 0.9, 0.02
+	quarter := float64(len(head) / 4)
+	share := func(i int) float64 { return float64(zeros[i]) / quarter }
+	switch {
+	case share(0) < few && share(1) > many && share(2) > many && share(3) > many:
+		return utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM), "UTF-32, little endian, without a byte order mark"
+	case share(3) < few && share(0) > many && share(1) > many:
+		return utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM), "UTF-32, big endian, without a byte order mark"
+	}
+	return nil, ""
 }
 
 // utf16Of recognises UTF-16 by its byte order mark, or by the zero high bytes

@@ -188,11 +188,16 @@ func (im *Importer) checkRequest(ctx context.Context, scope api.Scope, req *api.
 func (im *Importer) checkFile(ctx context.Context, req api.UploadRequest, data []byte) error {
 	if len(data) > maxImmediateCheck {
 		data = data[:maxImmediateCheck]
+		whole, err := ingest.CheckStart(data)
+		var refusal *ingest.Refusal
+		switch {
+		case errors.As(err, &refusal):
+			return rejectionError(refusal)
+		case whole || err != nil:
+			return err
+		}
 		if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
 			return api.ErrInvalidCSV.With("reason", fmt.Sprintf("no line ends in the first %d KB", maxImmediateCheck>>10))
-		}
-		if bytes.HasPrefix(data, []byte("PK\x03\x04")) {
-			return api.ErrInvalidCSV.With("reason", "the file is a spreadsheet or an archive, not a CSV")
 		}
 		return nil
 	}

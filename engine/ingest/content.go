@@ -1,0 +1,114 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"app.sunloop/engine/ingest/format"
+)
+
+// content is one table of a file: the text of a plain file, or a sheet of a workbook, or a file of an archive.
+type content struct {
+	name     string  // in the file; "" if the file is this table only
+	encoding string  // of its text, or its format
+	text     []byte  // UTF-8
+	dialect  dialect // zero: to be found in the text
+	how      []string
+	notes    []string
+	refused  error // why it has no text
+}
+
+// CheckStart judges a file by its beginning of a few kilobytes at least. whole reports that only the whole file
+// can be read, as of an archive, a workbook or JSON; the error is a *[Refusal] for formats that are not read.
+func CheckStart(start []byte) (whole bool, err error) {
+	if err := format.Refusal(start); err != nil {
+		return true, formatRefusal(err, NotText)
+	}
+	return format.Packed(start) || format.Structured(start), nil
+}
+
+// open finds the tables of a file. There is one at least, or an error.
+func open(raw []byte, maxBytes int64) ([]content, error) {
+	budget := format.NewBudget(2 * maxBytes) // of markup and archives, the text is what takes memory
+	parts, err := format.Unpack(raw, budget)
+	if err != nil {
+		return nil, formatRefusal(err, NotText)
+	}
+	var contents []content
+	for _, p := range parts {
+		found := contentsOf(p, budget)
+		for i := range found {
+			found[i].how = p.How
+			if p.Name == "" {
+				continue
+			}
+			if found[i].name != "" {
+				found[i].name = path.Base(p.Name) + ", " + found[i].name
+			} else {
+				found[i].name = path.Base(p.Name)
+			}
+		}
+		contents = append(contents, found...)
+	}
+	return contents, nil
+}
+
+// contentsOf finds the tables of one file of an archive, or of the whole file.
+func contentsOf(p format.Part, budget *format.Budget) []content {
+	if p.Tables != nil {
+		return tableContents(p.Tables)
+	}
+	if err := format.Refusal(p.Data); err != nil {
+		return []content{{refused: formatRefusal(err, NotText)}}
+	}
+	text, encoding, err := decodeText(p.Data)
+	if err != nil {
+		return []content{{refused: err}}
+	}
+	tables, err := format.Parse(text, budget)
+	if err != nil {
+		return []content{{refused: formatRefusal(err, NotCSV)}}
+	}
+	if len(tables) > 0 {
+		return tableContents(tables)
+	}
+	return []content{{encoding: encoding, text: text}}
+}
+
+func tableContents(tables []format.Table) []content {
+	contents := make([]content, len(tables))
+	for i, t := range tables {
+		contents[i] = content{name: t.Name, encoding: t.Format, text: t.Text, notes: t.Notes, dialect: dialect{delim: '\t', decimal: t.Decimal, line: 1, why: "between the cells of the " + t.Format}}
+	}
+	if len(contents) == 1 {
+		contents[0].name = ""
+	}
+	return contents
+}
+
+// tell reports how the table was found in the file.
+func (c content) tell(rep *report) {
+	if len(c.how) > 0 {
+		rep.decide("file", "packed with %s", strings.Join(c.how, ", then "))
+	}
+	for _, note := range c.notes {
+		rep.warn("file", "%s", note)
+	}
+}
+
+// formatRefusal is a refusal of package format as one of this package.
+func formatRefusal(err error, kind Kind) error {
+	e, ok := errors.AsType[*format.Error](err)
+	if !ok {
+		return fmt.Errorf("open the file: %w", err)
+	}
+	switch e.Reason {
+	case format.TooLarge:
+		kind = TooLarge
+	case format.Empty:
+		kind = NoDataRows
+	}
+	return &Refusal{Kind: kind, Message: e.Message}
+}
