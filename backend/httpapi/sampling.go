@@ -23,11 +23,9 @@ type span struct {
 // measures more often than that. emit returns false to stop.
 //
 // Whole days are read, so that a record has the same energy in each range, and
-// the records of a day have its energy.
+// the records of a day have its energy. Means begin at the site's midnights, so that
+// those of an hour are hours of its clock in zones with half hours too.
 func samples(ctx context.Context, t store.Telemetry, p span, emit func(*sample) bool) error {
-	if p.step > 0 {
-		p.from, p.to = -floorDiv(-p.from, p.step)*p.step, -floorDiv(-p.to, p.step)*p.step
-	}
 	if p.from >= p.to {
 		return nil
 	}
@@ -65,7 +63,8 @@ type averager struct {
 	sum  energy.Integrator
 	each []energy.Sample
 
-	open    bool // a mean is being computed
+	origin  int64 // midnight of the current day, from which means are counted
+	open    bool  // a mean is being computed
 	mean    sample
 	start   int64
 	seconds float64
@@ -88,7 +87,9 @@ func (m *averager) days(f series.Frame) bool {
 
 // day takes the samples of one day.
 func (m *averager) day(f series.Frame, start, end int64) bool {
-	if f.Times[f.Len()-1] < m.from || f.Times[0] >= m.to {
+	m.origin = start
+	from, to := m.ceil(m.from), m.ceil(m.to)
+	if f.Times[f.Len()-1] < from || f.Times[0] >= to {
 		return true
 	}
 	m.each, _ = m.sum.Samples(m.each[:0], energy.FrameInput(f, start, end, m.usual))
@@ -100,7 +101,7 @@ func (m *averager) day(f series.Frame, start, end int64) bool {
 	state, run, code := f.Values(series.InverterState), f.Values(series.RunState), f.Values(series.ErrorCode)
 	var s sample
 	for i, at := range f.Times {
-		if at < m.from || at >= m.to {
+		if at < from || at >= to {
 			continue
 		}
 		s.at, s.powerKW = at, value(power, i)
@@ -126,9 +127,18 @@ func (m *averager) day(f series.Frame, start, end int64) bool {
 	return true
 }
 
+// ceil is the start of the first mean of the current day that does not start
+// before t.
+func (m *averager) ceil(t int64) int64 {
+	if m.step == 0 {
+		return t
+	}
+	return m.origin - floorDiv(m.origin-t, m.step)*m.step
+}
+
 // gather adds a sample to the mean of its step, after the mean before is out.
 func (m *averager) gather(s *sample, held float64) bool {
-	start := floorDiv(s.at, m.step) * m.step
+	start := m.origin + floorDiv(s.at-m.origin, m.step)*m.step
 	if m.open && start != m.start && !m.flush() {
 		return false
 	}

@@ -166,7 +166,7 @@ func (g *Integrator) untilFirst(in Input, peak float64) (kWh float64, ok bool) {
 
 // byCounter is the second pass: it counts samples before the first reading and
 // after the last one by themselves, and shares the gain of each step out to the
-// samples in it.
+// samples in it, or adds it to the sample that covers it.
 func (g *Integrator) byCounter(s *Sum, in Input, head float64, headKnown bool) {
 	n := len(g.readings)
 	first, last := g.readings[0].at, g.readings[n-1].at
@@ -192,6 +192,9 @@ func (g *Integrator) byCounter(s *Sum, in Input, head float64, headKnown bool) {
 			}
 		} else {
 			g.share(s, from, k, gain)
+			if at := g.readings[i].at; from == k && k > 0 && gain > 0 && g.kWh[k-1] >= 0 && at < g.at[k-1]+g.covered[k-1] {
+				g.kWh[k-1] += gain
+			}
 		}
 	}
 	running := in.Now != 0 && len(g.at) > 0 && in.Now < g.at[len(g.at)-1]+2*max(in.UsualS, g.covered[len(g.at)-1])

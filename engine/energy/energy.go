@@ -33,6 +33,7 @@ type Input struct {
 	CounterKWh    []float64 // lifetime counter at the stamp
 	DayCounterKWh []float64 // counter of the day so far at the stamp
 	CoveredS      []float64 // seconds that samples cover by their source
+	StepS         []float64 // step of the source of samples, seconds
 	Start, End    int64     // the span: no energy is counted beyond it
 	Now           int64     // the clock while the span is running; 0 if the span is complete
 	UsualS        int64     // usual step of the unit in seconds; 0 unknown
@@ -43,14 +44,15 @@ type Input struct {
 func FrameInput(f series.Frame, start, end, usualS int64) Input {
 	return Input{
 		Times: f.Times, PowerKW: f.Values(series.PowerKW), EnergyKWh: f.Values(series.EnergyKWh), CounterKWh: f.Values(series.EnergyCounterKWh),
-		DayCounterKWh: f.Values(series.DayCounterKWh), CoveredS: f.Values(series.CoveredS), Start: start, End: end, UsualS: usualS,
+		DayCounterKWh: f.Values(series.DayCounterKWh), CoveredS: f.Values(series.CoveredS), StepS: f.Values(series.StepS),
+		Start: start, End: end, UsualS: usualS,
 	}
 }
 
 // Slice is the input of the span start..end, which holds samples lo..hi.
 func (in Input) Slice(lo, hi int, start, end int64) Input {
 	in.Times, in.Start, in.End = in.Times[lo:hi], start, end
-	for _, column := range [...]*[]float64{&in.PowerKW, &in.EnergyKWh, &in.CounterKWh, &in.DayCounterKWh, &in.CoveredS} {
+	for _, column := range [...]*[]float64{&in.PowerKW, &in.EnergyKWh, &in.CounterKWh, &in.DayCounterKWh, &in.CoveredS, &in.StepS} {
 		if *column != nil {
 			*column = (*column)[lo:hi]
 		}
@@ -59,7 +61,7 @@ func (in Input) Slice(lo, hi int, start, end int64) Input {
 }
 
 // Quantities are those that [FrameInput] reads.
-var Quantities = []series.Quantity{series.PowerKW, series.EnergyKWh, series.EnergyCounterKWh, series.CoveredS, series.DayCounterKWh}
+var Quantities = []series.Quantity{series.PowerKW, series.EnergyKWh, series.EnergyCounterKWh, series.CoveredS, series.DayCounterKWh, series.StepS}
 
 // Source is where the energy of a sample or a day comes from.
 type Source uint8
@@ -150,6 +152,7 @@ type Integrator struct {
 	at       []int64 // stamps with power or interval energy
 	index    []int   // their places in the input
 	stated   []float64
+	steps    []float64
 	covered  []int64
 	kWh      []float64 // by sample, signed
 	source   []Source
@@ -193,7 +196,7 @@ func (g *Integrator) powerOnly(s *Sum, in Input) bool {
 			return false
 		}
 	}
-	g.covered = series.Intervals(g.covered[:0], series.Span{Times: in.Times, End: in.End, Usual: in.UsualS})
+	g.covered = series.Intervals(g.covered[:0], series.Span{Times: in.Times, Steps: in.StepS, End: in.End, Usual: in.UsualS})
 	g.untilNow(in.Times, in.Now)
 	s.PeakKW = math.Inf(-1)
 	var up, down float64
@@ -214,7 +217,7 @@ func (g *Integrator) powerOnly(s *Sum, in Input) bool {
 		s.PeakKW = 0
 	}
 	s.ProductionKWh, s.ConsumptionKWh = up/3600, down/3600
-	if s.Samples == 1 {
+	if s.Samples == 1 && !known(in.StepS, 0) {
 		s.ExtrapolatedKWh = s.ProductionKWh
 	}
 	return true
@@ -240,7 +243,7 @@ func (g *Integrator) integrate(s *Sum, in Input) {
 	if usual == 0 && len(g.at) < len(in.Times) {
 		usual = int64(series.Interval(in.Times).Seconds()) // a missing value shows the step, too
 	}
-	g.covered = series.Intervals(g.covered[:0], series.Span{Times: g.at, Stated: g.stated, End: in.End, Usual: usual})
+	g.covered = series.Intervals(g.covered[:0], series.Span{Times: g.at, Stated: g.stated, Steps: g.steps, End: in.End, Usual: usual})
 	g.untilNow(g.at, in.Now)
 	s.Samples = len(g.at)
 	s.PeakKW = math.Inf(-1)
@@ -265,7 +268,7 @@ func (g *Integrator) integrate(s *Sum, in Input) {
 		s.PeakKW = 0
 	}
 	g.intervals(s, in)
-	alone := len(g.at) == 1 && !known(in.CoveredS, g.index[0])
+	alone := len(g.at) == 1 && !known(in.CoveredS, g.index[0]) && !known(in.StepS, g.index[0])
 	if !g.counters(s, in) {
 		for k := range g.kWh {
 			g.count(s, k, alone)
@@ -291,7 +294,7 @@ func (g *Integrator) count(s *Sum, k int, alone bool) {
 
 // gather finds the stamps with power or interval energy.
 func (g *Integrator) gather(in Input) {
-	g.at, g.index, g.stated = g.at[:0], g.index[:0], g.stated[:0]
+	g.at, g.index, g.stated, g.steps = g.at[:0], g.index[:0], g.stated[:0], g.steps[:0]
 	for i, t := range in.Times {
 		if !known(in.PowerKW, i) && !known(in.EnergyKWh, i) {
 			continue
@@ -300,9 +303,15 @@ func (g *Integrator) gather(in Input) {
 		if in.CoveredS != nil {
 			g.stated = append(g.stated, in.CoveredS[i])
 		}
+		if in.StepS != nil {
+			g.steps = append(g.steps, in.StepS[i])
+		}
 	}
 	if in.CoveredS == nil {
 		g.stated = nil
+	}
+	if in.StepS == nil {
+		g.steps = nil
 	}
 	n := len(g.at)
 	if cap(g.kWh) < n {

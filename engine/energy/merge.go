@@ -12,7 +12,8 @@ import (
 // samples of older replaces them: a meter's corrected hour takes the place of the
 // twelve samples of that hour. Their power and interval energy are dropped;
 // counters and weather remain. What such a sample covers is stated in the result,
-// because its new neighbours do not show it.
+// unless the step of its source states it, because its new neighbours do not show
+// it.
 func Merge(older, newer series.Frame) series.Frame {
 	out := series.Merge(older, newer)
 	if older.Len() == 0 || newer.Len() == 0 {
@@ -33,13 +34,14 @@ type Correction struct {
 
 // Corrections are the samples of newer that cover at least two samples of older
 // with power or interval energy. The interval of a sample is the one that newer
-// states, or the step that nearly all of its samples have, or, in a frame of one
-// or two samples, its energy over its power.
+// states, or the step of its source, or the step that nearly all samples have, or,
+// in a frame of one or two samples, its energy over its power.
 func Corrections(older, newer series.Frame) []Correction {
 	if !MayCorrect(newer) || older.Len() == 0 || newer.Times[0] > older.Times[older.Len()-1] || older.Times[0] > newer.Times[newer.Len()-1]+day {
 		return nil
 	}
 	power, energy, stated := newer.Values(series.PowerKW), newer.Values(series.EnergyKWh), newer.Values(series.CoveredS)
+	steps := newer.Values(series.StepS)
 	oldPower, oldEnergy := older.Values(series.PowerKW), older.Values(series.EnergyKWh)
 	step := evenStep(newer.Times)
 	var out []Correction
@@ -51,6 +53,8 @@ func Corrections(older, newer series.Frame) []Correction {
 		switch {
 		case known(stated, i):
 			covered = int64(stated[i])
+		case known(steps, i):
+			covered = int64(steps[i])
 		case newer.Len() <= 2 && known(power, i) && known(energy, i) && power[i] > 0 && energy[i] > 0:
 			minutes := energy[i] / power[i] * 60
 			if covered = 60 * int64(math.Round(minutes)); math.Abs(minutes-math.Round(minutes)) > 0.01*minutes {
@@ -83,7 +87,7 @@ const day = 86400
 // MayCorrect reports whether a frame shows what its samples cover, so that they
 // can replace finer ones.
 func MayCorrect(f series.Frame) bool {
-	return f.Len() > 2 || f.Len() > 0 && (f.Values(series.EnergyKWh) != nil || f.Values(series.CoveredS) != nil)
+	return f.Len() > 2 || f.Len() > 0 && (f.Values(series.EnergyKWh) != nil || f.Values(series.CoveredS) != nil || f.Values(series.StepS) != nil)
 }
 
 // evenStep is the step that at least four fifths of the steps have; 0 if no
@@ -97,7 +101,7 @@ func evenStep(times []int64) int64 {
 
 // apply drops what a correction replaces in a merged frame.
 func (c Correction) apply(f *series.Frame) {
-	stated := f.Values(series.CoveredS)
+	stated, steps := f.Values(series.CoveredS), f.Values(series.StepS)
 	if stated == nil {
 		stated = make([]float64, f.Len())
 		for i := range stated {
@@ -108,10 +112,12 @@ func (c Correction) apply(f *series.Frame) {
 	from := sort.Search(f.Len(), func(i int) bool { return f.Times[i] >= c.At })
 	for i := from; i < f.Len() && f.Times[i] < c.At+c.CoveredS; i++ {
 		if f.Times[i] == c.At {
-			stated[i] = float64(c.CoveredS)
+			if !known(steps, i) {
+				stated[i] = float64(c.CoveredS)
+			}
 			continue
 		}
-		for _, q := range []series.Quantity{series.PowerKW, series.EnergyKWh, series.CoveredS} {
+		for _, q := range []series.Quantity{series.PowerKW, series.EnergyKWh, series.CoveredS, series.StepS} {
 			if v := f.Values(q); v != nil {
 				v[i] = math.NaN()
 			}
@@ -119,23 +125,49 @@ func (c Correction) apply(f *series.Frame) {
 	}
 }
 
-// dropStale drops the stated interval and the interval energy of samples of
-// older whose power newer replaced without either.
+// Stale reports what a sample loses when another one replaces its production,
+// given what the two have: the step of its source, and the interval that it
+// states together with the interval energy.
+func Stale(older, newer func(q series.Quantity) bool) (step, interval bool) {
+	power, energy := newer(series.PowerKW), newer(series.EnergyKWh)
+	step = (power || energy) && !newer(series.StepS)
+	interval = power && !energy && !newer(series.CoveredS) && older(series.CoveredS)
+	return step, interval
+}
+
+// dropStale drops from a merged frame what samples of older lost.
 func dropStale(out *series.Frame, older, newer series.Frame) {
-	stated, power := older.Values(series.CoveredS), newer.Values(series.PowerKW)
-	if stated == nil || power == nil {
+	steps, stated, energy := out.Values(series.StepS), out.Values(series.CoveredS), out.Values(series.EnergyKWh)
+	if older.Values(series.StepS) == nil && older.Values(series.CoveredS) == nil {
 		return
 	}
-	k := 0
+	k, m := 0, 0
+	var has [2]struct {
+		f  series.Frame
+		at int
+	}
+	of := func(n int) func(q series.Quantity) bool {
+		return func(q series.Quantity) bool { return known(has[n].f.Values(q), has[n].at) }
+	}
+	was, is := of(0), of(1)
+	has[0].f, has[1].f = older, newer
 	for i, at := range newer.Times {
-		if !known(power, i) || known(newer.Values(series.CoveredS), i) || known(newer.Values(series.EnergyKWh), i) {
+		for ; m < older.Len() && older.Times[m] < at; m++ {
+		}
+		if m == older.Len() || older.Times[m] != at {
 			continue
 		}
-		for ; k < out.Len() && out.Times[k] < at; k++ {
+		for ; out.Times[k] < at; k++ {
 		}
-		for _, q := range []series.Quantity{series.EnergyKWh, series.CoveredS} {
-			if v := out.Values(q); v != nil {
-				v[k] = math.NaN()
+		has[0].at, has[1].at = m, i
+		step, interval := Stale(was, is)
+		if step && steps != nil {
+			steps[k] = math.NaN()
+		}
+		if interval {
+			stated[k] = math.NaN()
+			if energy != nil {
+				energy[k] = math.NaN()
 			}
 		}
 	}

@@ -20,6 +20,7 @@ const hour = 3600
 type Span struct {
 	Times  []int64   // Unix seconds, strictly ascending
 	Stated []float64 // seconds that a sample covers by its source; NaN or nil: not stated
+	Steps  []float64 // step of each sample's source in seconds; NaN or nil: not stated
 	End    int64     // no sample covers time from here on; 0: no limit
 	Usual  int64     // usual step of the unit in seconds, for samples without neighbours; 0: unknown
 }
@@ -27,6 +28,8 @@ type Span struct {
 // Intervals appends to dst the seconds that each sample covers, by these rules:
 //
 //   - A stated interval holds, until the next stamp at most.
+//   - A sample whose source has a step covers that step, until the next stamp at most. If the next sample is of
+//     the same step and at most 1.5 steps away, it covers the time until then. Its neighbours do not count.
 //   - A sample covers the time to the next stamp if that is at most 1.5 of the
 //     local step before it (after it, where none is before), or if it is one of three equal steps.
 //   - Otherwise the next stamp follows a gap, and the sample covers one local step.
@@ -34,12 +37,17 @@ type Span struct {
 //     changes, a sample holds until the next stamp, for 12 hours at most.
 //   - A sample without neighbours covers the usual step.
 //
+// A frame of a single even step needs no case: each sample covers that step.
+//
 // The local step is the one that all but one of the four nearest steps on one
 // side have, or most of the four on both sides. Three successive steps that are
 // equal are no gaps in any case: a stretch of a coarser step within finer data is
 // taken for gaps only if it is shorter.
 func Intervals(dst []int64, s Span) []int64 {
 	n := len(s.Times)
+	if step := s.even(); step > 0 {
+		return s.fill(dst, step)
+	}
 	run := 0 // equal steps that end with the current one
 	var last int64
 	for i, t := range s.Times {
@@ -52,20 +60,23 @@ func Intervals(dst []int64, s Span) []int64 {
 			} else {
 				run, last = 1, next
 			}
-			if run >= reach {
+			switch step := stated(s.Steps, i); {
+			case step > 0:
+				covered = bySource(step, stated(s.Steps, i+1), next)
+			case run >= reach:
 				covered = next
-			} else {
+			default:
 				covered = between(s, i, next)
 			}
 		default:
-			covered = atEnd(s, i)
+			if covered = stated(s.Steps, i); covered == 0 {
+				covered = atEnd(s, i)
+			}
 		}
-		if s.Stated != nil {
-			if v := s.Stated[i]; v >= 1 && v <= math.MaxInt32 {
-				covered = int64(v)
-				if i+1 < n {
-					covered = min(covered, s.Times[i+1]-t)
-				}
+		if v := stated(s.Stated, i); v > 0 {
+			covered = v
+			if i+1 < n {
+				covered = min(covered, s.Times[i+1]-t)
 			}
 		}
 		if s.End != 0 {
@@ -74,6 +85,69 @@ func Intervals(dst []int64, s Span) []int64 {
 		dst = append(dst, covered)
 	}
 	return dst
+}
+
+// even is the step of samples that all follow each other after the same time and
+// state nothing else; 0 for other samples, and for so few that another rule may
+// apply.
+func (s Span) even() int64 {
+	n := len(s.Times)
+	if n <= reach || s.Stated != nil {
+		return 0
+	}
+	step := s.Times[1] - s.Times[0]
+	if s.Times[n-1]-s.Times[0] != step*int64(n-1) {
+		return 0
+	}
+	for i := 2; i < n; i++ {
+		if s.Times[i]-s.Times[i-1] != step {
+			return 0
+		}
+	}
+	for _, v := range s.Steps {
+		if v != float64(step) {
+			return 0
+		}
+	}
+	return step
+}
+
+// fill is Intervals of samples of one even step.
+func (s Span) fill(dst []int64, step int64) []int64 {
+	for range s.Times {
+		dst = append(dst, step)
+	}
+	if s.End == 0 {
+		return dst
+	}
+	each := dst[len(dst)-len(s.Times):]
+	for i := len(each) - 1; i >= 0 && s.Times[i]+step > s.End; i-- {
+		each[i] = max(s.End-s.Times[i], 0)
+	}
+	return dst
+}
+
+// stated is a value of whole seconds of a column; 0 if it is not known.
+func stated(column []float64, i int) int64 {
+	if column == nil {
+		return 0
+	}
+	if v := column[i]; v >= 1 && v <= math.MaxInt32 {
+		return int64(v)
+	}
+	return 0
+}
+
+// bySource is what a sample covers whose source has a step. The next sample
+// follows after next seconds, and then is the step of its source, 0 if unknown.
+// Loggers are late at times, but a sample of another source says nothing about
+// the time before it.
+func bySource(step, then, next int64) int64 {
+	switch {
+	case next <= step, then > 0 && near(then, step) && within(next, step), near(next, step):
+		return next
+	}
+	return step
 }
 
 // steps are up to 2·reach+1 successive steps.

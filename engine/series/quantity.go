@@ -34,6 +34,7 @@ const (
 	PredictedTempC     Quantity = 19 // a forecast of air temperature in the customer's file, °C
 	CoveredS           Quantity = 20 // seconds that the sample covers by its source, where its neighbours do not show it
 	DayCounterKWh      Quantity = 21 // energy counter that starts at zero each day, kWh
+	StepS              Quantity = 22 // step of the file that the power comes from, seconds; see Span.Steps
 
 	dcVoltageBase Quantity = 64 // DC voltage of input n is dcVoltageBase+n, n from 1 to 31
 	dcCurrentBase Quantity = 96 // DC current of input n is dcCurrentBase+n, n from 1 to 31
@@ -63,7 +64,7 @@ var quantityNames = map[Quantity]string{
 	InverterState: "inverter_state", RunState: "run_state", ErrorCode: "error_code",
 	StateOfCharge: "soc_percent", StateOfHealth: "soh_percent",
 	PredictedGHIWM2: "predicted_ghi_wm2", PredictedTempC: "predicted_temperature_c",
-	CoveredS: "covered_s", DayCounterKWh: "day_counter_kwh",
+	CoveredS: "covered_s", DayCounterKWh: "day_counter_kwh", StepS: "step_s",
 }
 
 // String is the quantity's name with its unit, such as "power_kw" or

@@ -133,7 +133,7 @@ func (s Series) Resample(step time.Duration) Series {
 // next time stamp, at most for hold. If more than half of an interval has no
 // value the result is NaN. The result ends with the last sample's time.
 func Resample(times []int64, values []float64, step, hold time.Duration) Series {
-	return resample(times, values, nil, step, hold)
+	return resample(Span{Times: times}, values, step, hold)
 }
 
 // Resample is the function of that name over one quantity of f. Samples of power
@@ -143,29 +143,30 @@ func (f Frame) Resample(q Quantity, step time.Duration) Series {
 	if values == nil {
 		return Series{}
 	}
-	var stated []float64
+	s := Span{Times: f.Times}
 	if q == PowerKW {
-		stated = f.Values(CoveredS)
+		s.Stated, s.Steps = f.Values(CoveredS), f.Values(StepS)
 	}
-	return resample(f.Times, values, stated, step, 0)
+	return resample(s, values, step, 0)
 }
 
-func resample(times []int64, values, stated []float64, step, hold time.Duration) Series {
+func resample(s Span, values []float64, step, hold time.Duration) Series {
+	times := s.Times
 	stepS := int64(step / time.Second)
 	if len(times) == 0 || stepS <= 0 {
 		return Series{}
 	}
 	last := times[len(times)-1]
 	first := floorTo(times[0], stepS)
-	usual := int64(0)
 	if hold <= 0 {
 		all := times
-		usual = UsualStep(all)
-		if times, values, stated = measured(times, values, stated); len(times) < len(all) && usual == 0 {
-			usual = int64(Interval(all) / time.Second) // a missing value shows the step, too
+		s.Usual = UsualStep(all)
+		if s, values = measured(s, values); len(s.Times) < len(all) && s.Usual == 0 {
+			s.Usual = int64(Interval(all) / time.Second) // a missing value shows the step, too
 		}
+		times = s.Times
 	}
-	covered := coverage(Span{Times: times, Stated: stated, Usual: usual}, int64(hold/time.Second))
+	covered := coverage(s, int64(hold/time.Second))
 	end := last + 1
 	if n := len(times); n > 0 {
 		end = max(end, times[n-1]+covered[n-1])
@@ -219,7 +220,7 @@ func coverage(s Span, hold int64) []int64 {
 }
 
 // measured leaves out the samples without a value.
-func measured(times []int64, values, stated []float64) ([]int64, []float64, []float64) {
+func measured(s Span, values []float64) (Span, []float64) {
 	missing := 0
 	for _, v := range values {
 		if v != v {
@@ -227,20 +228,25 @@ func measured(times []int64, values, stated []float64) ([]int64, []float64, []fl
 		}
 	}
 	if missing == 0 {
-		return times, values, stated
+		return s, values
 	}
 	n := len(values) - missing
-	at, known, seconds := make([]int64, 0, n), make([]float64, 0, n), []float64(nil)
+	times, known := make([]int64, 0, n), make([]float64, 0, n)
+	var covered, steps []float64
 	for i, v := range values {
 		if v != v {
 			continue
 		}
-		at, known = append(at, times[i]), append(known, v)
-		if stated != nil {
-			seconds = append(seconds, stated[i])
+		times, known = append(times, s.Times[i]), append(known, v)
+		if s.Stated != nil {
+			covered = append(covered, s.Stated[i])
+		}
+		if s.Steps != nil {
+			steps = append(steps, s.Steps[i])
 		}
 	}
-	return at, known, seconds
+	s.Times, s.Stated, s.Steps = times, covered, steps
+	return s, known
 }
 
 func floorTo(t, step int64) int64 {

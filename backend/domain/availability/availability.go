@@ -234,7 +234,7 @@ func (s *Service) readUnits(ctx context.Context, r *Reading, p *samples, units [
 	}
 	i := 0
 	for f, err := range s.telemetry.ReadUnits(ctx, p.site.SiteID, record.AssetIDs(units), p.readFrom, p.readTo,
-		series.PowerKW, series.EnergyKWh, series.EnergyCounterKWh, series.CoveredS, series.IrradianceWM2) {
+		series.PowerKW, series.EnergyKWh, series.EnergyCounterKWh, series.CoveredS, series.StepS, series.IrradianceWM2) {
 		if err != nil {
 			return err
 		}

@@ -153,24 +153,33 @@ func powerOf(f series.Frame, seconds []int64) []float64 {
 
 // Intervals returns for how many seconds each sample holds, by [series.Intervals]; a
 // sample without neighbours covers a quarter of an hour. A sample whose source
-// states what it covers holds until the next stamp with power at most.
+// states a step or what it covers holds until the next stamp with power at most.
 func Intervals(f series.Frame) []int64 {
-	out := series.Intervals(nil, series.Span{Times: f.Times, Usual: gridSeconds})
-	stated, power := f.Values(series.CoveredS), f.Values(series.PowerKW)
-	if stated == nil || power == nil {
+	stated, steps, power := f.Values(series.CoveredS), f.Values(series.StepS), f.Values(series.PowerKW)
+	out := series.Intervals(nil, series.Span{Times: f.Times, Steps: steps, Usual: gridSeconds})
+	if stated == nil && steps == nil || power == nil {
 		return out
 	}
+	var s series.Span
+	var index []int
 	for i, t := range f.Times {
-		if math.IsNaN(stated[i]) {
+		if math.IsNaN(power[i]) {
 			continue
 		}
-		end := t + int64(stated[i])
-		for k := i + 1; k < len(f.Times) && f.Times[k] < end; k++ {
-			if !math.IsNaN(power[k]) {
-				end = f.Times[k]
-			}
+		index, s.Times = append(index, i), append(s.Times, t)
+		s.Stated, s.Steps = append(s.Stated, valueAt(stated, i)), append(s.Steps, valueAt(steps, i))
+	}
+	for k, covered := range series.Intervals(nil, s) {
+		if !math.IsNaN(s.Stated[k]) || !math.IsNaN(s.Steps[k]) {
+			out[index[k]] = covered
 		}
-		out[i] = end - t
 	}
 	return out
+}
+
+func valueAt(column []float64, i int) float64 {
+	if column == nil {
+		return math.NaN()
+	}
+	return column[i]
 }

@@ -105,7 +105,7 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		reporting = append(reporting, u)
 	}
 	i := 0
-	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, ids, from, to, series.PowerKW, series.CoveredS, series.IrradianceWM2, series.TemperatureC, series.WindSpeedMS) {
+	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, ids, from, to, series.PowerKW, series.CoveredS, series.StepS, series.IrradianceWM2, series.TemperatureC, series.WindSpeedMS) {
 		if err != nil {
 			return nil, err
 		}

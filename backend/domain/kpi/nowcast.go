@@ -173,7 +173,7 @@ func (s *Service) nowcastSite(ctx context.Context, site api.Site, units []api.As
 		charted = append(charted, u.AssetID)
 	}
 	// From before the chart on, to include the sample that is valid at its start.
-	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, charted, from.Add(-stale), g.now.Add(time.Second), series.PowerKW, series.CoveredS, series.TemperatureC) {
+	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, charted, from.Add(-stale), g.now.Add(time.Second), series.PowerKW, series.CoveredS, series.StepS, series.TemperatureC) {
 		if err != nil {
 			return err
 		}

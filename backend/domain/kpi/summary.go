@@ -158,7 +158,7 @@ func (s *Service) ratios(ctx context.Context, site api.Site, units []api.Asset, 
 	n := int(now.Sub(from)/ratioStep) + 1
 	total, reporting := make([]float64, n), make([]float64, n)
 	at := 0
-	for of, err := range s.telemetry.ReadUnits(ctx, site.SiteID, record.AssetIDs(units), from, now.Add(time.Second), series.PowerKW, series.CoveredS, series.IrradianceWM2) {
+	for of, err := range s.telemetry.ReadUnits(ctx, site.SiteID, record.AssetIDs(units), from, now.Add(time.Second), series.PowerKW, series.CoveredS, series.StepS, series.IrradianceWM2) {
 		if err != nil {
 			return series.Series{}, err
 		}

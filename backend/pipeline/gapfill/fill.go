@@ -218,7 +218,7 @@ const minPeerShare = 0.1
 // peers; empty if it has none. Telemetry is read again here, as the whole site may
 // not fit into memory.
 func (f *siteFiller) unit(ctx context.Context, u api.Asset) (interpolate.Unit, error) {
-	frame, err := store.Collect(f.g.Telemetry.Read(ctx, f.site.SiteID, u.AssetID, f.first.UTC().Truncate(f.step), f.last.Add(f.step), series.PowerKW, series.CoveredS))
+	frame, err := store.Collect(f.g.Telemetry.Read(ctx, f.site.SiteID, u.AssetID, f.first.UTC().Truncate(f.step), f.last.Add(f.step), series.PowerKW, series.CoveredS, series.StepS))
 	if err != nil {
 		return interpolate.Unit{}, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
 	}

@@ -154,6 +154,9 @@ func readWhole(r io.Reader, o ingest.Options) (*ingest.Result, error) {
 	}
 	dropImplausible(result)
 	holdValues(result, o.Zone)
+	for i := range result.Assets {
+		result.Assets[i].Frame = energy.StateStep(result.Assets[i].Frame)
+	}
 	return result, checkAssetCount(result)
 }
 

@@ -69,7 +69,7 @@ func (d *Data) ReadHistory(ctx context.Context, siteID string, units []api.Asset
 		return History{}, nil
 	}
 	sum := newSum(n)
-	wanted, extra := []series.Quantity{series.PowerKW, series.CoveredS}, map[series.Quantity]*Sum{}
+	wanted, extra := []series.Quantity{series.PowerKW, series.CoveredS, series.StepS}, map[series.Quantity]*Sum{}
 	for _, w := range weatherQuantities {
 		wanted, extra[w.from] = append(wanted, w.from), newSum(n)
 	}

@@ -138,14 +138,15 @@ type bounds struct {
 
 // boundsOf integrates a day in the plainest way, independently of package
 // energy, so that an error in that is found: a sample covers at least the
-// shortest of the near steps around it, and at most the time to the next one.
+// shortest of the near steps around it and the one of its source, and at most the
+// time to the next one.
 // For a day of even steps both are the same. A few uneven samples cover what the
 // unit's usual step was when the day was summed, which may have changed since:
 // they have no least. If there is interval energy or a counter, what these show
 // extends the bounds.
 func boundsOf(f series.Frame, end int64) bounds {
 	var b bounds
-	power, energy, stated := f.Values(series.PowerKW), f.Values(series.EnergyKWh), f.Values(series.CoveredS)
+	power, energy, stated, sourced := f.Values(series.PowerKW), f.Values(series.EnergyKWh), f.Values(series.CoveredS), f.Values(series.StepS)
 	at := func(column []float64, i int) float64 {
 		if column == nil {
 			return math.NaN()
@@ -175,6 +176,11 @@ func boundsOf(f series.Frame, end int64) bounds {
 		}
 		for _, step := range steps[max(k-nearSteps, 0):min(k+1+nearSteps, len(steps))] {
 			short = min(short, step)
+		}
+		if s := at(sourced, i); !math.IsNaN(s) {
+			if short = min(short, int64(s)); k == len(steps) {
+				long = min(int64(s), end-f.Times[i])
+			}
 		}
 		if few {
 			short = 0

@@ -238,11 +238,14 @@ func (s *site) openSums(assets []Asset, cal *calendar, from, to, now int64) ([][
 	return out, nil
 }
 
+// quantities is the number of quantities that a sum is made of.
+const quantities = 6
+
 // production is the input of sums of one unit.
 type production struct {
 	times   []int64
-	columns [5][]float64 // in the order of energy.Quantities
-	known   [5]bool
+	columns [quantities][]float64 // in the order of energy.Quantities
+	known   [quantities]bool
 }
 
 func (p *production) init(n int) {
@@ -253,7 +256,7 @@ func (p *production) init(n int) {
 }
 
 func (p *production) reset() {
-	p.times, p.known = p.times[:0], [5]bool{}
+	p.times, p.known = p.times[:0], [quantities]bool{}
 	for i := range p.columns {
 		p.columns[i] = p.columns[i][:0]
 	}

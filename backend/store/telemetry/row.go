@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 )
 
@@ -67,8 +68,19 @@ func (s sample) value(i int) (series.Quantity, float64) {
 	return series.Quantity(item[0]), math.Float64frombits(binary.LittleEndian.Uint64(item[1:]))
 }
 
-// merge returns s with newer's values replacing its own.
+// has reports whether the sample has a quantity.
+func (s sample) has(q series.Quantity) bool {
+	for i := range s.count() {
+		if s[sampleHead+i*sampleItem] == byte(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// merge returns s with newer's values replacing its own, as energy.Merge does.
 func (s sample) merge(newer sample) sample {
+	step, interval := energy.Stale(s.has, newer.has)
 	out := make(sample, sampleHead, len(s)+len(newer))
 	for i, j := 0, 0; i < s.count() || j < newer.count(); {
 		var q, nq series.Quantity
@@ -81,7 +93,9 @@ func (s sample) merge(newer sample) sample {
 		}
 		switch {
 		case j == newer.count() || i < s.count() && q < nq:
-			out, i = out.with(q, v), i+1
+			if i++; !(step && q == series.StepS || interval && (q == series.CoveredS || q == series.EnergyKWh)) {
+				out = out.with(q, v)
+			}
 		case i == s.count() || nq < q:
 			out, j = out.with(nq, nv), j+1
 		default:
