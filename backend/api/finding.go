@@ -129,6 +129,58 @@ type Finding struct {
 	Evidence      []Evidence `json:"evidence,omitempty" limit:"200 cut"`
 }
 
+// FindingsRequest is the body of POST /terminal/ooda: action list or history. SiteID,
+// From and To narrow (extensions).
+type FindingsRequest struct {
+	Action     string `json:"action,omitempty" limit:"word"`
+	CustomerID string `json:"customer_id,omitempty" limit:"id"`
+	SiteID     string `json:"site_id,omitempty" limit:"id"`
+	From       Time   `json:"from,omitzero"` // only findings that were there at this instant or later
+	To         Time   `json:"to,omitzero"`   // only findings that were there before this instant
+	Page
+}
+
+// checkFindingsPeriod refuses a period that is empty.
+func checkFindingsPeriod(r *FindingsRequest) error {
+	if !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To.Time) {
+		return InvalidField("to", "it must be later than from")
+	}
+	return nil
+}
+
+// History sums up the findings of a period.
+type History struct {
+	From        Time            `json:"from,omitzero"` // of the period, or the first start of a finding
+	To          Time            `json:"to,omitzero"`   // of the period, or the last end of a finding
+	Count       int             `json:"count"`
+	Active      int             `json:"active"`       // of them
+	LostKWh     float64         `json:"lost_kwh"`     // within the period
+	Families    []HistoryFamily `json:"families"`     // most energy lost first
+	LargestLoss []Finding       `json:"largest_loss"` // the findings that lost the most energy within the period, at most MaxHistoryFindings
+}
+
+// HistoryFamily sums up the findings of one fault family in a period.
+type HistoryFamily struct {
+	FaultFamily string   `json:"fault_family"`
+	Count       int      `json:"count"`
+	Active      int      `json:"active"`
+	LastedHours float64  `json:"lasted_hours"` // within the period, summed over findings
+	LostKWh     float64  `json:"lost_kwh"`     // within the period
+	AssetIDs    []string `json:"asset_ids"`
+}
+
+// MaxHistoryFindings bounds the findings in a [History].
+const MaxHistoryFindings = 10
+
+// HistoryResponse answers the action history of /terminal/ooda. Without findings its
+// lists are empty.
+type HistoryResponse struct {
+	Success    bool    `json:"success"`
+	CustomerID string  `json:"customer_id"`
+	SiteID     string  `json:"site_id,omitempty"`
+	History    History `json:"history"`
+}
+
 // FindingsResponse answers /terminal/ooda: active first, most power at risk (kW, daylight mean) first.
 type FindingsResponse struct {
 	Success              bool      `json:"success"`
@@ -171,12 +223,15 @@ const MaxLookbackHours = 2 * 366 * 24
 var ooda = Route{
 	Name: "ooda", Path: PathOODA,
 	Summary: "List OODA summaries", Description: "Active ones first, of these the ones with the most power at risk (kW, daylight mean).",
-	Example: CustomerRequest{CustomerID: exampleCustomer}, Errors: append(listErrors[:3:3], ErrNoSummaries),
+	Example: FindingsRequest{CustomerID: exampleCustomer}, Errors: append(listErrors[:3:3], ErrNoSummaries),
 }
 
-// ListFindings lists OODA summaries.
-var ListFindings = define[CustomerRequest, FindingsResponse](&ooda, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-	Fields: Fields{required("customer_id"), pageLimit()}})
+// ListFindings lists OODA summaries, GetHistory sums them up.
+var (
+	ListFindings = define[FindingsRequest, FindingsResponse](&ooda, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
+		Fields: Fields{required("customer_id"), rule(checkFindingsPeriod), pageLimit()}})
+	GetHistory = define[FindingsRequest, HistoryResponse](&ooda, Operation{Action: ActionHistory, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("customer_id"), rule(checkFindingsPeriod)}})
+)
 
 var detect = Route{
 	Name: "detect", Path: PathDetect,

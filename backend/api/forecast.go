@@ -117,7 +117,7 @@ type StoredForecast struct {
 }
 
 // CustomerRequest is the body of the terminal paths that list by customer:
-// /terminal/forecast, /terminal/interpolation, /terminal/ooda. SiteID narrows
+// /terminal/forecast, /terminal/interpolation. SiteID narrows
 // (extension).
 type CustomerRequest struct {
 	Action     string `json:"action,omitempty" limit:"word"`

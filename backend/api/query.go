@@ -24,6 +24,7 @@ type ListQuery struct {
 	SiteID     string
 	AssetID    string
 	Kind       string // of uploads of a site: UploadTrain or UploadNowcast
+	From, To   Time   // of findings: only those that were there in this period
 	Page
 }
 

@@ -92,7 +92,12 @@ func (c *Client) Gaps(ctx context.Context, q api.ListQuery, resultID string) (*a
 
 // Findings lists OODA summaries, active first, most energy at risk first.
 func (c *Client) Findings(ctx context.Context, q api.ListQuery) (*api.FindingsResponse, error) {
-	return Call(ctx, c, api.ListFindings, customerRequest(q))
+	return Call(ctx, c, api.ListFindings, api.FindingsRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, From: q.From, To: q.To, Page: q.Page})
+}
+
+// History sums up the findings of q's period.
+func (c *Client) History(ctx context.Context, q api.ListQuery) (*api.HistoryResponse, error) {
+	return Call(ctx, c, api.GetHistory, api.FindingsRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, From: q.From, To: q.To})
 }
 
 // Models lists the registry.

@@ -11,6 +11,8 @@ type Findings interface {
 	// Findings lists active first, most energy at risk first;
 	// api.ErrNoSummaries without any.
 	Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error)
+	// History sums up those that were there from q.From to before q.To.
+	History(ctx context.Context, scope api.Scope, q api.ListQuery) (api.History, error)
 }
 
 // Activities are what the service and people did.
@@ -39,9 +41,13 @@ type Diagnoser interface {
 }
 
 func (s *server) findingHandlers() {
-	handle(s, api.ListFindings, func(ctx context.Context, c *caller, r *api.CustomerRequest) (api.FindingsResponse, error) {
-		list, next, err := s.Findings.Findings(ctx, c.scope, listQuery(r))
+	handle(s, api.ListFindings, func(ctx context.Context, c *caller, r *api.FindingsRequest) (api.FindingsResponse, error) {
+		list, next, err := s.Findings.Findings(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, From: r.From, To: r.To, Page: r.Page})
 		return api.FindingsResponse{Success: true, CustomerID: r.CustomerID, MLEnhancedActivities: nonNil(list), Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.GetHistory, func(ctx context.Context, c *caller, r *api.FindingsRequest) (api.HistoryResponse, error) {
+		h, err := s.Findings.History(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, From: r.From, To: r.To})
+		return api.HistoryResponse{Success: true, CustomerID: r.CustomerID, SiteID: r.SiteID, History: h}, err
 	})
 	handle(s, api.ListActivities, func(ctx context.Context, c *caller, r *api.ActivitiesRequest) (api.ActivitiesResponse, error) {
 		list, next, err := s.Activities.Activities(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Page: r.Page})

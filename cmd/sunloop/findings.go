@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/plain"
@@ -13,14 +14,29 @@ import (
 type FindingsCmd struct {
 	FactFlags
 	ListFlags
-	State    string `enum:"active,ended,all" default:"active" help:"Type: ${enum} (default ${default})."`
+	State    string `enum:",active,ended,all" default:"" help:"Type: active, ended, all (default active, with --from or --to all)."`
 	Severity string `enum:",critical,warning,normal" default:"" help:"Only findings of this severity: critical, warning, normal."`
+	From     string `placeholder:"TIME" help:"Only findings that were there at this time or later, ISO 8601; in the site's time zone without an offset."`
+	To       string `placeholder:"TIME" help:"Only findings that were there before this time."`
+	Summary  bool   `help:"Print the findings of each site summed up instead: what its history shows."`
 }
 
 // Run prints the findings; exit status 1 when a critical one is active.
 func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err := c.check(); err != nil {
 		return err
+	}
+	if _, _, err := fromTo(c.From, c.To, time.UTC); err != nil {
+		return &failure{statusUsage, err}
+	}
+	if c.State == "" {
+		c.State = "active"
+		if c.From != "" || c.To != "" {
+			c.State = "all"
+		}
+	}
+	if c.Summary {
+		return c.tell(ctx, g, std, c.summary)
 	}
 	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		all, err := f.Findings(ctx, c.State == "active")
@@ -31,7 +47,7 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			all: all,
 			wanted: func(sited plain.Sited[api.Finding]) bool {
 				v := sited.Fact
-				return c.matches(v.FaultFamily, v.AssetID, v.AssetIDs) && (c.Severity == "" || v.SeverityLabel == c.Severity) && (c.State != "ended" || !v.Active)
+				return c.within(v, f.Zones.Of(sited.Site)) && c.matches(v.FaultFamily, v.AssetID, v.AssetIDs) && (c.Severity == "" || v.SeverityLabel == c.Severity) && (c.State != "ended" || !v.Active)
 			},
 			critical: criticalFinding,
 			table:    plain.Findings,
@@ -56,6 +72,46 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			},
 		}.print(f, c.Limit)
 	})
+}
+
+// within says whether a finding was there in the period, in the zone of its site.
+func (c *FindingsCmd) within(v api.Finding, zone *time.Location) bool {
+	from, to, err := fromTo(c.From, c.To, zone)
+	until := v.EndedAt.Time
+	if v.Active {
+		until = time.Time{}
+	}
+	return err == nil && (to.IsZero() || v.StartedAt.Before(to.Time)) && (from.IsZero() || until.IsZero() || !until.Before(from.Time))
+}
+
+// summary prints what the history of each site shows.
+func (c *FindingsCmd) summary(ctx context.Context, f *facts) (bool, error) {
+	err := each(ctx, f, func(ctx context.Context, site api.Site) (*api.HistoryResponse, error) {
+		from, to, err := fromTo(c.From, c.To, f.Zones.Of(site.Ref()))
+		if err != nil {
+			return nil, err
+		}
+		return f.Client.History(ctx, api.ListQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, From: from, To: to})
+	}, func(site api.Site, r *api.HistoryResponse) error {
+		zone := f.Zones.Of(site.Ref())
+		fmt.Fprintf(f.out, "%s: what the history shows%s\n", f.Zones.Label(site.Ref()), periodOf(r.History, zone))
+		for _, line := range plain.History(r.History, zone) {
+			fmt.Fprintln(f.out, "  "+line)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	return f.critical(ctx)
+}
+
+// periodOf is the period of a history in words.
+func periodOf(h api.History, zone *time.Location) string {
+	if h.From.IsZero() || h.To.IsZero() {
+		return ""
+	}
+	return ", " + plain.When(h.From, zone) + " to " + plain.When(h.To, zone)
 }
 
 func criticalFinding(f plain.Sited[api.Finding]) bool {

@@ -16,6 +16,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
+	"app.sunloop/tui/plain"
 )
 
 // ImportCmd imports a file.
@@ -123,6 +124,7 @@ func (c *ImportCmd) send(ctx context.Context, cl *client.Client, data []byte, na
 		fmt.Fprintln(out, "!  no --tz: times that carry no zone are read as UTC, and the site's days are UTC's")
 	}
 	if !c.NoTrain && u.Ended() {
+		c.printHistory(ctx, cl, *u, out)
 		printForecast(ctx, cl, c.Customer, c.Site, out)
 	}
 	return nil
@@ -170,6 +172,23 @@ func printUpload(out io.Writer, u api.Upload) {
 	}
 	for _, w := range u.Warnings {
 		fmt.Fprintln(out, "! ", w)
+	}
+}
+
+// printHistory says what the detector found in the time of the file's data.
+func (c *ImportCmd) printHistory(ctx context.Context, cl *client.Client, u api.Upload, out io.Writer) {
+	r, err := cl.History(ctx, api.ListQuery{CustomerID: c.Customer, SiteID: c.Site, From: u.FirstRecord, To: api.At(u.LastRecord.Add(time.Second))})
+	if err != nil {
+		fmt.Fprintf(out, "no summary of the history: %v\n", inWords(err))
+		return
+	}
+	zone, err := time.LoadLocation(u.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	fmt.Fprintf(out, "what this history shows, %s to %s:\n", plain.When(u.FirstRecord, zone), plain.When(u.LastRecord, zone))
+	for _, line := range plain.History(r.History, zone) {
+		fmt.Fprintln(out, "  "+line)
 	}
 }
 

@@ -1,6 +1,8 @@
 package plain
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -30,6 +32,63 @@ func Findings(list []Sited[api.Finding], z Zones) *Table {
 			Number(f.EnergyAtRiskKW), Number(f.LostKWh), Number(100*f.Confidence), Words(f.RootCause), f.SummaryID)
 	}
 	return t
+}
+
+// History sums up the findings of a period in sentences: what was there, and what lost
+// the most energy.
+func History(h api.History, zone *time.Location) []string {
+	if h.Count == 0 {
+		return []string{"no fault was found"}
+	}
+	out := []string{}
+	for _, f := range h.Families {
+		line := fmt.Sprintf("%s: %s", widget.Family(f.FaultFamily), times(f.Count))
+		if f.Active > 0 {
+			line += fmt.Sprintf(", %d active", f.Active)
+		}
+		line += ", " + lasted(f.LastedHours)
+		if f.LostKWh > 0 {
+			line += ", " + Number(f.LostKWh) + " kWh lost"
+		}
+		out = append(out, line+", "+units(f.AssetIDs))
+	}
+	if h.LostKWh > 0 {
+		out = append(out, "lost in all: "+Number(h.LostKWh)+" kWh")
+	}
+	for _, f := range h.LargestLoss[:min(len(h.LargestLoss), historyLargest)] {
+		until := "now"
+		if !f.Active {
+			until = When(f.EndedAt, zone)
+		}
+		out = append(out, fmt.Sprintf("%s to %s, %s: %s, %s kWh lost, %s %% sure", When(f.StartedAt, zone), until, Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), Number(f.LostKWh), Number(100*f.Confidence)))
+	}
+	return out
+}
+
+// historyLargest is the number of findings that [History] names.
+const historyLargest = 5
+
+// units are a few names, or their number.
+func units(ids []string) string {
+	if len(ids) <= 3 {
+		return strings.Join(ids, " ")
+	}
+	return fmt.Sprintf("%d units", len(ids))
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// lasted is a duration of hours in hours or days.
+func lasted(hours float64) string {
+	if hours < 48 {
+		return Number(hours) + " hours"
+	}
+	return Number(hours/24) + " days"
 }
 
 // Orders has a line for each work order.

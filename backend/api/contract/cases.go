@@ -192,7 +192,9 @@ var telemetryCases = []Case{
 var findingFields = prefixed("ml_enhanced_activities[].", "summary_id asset_id created_at last_detection_at model_version fault_family severity_label confidence energy_at_risk_kw root_cause recommended_actions[].priority recommended_actions[].action detections")
 
 var terminalCases = []Case{
-	list(api.ListFindings, forCustomer, append(words("success customer_id count"), findingFields...), ErrorCase{Why: "a customer without summaries", Err: api.ErrNoSummaries, State: Empty}),
+	list(api.ListFindings, forCustomer, append(words("success customer_id count"), findingFields...), ErrorCase{Why: "a customer without summaries", Err: api.ErrNoSummaries, State: Empty},
+		ErrorCase{Why: "a period that ends before it begins", With: map[string]any{"from": "2026-01-02", "to": "2026-01-01"}, Err: api.InvalidField("to", "it must be later than from")}),
+	For(api.GetHistory, Case{Params: []Param{p("customer_id", goodCustomer)}, Fields: words("success customer_id history.count history.lost_kwh history.families history.largest_loss")}),
 
 	For(api.AddAsset, Case{Params: []Param{p("asset_id", "{new}"), p("name", "Inverter 9"), p("type", "Solar Inverter"), p("capacity_kw", 50, -1),
 		p("location", "roof"), p("site_id", goodSite), p("components", []any{map[string]any{"oem": "SMA", "model": "STP 50", "serial": "9"}})},

@@ -107,6 +107,20 @@ func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.Outcome, erro
 	return out, finding.LinkDetections(tx, out, slices.Concat(lasting, out.Ended, out.Past))
 }
 
+// RecordPast stores the findings of a run over years before the present, with cleared
+// alerts. All of its events have ended: they open no issue and raise no alarm.
+func (s *Service) RecordPast(tx store.Tx, run finding.Run) error {
+	var out finding.Outcome
+	run.Past = true
+	if run.DayKWh == nil {
+		run.DayKWh = func([]string) float64 { return 0 }
+	}
+	if err := s.findings.Reconcile(tx, run, &out); err != nil {
+		return err
+	}
+	return s.alerts.Reconcile(tx, run, out, nil)
+}
+
 // findingsOf returns the findings of the site that the events of a run may be part
 // of.
 func findingsOf(tx store.Tx, run finding.Run) (list []finding.Finding, err error) {

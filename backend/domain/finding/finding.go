@@ -94,6 +94,9 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 		if err != nil {
 			return err
 		}
+		if known && run.Past && f.Active {
+			continue // the runs over the present keep it
+		}
 		if known && seen[f.SummaryID] == nil {
 			wasActive[f.SummaryID] = f.Active
 			former[f.SummaryID] = f
@@ -123,6 +126,9 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 		if err := findings.Put(tx, *f); err != nil {
 			return fmt.Errorf("store finding %s: %w", id, err)
 		}
+	}
+	if run.Past {
+		return nil
 	}
 	list, err := Active(tx, run.Site.SiteID)
 	if err != nil {
@@ -265,7 +271,7 @@ func (s *Service) Findings(ctx context.Context, scope api.Scope, q api.ListQuery
 		Keep: func(f *Finding) bool {
 			is := record.Matches(scope, ids)(f.CustomerID, f.SiteID, "") && (q.AssetID == "" || f.AssetID == q.AssetID || slices.Contains(f.AssetIDs, q.AssetID))
 			some = some || is
-			return is
+			return is && f.within(q.From.Time, q.To.Time)
 		},
 		Order: func(f *Finding) record.SortKey {
 			return record.SortKey{}.First(f.Active).Descending(f.EnergyAtRiskKW).Number(-int64(Rank(f.SeverityLabel))).NewestFirst(f.LastDetectionAt.Time)

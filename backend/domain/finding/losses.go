@@ -115,7 +115,14 @@ func (f *Finding) account(former Finding, events []Event, run Run) {
 			}
 		}
 		seen := first.Unix() - first.Unix()%hourLength
-		losses = loss.Revised(losses, loss.Sum(latest...), seen, asOf.Unix(), f.Active)
+		revised := loss.Revised(losses, loss.Sum(latest...), seen, asOf.Unix(), f.Active)
+		if run.Past {
+			// What the finding lost later is not in the run's window.
+			end := run.Now.Unix()
+			later := slices.DeleteFunc(slices.Clone(losses.Spans()), func(s loss.Span) bool { return s.From < end })
+			revised = loss.FromSpans(append(slices.Clone(revised.Before(end).Spans()), later...))
+		}
+		losses = revised
 		f.occur(former, events, first)
 	}
 	if !f.Active {

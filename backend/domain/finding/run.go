@@ -33,6 +33,9 @@ type Run struct {
 	// Yields are the whole days of units of late, in order, where a repair
 	// waits to be verified.
 	Yields map[string][]DayYield
+	// Past says that the run evaluated years before the present: it ends no
+	// active finding and changes none.
+	Past bool
 }
 
 // DayYield is what a unit made of what was expected on a day.

@@ -39,6 +39,11 @@ const (
 	// goes in months: over so many samples, but at least and at most so long.
 	longRunEvery, longRunSamples = day, 10_000_000
 	minLongSpan, maxLongSpan     = 400 * day, 1100 * day
+	// leadSpan precedes the data of an import that a run evaluates.
+	leadSpan = 60 * day
+	// pastAfter is the age at which data are history: what was still there at their
+	// end is a finding of the past and raises no alarm.
+	pastAfter = 366 * day
 	// learnSpan is how far into its window a run cannot tell what began there
 	// from what a unit is like.
 	learnSpan = 30 * day
@@ -88,8 +93,14 @@ func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []str
 	if err != nil {
 		return finding.Outcome{}, err
 	}
-	deep := de.isLongRun(state)
-	in, err := de.detectorInput(ctx, site, units, state, deep)
+	span := de.spanOf(state, len(units))
+	for _, w := range span.past {
+		if err := de.detectPast(ctx, site, units, w); err != nil {
+			return finding.Outcome{}, err
+		}
+	}
+	deep := span.long
+	in, err := de.detectorInput(ctx, site, units, span.window)
 	if err != nil {
 		return finding.Outcome{}, err
 	}
@@ -137,6 +148,9 @@ func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []str
 					t.LongRunAt = began
 				}
 			}
+			if t.Data == state.Data {
+				t.HistoryFrom, t.HistoryTo = time.Time{}, time.Time{}
+			}
 		})
 		return err
 	})
@@ -144,11 +158,6 @@ func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []str
 		de.Hooks.Detect()
 	}
 	return out, err
-}
-
-// isLongRun reports whether a run evaluates months.
-func (de *Detector) isLongRun(state sitedata.State) bool {
-	return state.DetectData == 0 || de.Now().Sub(state.LongRunAt) >= longRunEvery || state.LongRunAt.After(de.Now())
 }
 
 // slowFamilies are detected by an asset's behaviour over weeks: a short run does
@@ -159,16 +168,8 @@ var slowFamilies = []detect.Family{detect.StringOutage, detect.PartialShading, d
 var longRunFamilies = []detect.Family{detect.Soiling, detect.Degradation}
 
 // detectorInput reads what the detector evaluates.
-func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []api.Asset, state sitedata.State, deep bool) (detect.Input, error) {
-	now, span := de.Now(), shortSpan
-	if !state.IsReporting(now) || state.LastData.After(now) {
-		// A file without a feed ends where it ends.
-		now = state.LastData.Add(time.Second)
-	}
-	if deep {
-		span = min(max(longRunSamples*5*time.Minute/time.Duration(max(len(units), 1)), minLongSpan), maxLongSpan)
-	}
-	in := detect.Input{Site: detect.Site{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, From: now.Add(-span), Now: now, Keep: 2 * time.Hour}
+func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []api.Asset, w window) (detect.Input, error) {
+	in := detect.Input{Site: detect.Site{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, From: w.from, Now: w.now, Keep: 2 * time.Hour}
 	var place *model.Place
 	if m, err := de.Domain.Models.InProduction(ctx, site.SiteID, sitedata.ModelType); err == nil {
 		place = m.Place
@@ -220,7 +221,11 @@ func (de *Detector) runRecord(site api.Site, units []api.Asset, in detect.Input,
 			run.NotJudged = append(run.NotJudged, string(f))
 		}
 	}
+	old := de.Now().Sub(in.Now) > pastAfter
 	for _, f := range diagnose.Explain(in, r) {
+		if old && f.End == nil {
+			f.End = &f.LastSeen
+		}
 		// Clipping is by design, on every sunny day: nothing to find.
 		if f.Family != detect.Clipping && !slices.Contains(run.NotJudged, string(f.Family)) {
 			run.Events = append(run.Events, eventOf(f))

@@ -328,6 +328,7 @@ func (im *Importer) recordImport(ctx context.Context, u upload.Upload, site api.
 			if r.Last.After(t.LastData) {
 				t.LastData = r.Last
 			}
+			t.AddHistory(r.First, r.Last)
 		})
 		if err != nil {
 			return err

@@ -34,6 +34,24 @@ type State struct {
 	DetectData   uint64         `json:"detect_data"`
 	LongRunAt    time.Time      `json:"deep_at"` // of the last detection over months
 	Snapshots    SnapshotInputs `json:"snapshots"`
+
+	// HistoryFrom and HistoryTo bound the imported data that no detection has
+	// evaluated yet; both zero if there are none.
+	HistoryFrom time.Time `json:"history_from,omitzero"`
+	HistoryTo   time.Time `json:"history_to,omitzero"`
+}
+
+// AddHistory extends the data that detection has to evaluate by those of an import.
+func (s *State) AddHistory(from, to time.Time) {
+	if from.IsZero() || to.IsZero() {
+		return
+	}
+	if s.HistoryFrom.IsZero() || from.Before(s.HistoryFrom) {
+		s.HistoryFrom = from
+	}
+	if to.After(s.HistoryTo) {
+		s.HistoryTo = to
+	}
 }
 
 var states = store.Table[State]{
