@@ -20,7 +20,7 @@ const (
 	QueryInterpolations Query = "interpolations" // runs of gap filling
 	QueryGaps           Query = "gaps"           // the longest gaps of one run
 	QueryIssues         Query = "issues"
-	QueryHistory        Query = "history" // findings of a time summed up; Of as [HistoryOf] names it
+	QueryHistory        Query = "history"      // findings of a time summed up; Of as [HistoryOf] names it
 	QueryEvidence       Query = "evidence"     // the records behind a finding, of whole days as SpanOf names them
 	QueryAvailability   Query = "availability" // of whole days as SpanOf names them
 	QueryStretches      Query = "stretches"    // of a unit: its id follows the days and a bar
