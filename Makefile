@@ -47,10 +47,9 @@ sbom: build ## bin/sunloop.cdx.json: what the binary is linked from, as CycloneD
 
 dependencies: build ## docs/dependencies.md: modules, versions and licences of the binaries
 	GOOS=windows $(MAKE) -s build BINARY=bin/sunloop.exe
-	GOOS=darwin GOARCH=arm64 $(MAKE) -s build BINARY=bin/sunloop-darwin
-	.ci/dependencies bin/sunloop bin/sunloop.exe bin/sunloop-darwin
+	.ci/dependencies bin/sunloop bin/sunloop.exe
 
-reproduce: ## two builds of the tree, in two folders and with two caches, compared byte by byte
+reproduce: ## two builds of the tree, in two folders and with two caches (REPRODUCE_CACHE=shared: with one), compared byte by byte
 	.ci/reproduce
 
 vulnerabilities: ## code with a known vulnerability that the binary reaches (GOVULNDB: a mirror)
