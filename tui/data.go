@@ -44,10 +44,11 @@ func (m *Model) runFor(limit time.Duration, work func(ctx context.Context) tea.M
 // data is the responses of the service, and the requests in progress.
 type data struct {
 	state.Store
-	memo    view.Memo
-	wanted  api.SiteRef       // site of a file that was sent, to be opened once it is there
-	watched map[string]bool   // uploads of this console whose end is reported
-	paths   map[string]string // of files that were sent, by name
+	memo      view.Memo
+	wanted    api.SiteRef       // site of a file that was sent, to be opened once it is there
+	watched   map[string]bool   // uploads of this console whose end is reported
+	paths     map[string]string // of files that were sent, by name
+	preparing state.Pace        // of what the program does before it sends data
 }
 
 func newData() data { return data{watched: map[string]bool{}, paths: map[string]string{}} }

@@ -97,7 +97,7 @@ func (m *Model) drawPane(i layout.Pane, p view.Pane, v view.Context) {
 		m.drawNoSite(inside, i, v)
 		return
 	}
-	p.Draw(inside, v)
+	p.Draw(v.DrawKnowledge(inside, p.Queries(v)), v)
 }
 
 // title draws a pane's number and name and answers the x after it.
@@ -142,7 +142,7 @@ func (m *Model) drawScreen(s view.View, v view.Context) {
 		x := r.Put(1, 0, " "+s.Title()+" ", m.prefs.palette.Style(themes.Title))
 		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), m.list(), v)
 	}
-	s.Draw(m.frame.grid.Region(m.frame.layout.Further()), v)
+	s.Draw(v.DrawKnowledge(m.frame.grid.Region(m.frame.layout.Further()), s.Queries(v)), v)
 }
 
 // drawStrip draws a pane's summary below a line with its name.
@@ -181,6 +181,12 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 		y := v.Paragraph(r, 0, 0, state.Sentence(sites.Err), themes.Warning)
 		v.Paragraph(r, 0, y, "Next try "+state.Soon(sites.NextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
 	case state.Empty:
+		if v.Preparing != nil {
+			y := v.Paragraph(r, 0, 0, "The sites and their history are on their way.", themes.Text)
+			w, h := r.Size()
+			plant.DrawImporting(r.Region(terminal.Rect{Y: y + 1, W: w, H: h - y - 1}), v, 2)
+			return
+		}
 		y := v.Paragraph(r, 0, 0, "No sites yet.", themes.Text)
 		v.Paragraph(r, 0, y+1, "Press U to import a file of its production: any portal's, logger's or meter's CSV as it was exported. The site appears with it; with enough history the model is trained and the forecast comes by itself.", themes.Dim)
 	default:

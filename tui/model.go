@@ -72,7 +72,10 @@ type Options struct {
 	KeepKeys    func(action string, keys []string) error
 	KeepPreset  func(name, value string) error
 	Places      Places // nil: no place is kept
-	Intro       bool   // greet shows the introduction for new users
+	// Preparing says what the program does before it sends its first data, and the
+	// share that is done; ok is false if there is nothing. nil: nothing.
+	Preparing func() (what string, share float64, ok bool)
+	Intro     bool // greet shows the introduction for new users
 
 	In  io.Reader
 	Out io.Writer
@@ -326,6 +329,12 @@ func (m *Model) context() view.Context {
 	}
 	if m.session.user != nil && m.session.user.RoleID == api.RoleAnalyst {
 		v.ReadOnly = "your role only reads"
+	}
+	if m.o.Preparing != nil {
+		if what, share, ok := m.o.Preparing(); ok {
+			m.data.preparing.Observe(share, v.Now)
+			v.Preparing = &view.Progress{What: what, Share: share, Pace: m.data.preparing}
+		}
 	}
 	return v
 }

@@ -131,8 +131,15 @@ func (m *Model) linkParts(v view.Context) []part {
 // colour, then the unacknowledged ones and the shelved ones; a priority
 // without any is quiet.
 func (m *Model) alarmParts(v view.Context) []part {
-	if v.Site == nil || v.Site.Alerts.At.IsZero() {
+	if v.Site == nil {
 		return nil
+	}
+	known := v.Know(alertsNeed)
+	if known.Missing() {
+		if known.Awaited() {
+			return []part{{[]span{{"  alarms …", themes.Dim}}, 0}}
+		}
+		return []part{{[]span{{"  alarms unknown", themes.Warning}}, 0}}
 	}
 	var count [priorities]int
 	waiting := 0
@@ -160,6 +167,14 @@ func (m *Model) alarmParts(v view.Context) []part {
 		}
 		out = append(out, part{[]span{{fmt.Sprintf("  %s%d", shape, count[i]), role}}, rank})
 	}
+	if known.Certainty == state.Outdated {
+		for i := range out {
+			for k := range out[i].spans {
+				out[i].spans[k].role = themes.Muted
+			}
+		}
+		out = append(out, part{[]span{{"  " + state.Age(v.Now.Sub(known.Since)) + " ago", themes.Warning}}, 0})
+	}
 	if waiting > 0 {
 		out = append(out, part{[]span{{fmt.Sprintf("  %d unack", waiting), themes.Text}}, 0})
 	}
@@ -178,27 +193,40 @@ func (m *Model) drawVitals(r terminal.Region, v view.Context) {
 	}
 	s := v.Site.Summary
 	w, _ := r.Size()
-	if s.At.IsZero() {
-		words := "Asking for the vital signs …"
-		if s.Err != nil {
-			words = "No vital signs: " + state.Reason(s.Err) + "."
+	known := v.Know(summaryNeed)
+	if known.Missing() {
+		role := themes.Dim
+		if !known.Awaited() {
+			role = themes.Warning
 		}
-		drawSpans(r, 1, []span{{words, themes.Dim}}, m)
+		drawSpans(r, 1, []span{{known.Sentence("vital signs", v.Now, v.Site.Zone), role}}, m)
 		return
 	}
 	value := themes.Text
-	if s.Status(v.Now, 2*time.Minute, false) == state.Stale {
+	var parts []part
+	if known.Certainty == state.Outdated {
 		value = themes.Muted
+		parts = append(parts, part{[]span{{state.Age(v.Now.Sub(known.Since)) + " ago: ", themes.Warning}}, 0})
 	}
-	drawSpans(r, 1, fitParts(vitals(s.Data, v.Site.CapacityKW, value), w-2), m)
+	drawSpans(r, 1, fitParts(append(parts, vitals(s.Data, v.Site.CapacityKW, value)...), w-2), m)
 }
+
+// The needs of the status line and the vital signs.
+var (
+	alertsNeed  = state.Need{Query: state.QueryAlerts, Period: 10 * time.Second}
+	summaryNeed = state.Need{Query: state.QuerySummary, Period: 5 * time.Second}
+)
 
 // vitals are a site's vital signs, the most needed with the least rank.
 func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
-	out := []part{{[]span{{widget.Power(d.TotalPowerKW), value}}, 0}}
+	measured := d.HasPower()
+	out := []part{{[]span{{widget.SitePower(d), value}}, 0}}
+	if !measured {
+		out[0].spans[0].role = themes.Warning
+	}
 	if d.ExpectedPowerKW != nil {
 		out = append(out, part{[]span{{" of " + widget.Power(*d.ExpectedPowerKW) + " expected", themes.Dim}}, 1})
-		if *d.ExpectedPowerKW > 0.02*capacityKW {
+		if measured && *d.ExpectedPowerKW > 0.02*capacityKW {
 			out = append(out, part{[]span{{", ", themes.Dim}, {widget.Percent(d.TotalPowerKW / *d.ExpectedPowerKW), value}}, 1})
 		}
 	}
@@ -213,7 +241,9 @@ func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
 	if d.FleetAvailabilityPct != nil {
 		out = append(out, part{[]span{{"  availability ", themes.Dim}, {fmt.Sprintf("%.1f %%", *d.FleetAvailabilityPct), value}}, 4})
 	}
-	out = append(out, part{[]span{{"  units ", themes.Dim}, {fmt.Sprintf("%d/%d", d.ActiveInverters, d.TotalInverters), value}}, 3})
+	if measured {
+		out = append(out, part{[]span{{"  units ", themes.Dim}, {fmt.Sprintf("%d/%d", d.ActiveInverters, d.TotalInverters), value}}, 3})
+	}
 	if d.SpecificYieldKWhKWp != nil {
 		out = append(out, part{[]span{{"  yield ", themes.Dim}, {fmt.Sprintf("%.2f kWh/kWp", max(*d.SpecificYieldKWhKWp, 0)), value}}, 5})
 	}

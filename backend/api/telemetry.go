@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // Resolutions of /telemetry/inverter.
 const (
@@ -90,12 +93,33 @@ type SiteSummary struct {
 	TotalInverters       int      `json:"total_inverters"`
 	LastUpdated          Time     `json:"last_updated,omitzero"`
 	ServiceTime          Time     `json:"service_time"`                     // extension: the clock of the service, which a simulated plant may run fast
-	TotalPowerKW         float64  `json:"total_power_kw"`                   // extension
+	TotalPowerKW         float64  `json:"total_power_kw"`                   // extension; 0 if power_state is not measured
+	PowerState           string   `json:"power_state,omitempty"`            // extension: PowerMeasured, PowerStale or PowerNone
 	ExpectedPowerKW      *float64 `json:"expected_power_kw,omitempty"`      // extension: P50 of the newest forecast, now
 	ExpectedKWhToday     *float64 `json:"expected_kWh_today,omitempty"`     // extension: P50 of the whole site day, each hour as issued last before it began
 	ExpectedKWhSoFar     *float64 `json:"expected_kWh_so_far,omitempty"`    // extension: the part of it until now
 	SpecificYieldKWhKWp  *float64 `json:"specific_yield_kWh_kWp,omitempty"` // extension: today
 	Figures              []KPI    `json:"figures,omitempty"`                // extension: what the energy, yield, ratio and availability of today rest on
+}
+
+// PowerStaleAfter is the age from which the newest sample of a unit is no
+// measurement of its present power: two intervals of the slowest exports.
+const PowerStaleAfter = 2 * time.Hour
+
+// Values of power_state.
+const (
+	PowerMeasured = "measured" // by at least one unit
+	PowerStale    = "stale"    // the newest samples are older than [PowerStaleAfter]
+	PowerNone     = "none"     // there are no samples
+)
+
+// HasPower reports whether TotalPowerKW is measured. If it is not, the power of
+// the site is unknown, not zero.
+func (s SiteSummary) HasPower() bool {
+	if s.PowerState != "" {
+		return s.PowerState == PowerMeasured
+	}
+	return !s.LastUpdated.IsZero() && s.ServiceTime.Sub(s.LastUpdated.Time) <= PowerStaleAfter
 }
 
 // SiteSummaryResponse answers with the fields twice: under summary and at the

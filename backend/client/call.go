@@ -24,7 +24,8 @@ type Reply struct {
 	NotModified bool // the value is the one of a former call
 	RequestID   string
 	Took        time.Duration
-	Remaining   int // requests left in the rate window; -1 if unknown
+	Remaining   int           // requests left in the rate window; -1 if unknown
+	Reset       time.Duration // until the oldest request leaves that window; 0 if unknown
 }
 
 type replyKey struct{}
@@ -221,7 +222,8 @@ func (c *Client) sendOnce(ctx context.Context, r request, credential, etag strin
 			NotModified: resp.StatusCode() == http.StatusNotModified,
 			RequestID:   resp.Header().Get(api.HeaderRequestID),
 			Took:        resp.Time(),
-			Remaining:   remaining(resp.Header().Get(api.HeaderRateLimit)),
+			Remaining:   rateField(resp.Header().Get(api.HeaderRateLimit), "r=", -1),
+			Reset:       time.Duration(rateField(resp.Header().Get(api.HeaderRateLimit), "t=", 0)) * time.Second,
 		}
 	}
 	return resp, nil
@@ -267,14 +269,14 @@ func refusal(resp *resty.Response) error {
 	return e
 }
 
-// remaining reads r of `"key";r=59;t=1`.
-func remaining(header string) int {
+// rateField returns the number after a name in a RateLimit header, otherwise none.
+func rateField(header, name string, none int) int {
 	for part := range strings.SplitSeq(header, ";") {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(part), "r="); ok {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(part), name); ok {
 			if n, err := strconv.Atoi(v); err == nil {
 				return n
 			}
 		}
 	}
-	return -1
+	return none
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -60,6 +61,9 @@ type Player struct {
 	// Sent is called with the plants' time up to which all telemetry is
 	// uploaded.
 	Sent func(until time.Time)
+	// Progress is called with the share of the history that is simulated and sent;
+	// nil: not called.
+	Progress func(share float64)
 }
 
 // chunkRows keeps each file of history under the upload limit.
@@ -78,13 +82,27 @@ func (f *Player) Register(ctx context.Context) error {
 // Past uploads all that the fleet reported until the clock's start.
 func (f *Player) Past(ctx context.Context) error {
 	var wait sync.WaitGroup
+	var sent atomic.Int64 // rows
+	all := int64(0)
 	errs := make([]error, len(f.Fleet.Sites))
+	var starts []func() error
 	for i, s := range f.Fleet.Sites {
 		from := f.Fleet.Start
 		if late := f.Clock.Start.Add(-f.History); i > 0 && late.After(from) {
 			from = late
 		}
-		wait.Go(func() { errs[i] = f.sendHistory(ctx, s, from) })
+		rows := func(from, to time.Time) int64 { return int64(to.Sub(from)/f.HistoryStep) * int64(len(s.Units)) }
+		all += rows(from, f.Clock.Start)
+		starts = append(starts, func() error {
+			return f.sendHistory(ctx, s, from, func(from, to time.Time) {
+				if n := sent.Add(rows(from, to)); f.Progress != nil && all > 0 {
+					f.Progress(float64(n) / float64(all))
+				}
+			})
+		})
+	}
+	for i, start := range starts {
+		wait.Go(func() { errs[i] = start() })
 	}
 	wait.Wait()
 	return errors.Join(errs...)
@@ -129,8 +147,8 @@ func (f *Player) register(ctx context.Context, s *simulate.Site) error {
 }
 
 // sendHistory uploads all that the site reported from from until the clock's
-// start.
-func (f *Player) sendHistory(ctx context.Context, s *simulate.Site, from time.Time) error {
+// start, and calls sent for each part.
+func (f *Player) sendHistory(ctx context.Context, s *simulate.Site, from time.Time, sent func(from, to time.Time)) error {
 	span := time.Duration(chunkRows/len(s.Units)) * f.HistoryStep
 	for ; from.Before(f.Clock.Start); from = from.Add(span) {
 		to := from.Add(span)
@@ -145,6 +163,7 @@ func (f *Player) sendHistory(ctx context.Context, s *simulate.Site, from time.Ti
 		if err := f.patient(ctx, func() error { _, err := f.Client.UploadTrain(ctx, req, bytes.NewReader(file.Bytes()), nil); return err }); err != nil {
 			return fmt.Errorf("upload the history of site %s: %w", s.ID, err)
 		}
+		sent(from, to)
 	}
 	return nil
 }

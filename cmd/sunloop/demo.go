@@ -10,9 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -114,6 +116,7 @@ type demo struct {
 	client  client.Options // signed in
 	log     *slog.Logger
 	lines   *tail
+	history atomic.Uint64 // bits of the share of the history that is sent
 }
 
 // open opens the service over dir and plays the demo while show runs.
@@ -176,7 +179,9 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 			d.log.Warn("keep the demo's place", "error", err)
 		}
 	}
-	if !d.state.Fed {
+	if d.history.Store(math.Float64bits(1)); !d.state.Fed {
+		d.history.Store(0)
+		f.Progress = func(share float64) { d.history.Store(math.Float64bits(share)) }
 		if err := f.Register(ctx); err != nil {
 			return err
 		}
@@ -237,6 +242,10 @@ func (c *DemoCmd) console(ctx context.Context, d *demo) error {
 		}
 	}
 	options.Source, options.User, options.Intro = c.source(), d.login.User, !c.kept
+	options.Preparing = func() (string, float64, bool) {
+		share := math.Float64frombits(d.history.Load())
+		return "simulating a year of history", share, share < 1
+	}
 	return tui.Run(ctx, options)
 }
 

@@ -21,9 +21,25 @@ type StatusCmd struct {
 
 // siteStatus is one site's facts, as --json prints them.
 type siteStatus struct {
-	Site     api.Site        `json:"site"`
-	Summary  api.SiteSummary `json:"summary"`
-	Findings []api.Finding   `json:"findings"` // active ones
+	Site     api.Site      `json:"site"`
+	Summary  summaryStatus `json:"summary"`
+	Findings []api.Finding `json:"findings"` // active ones
+}
+
+// summaryStatus is a summary in which a power that is unknown is null.
+type summaryStatus struct {
+	api.SiteSummary
+	TotalPowerKW    *float64 `json:"total_power_kw"`
+	ActiveInverters *int     `json:"active_inverters"`
+}
+
+// statusOf takes a summary of the service.
+func statusOf(s api.SiteSummary) summaryStatus {
+	out := summaryStatus{SiteSummary: s}
+	if s.HasPower() {
+		out.TotalPowerKW, out.ActiveInverters = &s.TotalPowerKW, &s.ActiveInverters
+	}
+	return out
 }
 
 // Run prints the facts; exit status 1 when a critical finding is active.
@@ -44,7 +60,7 @@ func (c *StatusCmd) print(ctx context.Context, f *facts) (bool, error) {
 		if err != nil {
 			return critical, f.ofSite(site, untold(err))
 		}
-		s.Summary = summary.Summary
+		s.Summary = statusOf(summary.Summary)
 		for _, v := range findings {
 			if v.Site == site.Ref() {
 				s.Findings = append(s.Findings, v.Fact)
@@ -74,7 +90,7 @@ func (c *StatusCmd) print(ctx context.Context, f *facts) (bool, error) {
 // printStatus prints a site in a few lines that read well aloud.
 func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
 	zone := zones.Of(s.Site.Ref())
-	fmt.Fprintf(out, "%s: %s", zones.Label(s.Site.Ref()), plain.Vitals(s.Summary))
+	fmt.Fprintf(out, "%s: %s", zones.Label(s.Site.Ref()), plain.Vitals(s.Summary.SiteSummary))
 	if !s.Summary.LastUpdated.IsZero() {
 		fmt.Fprintf(out, ", data of %s", plain.When(s.Summary.LastUpdated, zone))
 	}

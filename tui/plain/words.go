@@ -77,10 +77,16 @@ func (z Zones) Label(site api.SiteRef) string { return state.SiteLabel(z.sites, 
 // Vitals are a site's vital signs in a line.
 func Vitals(d api.SiteSummary) string {
 	words := Number(d.TotalPowerKW) + " kW"
+	if !d.HasPower() {
+		words = "power unknown"
+	}
 	if d.ExpectedPowerKW != nil {
 		words += fmt.Sprintf(" of %s kW expected", Number(*d.ExpectedPowerKW))
 	}
-	words += fmt.Sprintf(", %s kWh today, %d of %d units feed in", Number(d.TotalKWhToday), d.ActiveInverters, d.TotalInverters)
+	words += fmt.Sprintf(", %s kWh today", Number(d.TotalKWhToday))
+	if d.HasPower() {
+		words += fmt.Sprintf(", %d of %s feed in", d.ActiveInverters, widget.CountOf(d.TotalInverters, "unit", "units"))
+	}
 	if d.FleetPRPct != nil {
 		words += fmt.Sprintf(", performance ratio %.2f", *d.FleetPRPct/100)
 	}

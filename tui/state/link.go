@@ -13,6 +13,8 @@ type Link struct {
 	Down        bool
 	Since       time.Time // when it went down
 	Limited     time.Time // until when the service asked for patience
+	Err         error     // why it is down or the service asked for patience
+	limitedFrom time.Time // when the service first asked for patience
 	serviceTime time.Time // the service's clock, as of the newest summary
 	heardAt     time.Time
 }
@@ -34,13 +36,16 @@ func (s *Store) fail(a Answer, now time.Time) (next time.Time, signedOut error) 
 	if errors.As(a.Err, &refusal) {
 		wait = time.Duration(refusal.RetryAfter) * time.Second
 		if wait > 0 {
-			s.Link.Limited = now.Add(wait)
+			if now.After(s.Link.Limited) {
+				s.Link.limitedFrom = now
+			}
+			s.Link.Limited, s.Link.Err = now.Add(wait), a.Err
 		}
 		if refusal.Status == 401 {
 			signedOut = a.Err
 		}
 	} else if !s.Link.Down {
-		s.Link.Down, s.Link.Since = true, now
+		s.Link.Down, s.Link.Since, s.Link.Err = true, now, a.Err
 	}
 	return s.Planner.Failed(a.Request.Query, now, wait), signedOut
 }

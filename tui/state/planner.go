@@ -39,6 +39,9 @@ type Planner struct {
 	queries  map[Query]*plan
 	sent     []time.Time // of the last minute
 	blocked  time.Time   // no request before, by Retry-After
+	left     int         // requests that the service allowed when it last said so
+	leftAt   time.Time   // when that was; zero: never
+	reset    time.Time   // when the service allows one more
 	lastUsed time.Time   // last key of the person at the console
 }
 
@@ -88,7 +91,11 @@ func (p *Planner) Due(now time.Time, needs []Need) []Query {
 		if pl.flying || now.Before(pl.retry) {
 			continue
 		}
-		if late := now.Sub(pl.asked.Add(p.period(now, n))); late >= 0 {
+		late := now.Sub(pl.asked.Add(p.period(now, n)))
+		if pl.failures > 0 { // the period is of answers: without one, the query is due when its wait ends
+			late = now.Sub(pl.retry)
+		}
+		if late >= 0 {
 			due = append(due, candidate{n.Query, late, n.Focused})
 		}
 	}
@@ -135,11 +142,39 @@ func (p *Planner) takeToken(now time.Time) bool {
 	if budget <= 0 {
 		budget = requestsPerMinute
 	}
-	if len(p.sent) >= budget {
+	if len(p.sent) >= budget || p.exhausted(now) {
 		return false
 	}
 	p.sent = append(p.sent, now)
 	return true
+}
+
+// reserve is how many of the allowed requests stay for what a person does, and
+// for other consoles with the same key.
+const reserve = 3
+
+// Allow takes what the service said of its limit with an answer: how many
+// requests it still allows, -1 if it did not say, and when it allows one more.
+// Other users of the same key have their part in it.
+func (p *Planner) Allow(left int, reset time.Duration, now time.Time) {
+	if left >= 0 {
+		p.left, p.leftAt, p.reset = left, now, now.Add(reset)
+	}
+}
+
+// exhausted reports whether the requests that the service allowed are spent but
+// for the reserve, and none has become free since.
+func (p *Planner) exhausted(now time.Time) bool {
+	if p.leftAt.IsZero() || !now.Before(p.reset) {
+		return false
+	}
+	spent := 0
+	for _, t := range p.sent {
+		if !t.Before(p.leftAt) {
+			spent++
+		}
+	}
+	return p.left-spent <= reserve
 }
 
 // Succeeded reports an answer.

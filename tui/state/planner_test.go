@@ -176,3 +176,53 @@ func TestAge(t *testing.T) {
 		}
 	}
 }
+
+// A refused query is due when its wait ends, however long its period is.
+func TestPlannerAsksAgainWhenTheWaitEnds(t *testing.T) {
+	var p Planner
+	needs := []Need{{Query: "assets", Period: 5 * time.Minute}}
+	p.Due(start, needs)
+	p.Failed("assets", start, 20*time.Second)
+	if got := p.Due(start.Add(19*time.Second), needs); got != nil {
+		t.Fatalf("before the wait ends: %v", got)
+	}
+	if got := p.Due(start.Add(21*time.Second), needs); !slices.Equal(got, []Query{"assets"}) {
+		t.Fatalf("after it: %v", got)
+	}
+}
+
+// Two consoles with one key spend what the service says is left: it never has to
+// refuse a request, and both get answers.
+func TestTwoPlannersShareABudget(t *testing.T) {
+	const limit = 60
+	var served []time.Time
+	planners, answers, refused := [2]Planner{}, [2]int{}, 0
+	var needs []Need
+	for i := range 30 {
+		needs = append(needs, Need{Query: Query(rune('a' + i)), Period: 10 * time.Second, Focused: true})
+	}
+	for now := start; now.Before(start.Add(10 * time.Minute)); now = now.Add(time.Second) {
+		for i := range planners {
+			p := &planners[i]
+			p.MarkActive(now)
+			for _, q := range p.Due(now, needs) {
+				served = slices.DeleteFunc(served, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+				if len(served) >= limit {
+					refused++
+					p.Failed(q, now, time.Second)
+					continue
+				}
+				served = append(served, now)
+				answers[i]++
+				p.Succeeded(q)
+				p.Allow(limit-len(served), served[0].Add(time.Minute).Sub(now), now)
+			}
+		}
+	}
+	if answers[0] < 100 || answers[1] < 100 {
+		t.Errorf("answers: %v", answers)
+	}
+	if refused > 0 {
+		t.Errorf("%d requests were refused", refused)
+	}
+}

@@ -15,7 +15,7 @@ import (
 // there, what the site achieved, how gaps were filled.
 const (
 	QueryAccuracy       Query = "accuracy"       // of so many days
-	QueryRecords        Query = "span"           // the records of a [Span]
+	QueryRecords        Query = "records"        // the records of a [Span]
 	QueryModelHistory   Query = "model-history"  // the moves of the registry
 	QueryInterpolations Query = "interpolations" // runs of gap filling
 	QueryGaps           Query = "gaps"           // the longest gaps of one run

@@ -64,6 +64,8 @@ type Site struct {
 	Foreseen    Value[api.GeneratedForecast] // for former days, as it was issued: its Past and Days
 
 	wanted map[Query]string // what the queries about one thing are about
+	paces  map[string]*Pace // of the files that are imported
+	link   *Link            // of the store that holds the site; nil: not known
 }
 
 // Store is the console's data: the accessible sites and the one on screen.
@@ -102,6 +104,8 @@ type Answer struct {
 	Value   any
 	Err     error
 	Took    time.Duration
+	Left    int           // requests that the service still allows; -1 if unknown
+	Reset   time.Duration // until it allows one more
 }
 
 // SiteLabel returns what names a site for a person: its id, with its customer's
@@ -121,7 +125,7 @@ func (s *Store) Open(site api.Site) {
 	if err != nil {
 		zone = time.UTC
 	}
-	s.Site = &Site{Site: site, Zone: zone}
+	s.Site = &Site{Site: site, Zone: zone, link: &s.Link}
 	s.generation++
 	s.dayFull = time.Time{}
 	s.Planner.Reset()
@@ -182,9 +186,9 @@ func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
 
 // Run sends the request. It may be called on any goroutine.
 func (r Request) Run(ctx context.Context, c *client.Client) Answer {
-	var reply client.Reply
+	reply := client.Reply{Remaining: -1}
 	v, err := sources[r.Query].ask(client.Observe(ctx, &reply), c, r)
-	return Answer{Request: r, Value: v, Err: err, Took: reply.Took}
+	return Answer{Request: r, Value: v, Err: err, Took: reply.Took, Left: reply.Remaining, Reset: reply.Reset}
 }
 
 // list asks for a part of a list of the site.
@@ -214,6 +218,7 @@ func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
 		return true, signedOut
 	}
 	s.Planner.Succeeded(a.Request.Query)
+	s.Planner.Allow(a.Left, a.Reset, now)
 	s.Link.Latency, s.Link.Down = a.Took, false
 	return src.good(s, a.Request, a.Value, now), nil
 }
@@ -256,12 +261,12 @@ var siteSources = map[Query]source{
 		v, err := c.Models(ctx, r.list())
 		return field(v, err, func() []api.Model { return v.ModelMetrics })
 	}),
-	QueryUploads: of(func(s *Site) *Value[[]api.Upload] { return &s.Uploads }, func(ctx context.Context, c *client.Client, r Request) ([]api.Upload, error) {
+	QueryUploads: uploads(of(func(s *Site) *Value[[]api.Upload] { return &s.Uploads }, func(ctx context.Context, c *client.Client, r Request) ([]api.Upload, error) {
 		list := r.list()
 		list.Limit, list.Kind = 50, api.UploadTrain // a live feed would push the history out
 		v, err := c.Uploads(ctx, list)
 		return field(v, err, func() []api.Upload { return v.Uploads })
-	}),
+	})),
 	QueryRuns: about(func(s *Site) *Value[[]api.Detection] { return &s.Runs }, func(ctx context.Context, c *client.Client, r Request) ([]api.Detection, error) {
 		v, err := c.Detections(ctx, api.ListQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, AssetID: r.id, Page: api.Page{Limit: 5}})
 		return field(v, err, func() []api.Detection { return v.Detections })

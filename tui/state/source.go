@@ -21,6 +21,7 @@ type source struct {
 	good    func(s *Store, r Request, answer any, now time.Time) (changed bool)
 	bad     func(s *Store, err error, now, next time.Time)
 	drop    func(s *Store) // forgets the value
+	known   func(s *Store, now time.Time, period time.Duration) Knowledge
 }
 
 // sources are all queries.
@@ -71,6 +72,9 @@ func kept[T any](slot func(*Store) *Value[T], ask func(ctx context.Context, c *c
 		},
 		bad:  func(s *Store, err error, now, next time.Time) { slot(s).SetError(err, now, next) },
 		drop: func(s *Store) { *slot(s) = Value[T]{} },
+		known: func(s *Store, now time.Time, period time.Duration) Knowledge {
+			return slot(s).Knowledge(now, period)
+		},
 	}
 }
 

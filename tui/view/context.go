@@ -29,9 +29,17 @@ type Context struct {
 	ASCII     bool
 	Pen       chart.Pen
 	Keys      keymap.Map
-	Memo      *Memo // nil: nothing is kept
+	Memo      *Memo     // nil: nothing is kept
+	Preparing *Progress // what the program does before it sends data; nil: nothing
 	// ReadOnly is why this person may not change things, empty if they may.
 	ReadOnly string
+}
+
+// Progress is how far something is.
+type Progress struct {
+	What  string
+	Share float64 // 0 to 1
+	Pace  state.Pace
 }
 
 // Selection is what is selected: selecting it in one pane turns the others to it.
@@ -91,6 +99,28 @@ func (v Context) Paragraph(r terminal.Region, x, y int, text string, role themes
 		y++
 	}
 	return y
+}
+
+// Know is what is known of what a query brings.
+func (v Context) Know(n state.Need) state.Knowledge {
+	return state.KnowledgeOf(v.Site, v.Admin, n, v.Now)
+}
+
+// DrawKnowledge draws in the last row of a region which of the needed values are
+// unknown or outdated, since when and why, and returns the region above it; all
+// of it if everything is known.
+func (v Context) DrawKnowledge(r terminal.Region, needs []state.Need) terminal.Region {
+	w, h := r.Size()
+	words, bad := state.KnowledgeText(v.Site, v.Admin, needs, v.Now, v.Zone(), w)
+	if words == "" || h < 4 {
+		return r
+	}
+	role := themes.Dim
+	if bad {
+		role = themes.Warning
+	}
+	v.PutIn(r, 0, h-1, w, words, role)
+	return r.Region(terminal.Rect{W: w, H: h - 1})
 }
 
 // Separator separates facts in one line.

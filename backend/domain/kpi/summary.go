@@ -114,7 +114,7 @@ func (e expectation) hours(power series.Series, end time.Time) []*float64 {
 
 // stale is how old a unit's newest sample may be before the unit no longer
 // counts as reporting: two intervals of the slowest (hourly) exports.
-const stale = 2 * time.Hour
+const stale = api.PowerStaleAfter
 
 // latest fills in power and counts: a unit is active while it reports and,
 // when the sun should give more than 5 % of capacity, feeds in.
@@ -127,7 +127,7 @@ func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, 
 	for _, u := range units {
 		capacity[u.AssetID] = u.CapacityKW
 	}
-	sun := expect.share(now)
+	sun, measured := expect.share(now), 0
 	for _, f := range frames {
 		if f.Frame.Len() == 0 {
 			continue
@@ -138,12 +138,21 @@ func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, 
 		if now.Sub(at) > stale || math.IsNaN(power) {
 			continue
 		}
+		measured++
 		out.TotalPowerKW += max(power, 0)
 		if isProducing(power, capacity[f.AssetID], sun) {
 			out.ActiveInverters++
 		}
 	}
 	out.TotalPowerKW = record.Known(out.TotalPowerKW)
+	switch {
+	case measured > 0:
+		out.PowerState = api.PowerMeasured
+	case out.LastUpdated.IsZero():
+		out.PowerState = api.PowerNone
+	default:
+		out.PowerState = api.PowerStale
+	}
 	return nil
 }
 

@@ -19,6 +19,7 @@ type Plant struct {
 	Units    int
 	Zone     *time.Location
 	Step     time.Duration
+	Silent   time.Duration      // since the newest sample
 	Name     func(i int) string // of unit i; nil names them INV-01 and so on
 }
 
@@ -92,6 +93,7 @@ func (p *Plant) PowerKW(i int, t time.Time) float64 {
 // Records are all units' samples in [from, to), none after now.
 func (p *Plant) Records(from, to, now time.Time) map[string][]api.Record {
 	out := map[string][]api.Record{}
+	now = now.Add(-p.Silent)
 	first := from.Truncate(p.Step)
 	if first.Before(from) {
 		first = first.Add(p.Step)
@@ -112,6 +114,7 @@ func (p *Plant) Records(from, to, now time.Time) map[string][]api.Record {
 // come more often; the newest is of what came so far.
 func (p *Plant) Means(from, to, now time.Time) map[string][]api.Record {
 	const bucket = 5 * time.Minute
+	now = now.Add(-p.Silent)
 	out := map[string][]api.Record{}
 	for i := range p.Units {
 		id := p.UnitID(i)
@@ -129,19 +132,20 @@ func (p *Plant) Means(from, to, now time.Time) map[string][]api.Record {
 }
 
 // last is the newest sample's time.
-func (p *Plant) last(now time.Time) time.Time { return now.Truncate(p.Step) }
+func (p *Plant) last(now time.Time) time.Time { return now.Add(-p.Silent).Truncate(p.Step) }
 
 // Summary is the day so far.
 func (p *Plant) Summary(now time.Time) api.SiteSummary {
 	start := p.Midnight(now)
 	s := api.SiteSummary{TotalInverters: p.Units, LastUpdated: api.At(p.last(now)), ServiceTime: api.At(now)}
 	for i := range p.Units {
-		kw := p.PowerKW(i, p.last(now))
-		s.TotalPowerKW += kw
-		if kw > 0 {
-			s.ActiveInverters++
+		if kw := p.PowerKW(i, p.last(now)); p.Silent <= api.PowerStaleAfter {
+			s.TotalPowerKW += kw
+			if kw > 0 {
+				s.ActiveInverters++
+			}
 		}
-		for t := start; !t.After(now); t = t.Add(p.Step) {
+		for t := start; !t.After(now.Add(-p.Silent)); t = t.Add(p.Step) {
 			s.TotalKWhToday += p.PowerKW(i, t) * p.Step.Hours()
 		}
 	}

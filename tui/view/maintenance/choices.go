@@ -51,6 +51,9 @@ func choiceRows(v view.Context, c workflow.Choice, best float64) [][2]string {
 		}
 	}
 	wait := widget.Energy(c.WaitKWh)
+	if f := workflow.SelectedFinding(v); f == nil || !f.Active { // nothing is known to be lost
+		wait = none
+	}
 	if c.Wait > 0 && c.Currency != "" {
 		wait += ", " + widget.Money(c.Wait, c.Currency)
 	}

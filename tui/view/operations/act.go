@@ -488,7 +488,8 @@ func (a *trail) strip(r terminal.Region, v view.Context, y int) {
 		y++
 	}
 	if y == 0 {
-		v.PutIn(r, 0, 0, w, "nothing was done in the last 24 hours", themes.Dim)
+		words, role := widget.NoneKnown(v, state.Need{Query: state.QueryActivities, Period: 10 * time.Second}, "activities", "nothing was done in the last 24 hours")
+		v.PutIn(r, 0, 0, w, words, role)
 	}
 }
 

@@ -298,7 +298,8 @@ func (d *Decide) Strip(r terminal.Region, v view.Context) {
 	days := slices.DeleteFunc(workflow.ForecastDays(v), func(d workflow.ForecastDay) bool { return !d.Known })
 	if len(days) == 0 {
 		if n := plant.DrawImporting(r, v, h); n == 0 {
-			v.PutIn(r, 0, 0, w, "no forecast yet", themes.Dim)
+			words, role := widget.NoneKnown(v, state.Need{Query: state.QueryForecast, Period: 15 * time.Second}, "forecast", "no forecast yet")
+			v.PutIn(r, 0, 0, w, words, role)
 		}
 		return
 	}

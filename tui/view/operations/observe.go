@@ -73,7 +73,7 @@ func (o *Observe) Queries(v view.Context) []state.Need {
 // something to do.
 func (o *Observe) follow(v view.Context) {
 	if o.site != v.Site {
-		o.site, o.window, o.alarmsFocused, o.shownAt = v.Site, window{}, false, time.Time{}
+		o.site, o.window, o.alarmsFocused, o.shownAt, o.shown = v.Site, window{}, false, time.Time{}, nil
 	}
 	if at := v.Site.Alerts.At; !o.shownAt.Equal(at) {
 		o.shownAt, o.shown = at, nil
@@ -129,10 +129,14 @@ func (o *Observe) drawToday(r terminal.Region, v view.Context) {
 func (o *Observe) drawExpected(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	words := "Nothing was reported today. " + o.lastData(v)
-	if v.Site.Summary.Data.LastUpdated.IsZero() {
-		words += " Press U to import a file."
-	} else {
+	switch {
+	case v.Site.Summary.At.IsZero(): // the newest data are not known
+	case !v.Site.Summary.Data.LastUpdated.IsZero():
 		words += " ← shows that day, U imports a file."
+	case plant.IsLoading(v):
+		words = "The first data of the site are on their way."
+	default:
+		words += " Press U to import a file."
 	}
 	y := v.Paragraph(r, 0, 0, words, themes.Dim)
 	y += plant.DrawImporting(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, 3)
@@ -282,14 +286,21 @@ func (o *Observe) Strip(r terminal.Region, v view.Context) {
 	}
 	w, _ = words.Size()
 	s := v.Site.Summary.Data
-	line := widget.Power(s.TotalPowerKW)
-	if s.ExpectedPowerKW != nil {
-		line += " of " + widget.Power(*s.ExpectedPowerKW) + " expected"
+	if known := v.Know(state.Need{Query: state.QuerySummary, Period: 5 * time.Second}); known.Missing() {
+		v.PutIn(words, 0, 0, w, known.Text("power", v.Now, v.Site.Zone), widget.KnowledgeRole(known))
+	} else {
+		line := widget.SitePower(s)
+		if s.ExpectedPowerKW != nil {
+			line += " of " + widget.Power(*s.ExpectedPowerKW) + " expected"
+		}
+		v.PutIn(words, 0, 0, w, line, themes.Text)
+		if s.HasPower() {
+			v.PutIn(words, 0, 1, w, fmt.Sprintf("%d of %d units feed in", s.ActiveInverters, s.TotalInverters), themes.Dim)
+		}
 	}
-	v.PutIn(words, 0, 0, w, line, themes.Text)
-	v.PutIn(words, 0, 1, w, fmt.Sprintf("%d of %d units feed in", s.ActiveInverters, s.TotalInverters), themes.Dim)
 	if len(o.shown) == 0 {
-		v.PutIn(words, 0, 2, w, "no alarms", themes.Dim)
+		text, role := widget.NoneKnown(v, alertsNeed, "alarms", "no alarms")
+		v.PutIn(words, 0, 2, w, text, role)
 		return
 	}
 	groups := o.alarms.Group(o.shown)
@@ -303,8 +314,14 @@ func (o *Observe) Strip(r terminal.Region, v view.Context) {
 	v.PutIn(words, 12, 2, w-12, v.ShortID(alarm.UnitOf(worst), max(w-12-terminal.Width(what), 8))+what, themes.Text)
 }
 
+// alertsNeed is the need of the lists of alarms.
+var alertsNeed = state.Need{Query: state.QueryAlerts, Period: 10 * time.Second}
+
 // lastData says when the site's last data came.
 func (o *Observe) lastData(v view.Context) string {
+	if known := v.Know(state.Need{Query: state.QuerySummary, Period: 5 * time.Second}); known.Missing() {
+		return known.Sentence("the newest data", v.Now, v.Site.Zone)
+	}
 	if at := v.Site.Summary.Data.LastUpdated; !at.IsZero() {
 		return "The newest data are of " + widget.When(at.Time, v.SiteNow, v.Site.Zone) + "."
 	}
@@ -533,14 +550,8 @@ func (o *Observe) drawAlarms(r terminal.Region, v view.Context) {
 	}
 	if len(o.shown) == 0 {
 		v.Heading(r, 0, "Alarms", hidden...)
-		text := "None: nothing abnormal is known of this site."
-		switch {
-		case alerts.At.IsZero() && alerts.Err != nil:
-			text = "No answer about alarms: " + state.Reason(alerts.Err) + "."
-		case alerts.At.IsZero():
-			text = "Asking for alarms …"
-		}
-		v.PutIn(r, 0, 1, w, text, themes.Dim)
+		text, role := widget.NoneKnown(v, alertsNeed, "alarms", "None: nothing abnormal is known of this site.")
+		v.PutIn(r, 0, 1, w, text, role)
 		return
 	}
 	risk := 0.0
@@ -552,7 +563,7 @@ func (o *Observe) drawAlarms(r terminal.Region, v view.Context) {
 	o.alarms.Stale = alerts.Status(v.Now, StaleAfter, false) == state.Stale
 	o.alarms.DrawAlarms(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), quiet, o.shown)
 	notes := append([]string{widget.Risk(risk)}, hidden...)
-	if alerts.Err != nil {
+	if alerts.Err != nil && !alerts.At.IsZero() {
 		notes = append(notes, state.Age(v.Now.Sub(alerts.At))+" old")
 	}
 	v.Heading(r, 0, "Alarms", append(notes, o.alarms.Range())...)

@@ -286,11 +286,8 @@ func (o *Orient) Strip(r terminal.Region, v view.Context) {
 	active := activeFindings(v)
 	w, h := r.Size()
 	if len(active) == 0 {
-		words := "nothing abnormal is known"
-		if v.Site.Findings.At.IsZero() {
-			words = "asking for findings …"
-		}
-		v.PutIn(r, 0, 0, w, words, themes.Dim)
+		words, role := widget.NoneKnown(v, state.Need{Query: state.QueryFindings, Period: 10 * time.Second}, "findings", "nothing abnormal is known")
+		v.PutIn(r, 0, 0, w, words, role)
 		return
 	}
 	for y := 0; y < h && y < len(active); y++ {

@@ -92,7 +92,7 @@ func percentOf(pct *float64) (string, any) {
 
 // lost is by how much a site's power is below the expected now.
 func lost(s api.SiteSummary) float64 {
-	if s.ExpectedPowerKW == nil {
+	if s.ExpectedPowerKW == nil || !s.HasPower() {
 		return 0
 	}
 	return max(*s.ExpectedPowerKW-s.TotalPowerKW, 0)
@@ -113,7 +113,10 @@ func fleetRows(v view.Context) []widget.Row {
 	rows := make([]widget.Row, 0, len(sites))
 	for _, f := range sites {
 		s := f.Summary
-		of := ratio(s.TotalPowerKW, s.ExpectedPowerKW)
+		of, power, lack, powerSort, lackSort := ratio(s.TotalPowerKW, s.ExpectedPowerKW), s.TotalPowerKW, lost(s), any(s.TotalPowerKW), any(lost(s))
+		if !s.HasPower() {
+			of, power, lack, powerSort, lackSort = math.NaN(), math.NaN(), math.NaN(), nil, nil
+		}
 		ofRole, ofSort := themes.Text, any(of)
 		switch {
 		case math.IsNaN(of):
@@ -129,9 +132,9 @@ func fleetRows(v view.Context) []widget.Row {
 		pr, prSort := percentOf(s.FleetPRPct)
 		available, availableSort := percentOf(s.FleetAvailabilityPct)
 		rows = append(rows, widget.Row{
-			ID: fleetID(f), Sort: []any{strings.ToLower(f.SiteID), s.TotalPowerKW, ofSort, lost(s), alarmRank(f), prSort, availableSort, s.TotalKWhToday, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
+			ID: fleetID(f), Sort: []any{strings.ToLower(f.SiteID), powerSort, ofSort, lackSort, alarmRank(f), prSort, availableSort, s.TotalKWhToday, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
 			Cells: []widget.Cell{
-				{Text: state.SiteLabel(sites, f.Ref()), Role: themes.Text}, {Text: widget.Power(s.TotalPowerKW), Role: valueRole}, {Text: widget.Percent(of), Role: ofRole}, {Text: widget.Power(lost(s)), Role: valueRole},
+				{Text: state.SiteLabel(sites, f.Ref()), Role: themes.Text}, {Text: widget.Power(power), Role: valueRole}, {Text: widget.Percent(of), Role: ofRole}, {Text: widget.Power(lack), Role: valueRole},
 				{Text: alarmWords(f), Draw: func(r terminal.Region) { drawAlarms(r, f, v) }}, {Text: pr, Role: valueRole}, {Text: available, Role: valueRole}, {Text: widget.Energy(s.TotalKWhToday), Role: valueRole},
 				{Text: age, Role: ageRole}, {Draw: func(r terminal.Region) { drawHours(r, f.Hours, v) }},
 			},
@@ -223,9 +226,12 @@ func fleetDetail(v view.Context, id string) []widget.Detail {
 	if where, err := time.LoadLocation(f.Timezone); err == nil {
 		add("time there", s.ServiceTime.In(where).Format("15:04")+", "+f.Timezone)
 	}
-	now := widget.Power(s.TotalPowerKW)
+	now := widget.SitePower(s)
 	if s.ExpectedPowerKW != nil {
-		now += fmt.Sprintf(" of %s expected, %s", widget.Power(*s.ExpectedPowerKW), widget.Percent(ratio(s.TotalPowerKW, s.ExpectedPowerKW)))
+		now += fmt.Sprintf(" of %s expected", widget.Power(*s.ExpectedPowerKW))
+		if s.HasPower() {
+			now += ", " + widget.Percent(ratio(s.TotalPowerKW, s.ExpectedPowerKW))
+		}
 	}
 	add("power", now)
 	today := widget.Energy(s.TotalKWhToday)
@@ -275,9 +281,13 @@ func fleetExport(v view.Context) [][]string {
 		if !s.LastUpdated.IsZero() {
 			last = s.LastUpdated.String()
 		}
+		power, active := "", ""
+		if s.HasPower() {
+			power, active = number(s.TotalPowerKW), fmt.Sprint(s.ActiveInverters)
+		}
 		out = append(out, []string{
-			f.SiteID, f.CustomerID, number(f.CapacityKW), number(s.TotalPowerKW), maybe(s.ExpectedPowerKW), number(s.TotalKWhToday), maybe(s.ExpectedKWhSoFar), maybe(s.SpecificYieldKWhKWp), maybe(s.FleetPRPct), maybe(s.FleetAvailabilityPct),
-			fmt.Sprint(s.ActiveInverters), fmt.Sprint(s.TotalInverters), fmt.Sprint(f.Findings[api.SeverityCritical]), fmt.Sprint(f.Findings[api.SeverityWarning]), fmt.Sprint(f.Findings[api.SeverityNormal]),
+			f.SiteID, f.CustomerID, number(f.CapacityKW), power, maybe(s.ExpectedPowerKW), number(s.TotalKWhToday), maybe(s.ExpectedKWhSoFar), maybe(s.SpecificYieldKWhKWp), maybe(s.FleetPRPct), maybe(s.FleetAvailabilityPct),
+			active, fmt.Sprint(s.TotalInverters), fmt.Sprint(f.Findings[api.SeverityCritical]), fmt.Sprint(f.Findings[api.SeverityWarning]), fmt.Sprint(f.Findings[api.SeverityNormal]),
 			number(f.EnergyAtRiskKW), fmt.Sprint(f.Unacknowledged), last,
 		})
 	}

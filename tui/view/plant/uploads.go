@@ -239,15 +239,45 @@ func Importing(v view.Context) []api.Upload {
 func DrawImporting(r terminal.Region, v view.Context, most int) int {
 	w, _ := r.Size()
 	y := 0
-	for _, u := range Importing(v) {
+	line := func(share float64, pace state.Pace, words ...string) {
 		if y >= most {
-			break
+			return
 		}
-		widget.DrawBar(r.Region(terminal.Rect{Y: y, W: 12, H: 1}), v, u.Progress)
-		v.PutIn(r, 13, y, w-13, fmt.Sprintf("%3.0f %%  %s  %s", u.Progress*100, UploadState(u), FileName(u)), themes.Text)
+		text := fmt.Sprintf("%3.0f %%", share*100)
+		for _, part := range append(words, pace.LeftWords()) {
+			if part != "" {
+				text += "  " + part
+			}
+		}
+		widget.DrawBar(r.Region(terminal.Rect{Y: y, W: 12, H: 1}), v, share)
+		v.PutIn(r, 13, y, w-13, text, themes.Text)
 		y++
 	}
+	if p := v.Preparing; p != nil {
+		line(p.Share, p.Pace, p.What)
+	}
+	if v.Site == nil {
+		return y
+	}
+	for _, u := range Importing(v) {
+		line(u.Progress, v.Site.PaceOf(u.UploadID), importingState(u), FileName(u))
+	}
 	return y
+}
+
+// IsLoading reports whether data of the site are on their way.
+func IsLoading(v view.Context) bool { return v.Preparing != nil || len(Importing(v)) > 0 }
+
+// importingState is what is done with a file that is imported.
+func importingState(u api.Upload) string {
+	if words := stageWords[UploadState(u)]; words != "" {
+		return words
+	}
+	return UploadState(u)
+}
+
+var stageWords = map[string]string{
+	"validating": "checking the file", "storing": "storing the history", "training": "training the model", "forecasting": "making the forecast", "detecting": "searching for faults",
 }
 
 // FileName is an upload's file, or its id when it came without one.

@@ -10,6 +10,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
 )
@@ -42,6 +43,18 @@ func scaled(v float64, units []string) string {
 		i, v = 3, v*1000
 	}
 	return Significant(v) + " " + units[i]
+}
+
+// SitePower writes the present power of a site, and that it is unknown if its
+// units have not reported for too long.
+func SitePower(s api.SiteSummary) string {
+	switch {
+	case s.HasPower():
+		return Power(s.TotalPowerKW)
+	case s.LastUpdated.IsZero():
+		return "power unknown (no data)"
+	}
+	return "power unknown (data " + state.Age(s.ServiceTime.Sub(s.LastUpdated.Time)) + " old)"
 }
 
 // RiskTitle is the title of columns with a power at risk.

@@ -26,9 +26,33 @@ func (now ValueStatus) drawEmpty(r terminal.Region, v view.Context, empty string
 		v.Paragraph(r, 0, y, "Next try "+state.Soon(now.NextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
 	case state.Loading:
 		v.Paragraph(r, 0, 0, "Asking the service …", themes.Dim)
+	case state.Stale:
+		y := v.Paragraph(r, 0, 0, empty, themes.Dim)
+		v.Paragraph(r, 0, y, "This is "+state.Age(now.Age)+" old: "+state.Reason(now.Err)+".", themes.Warning)
 	default:
 		v.Paragraph(r, 0, 0, empty, themes.Dim)
 	}
+}
+
+// KnowledgeRole is the look of words about what is not known.
+func KnowledgeRole(k state.Knowledge) themes.Role {
+	if k.Certainty == state.Known || k.Awaited() {
+		return themes.Dim
+	}
+	return themes.Warning
+}
+
+// NoneKnown writes that there are none of what a need brings, such as alarms: none
+// if that is known, otherwise since when it is unknown, or how old it is.
+func NoneKnown(v view.Context, n state.Need, what, none string) (string, themes.Role) {
+	k := v.Know(n)
+	switch k.Certainty {
+	case state.Known:
+		return none, themes.Dim
+	case state.Outdated:
+		return none + " " + state.Age(v.Now.Sub(k.Since)) + " ago; since then unknown: " + state.Reason(k.Err), themes.Warning
+	}
+	return k.Text(what, v.Now, v.Zone()), KnowledgeRole(k)
 }
 
 // drawNote says that what is shown is old, when it is.

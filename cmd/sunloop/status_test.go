@@ -1,0 +1,33 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/plain"
+)
+
+// The power of a site that has not reported for hours is unknown, in JSON and in
+// words; that of a site that has is a number.
+func TestStatusOfStaleSite(t *testing.T) {
+	now, expected := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), 229.0
+	for _, tt := range []struct {
+		age        time.Duration
+		json, text string
+	}{
+		{5 * time.Hour, `"total_power_kw":null`, "power unknown of 229 kW expected, 0.00 kWh today"},
+		{time.Minute, `"total_power_kw":0`, "0.00 kW of 229 kW expected, 0.00 kWh today, 0 of 3 units feed in"},
+	} {
+		s := api.SiteSummary{TotalInverters: 3, ServiceTime: api.At(now), LastUpdated: api.At(now.Add(-tt.age)), ExpectedPowerKW: &expected}
+		b, err := json.Marshal(siteStatus{Summary: statusOf(s)})
+		if err != nil || !strings.Contains(string(b), tt.json) {
+			t.Errorf("%v: %s, %v", tt.age, b, err)
+		}
+		if words := plain.Vitals(s); words != tt.text {
+			t.Errorf("%v: %q, want %q", tt.age, words, tt.text)
+		}
+	}
+}
