@@ -95,7 +95,7 @@ func clock(t, now time.Time, zone *time.Location) string {
 }
 
 // KnowledgeOf is what a console that shows a site, nil for none, and what belongs
-// to no site knows of a query. A query that is not asked is known: nothing of
+// to no site knows of a query. A query that is not asked is known: none of
 // it is shown. The list of sites belongs to the store.
 func KnowledgeOf(site *Site, admin *Admin, n Need, now time.Time) Knowledge {
 	src, ok := sources[n.Query]

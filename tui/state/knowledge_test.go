@@ -30,7 +30,7 @@ func TestKnowledge(t *testing.T) {
 	}
 }
 
-// Each query has a name of its own and words for what it is about, so that
+// Each query has its own name and words for what it is about, so that
 // screens can say what is unknown.
 func TestQueriesHaveNames(t *testing.T) {
 	n := 0
