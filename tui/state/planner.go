@@ -162,8 +162,8 @@ func (p *Planner) Allow(left int, reset time.Duration, now time.Time) {
 	}
 }
 
-// exhausted reports whether the requests that the service allowed are spent but
-// for the reserve, and none has become free since.
+// exhausted reports whether the requests that the service allowed are spent
+// except the reserve, and none has become free since.
 func (p *Planner) exhausted(now time.Time) bool {
 	if p.leftAt.IsZero() || !now.Before(p.reset) {
 		return false
