@@ -51,9 +51,9 @@ func state(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestCheckTellsALeftoverFromAFault: a leftover that the service drops by
+// TestCheckDistinguishesLeftoversFromFaults: a leftover that the service drops by
 // itself is reported, and is no fault.
-func TestCheckTellsALeftoverFromAFault(t *testing.T) {
+func TestCheckDistinguishesLeftoversFromFaults(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)

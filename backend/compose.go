@@ -79,7 +79,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 	}
 	snapshots.Schedules = p.maintenance // each needs the other
 	p.pipeline, err = pipeline.New(pipeline.Config{
-		Records: st.records, Telemetry: st.records, Queue: st.records, Cluster: st.records, Objects: st.objects, Elsewhere: st.external,
+		Records: st.records, Telemetry: st.records, Queue: st.records, Cluster: st.records, Objects: st.objects, ImportSource: st.external,
 		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,

@@ -12,7 +12,7 @@ import (
 )
 
 // The demo's crew makes orders of what is found, once.
-func TestCrewWorksOnFindings(t *testing.T) {
+func TestOperatorsWorkOnFindings(t *testing.T) {
 	now := time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)
 	h := open(t, Config{DataDir: t.TempDir(), Now: func() time.Time { return now }})
 	fleet := simulate.Demo(1, now.AddDate(0, 0, -2), now)
@@ -39,7 +39,7 @@ func TestCrewWorksOnFindings(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	crew := feed.Crew{Client: h.Client, Fleet: fleet, Clock: clock, Look: time.Millisecond}
+	crew := feed.Operators{Client: h.Client, Fleet: fleet, Clock: clock, Look: time.Millisecond}
 	for range 2 { // the second finds the orders there
 		if err := crew.Run(t.Context()); err != nil {
 			t.Fatal(err)

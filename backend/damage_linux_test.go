@@ -375,9 +375,9 @@ func judgeDamage(r damageReport, how string, want damageReport, where string, co
 	}
 }
 
-// TestNoEmptyServiceBesideRemains: a folder whose database is gone does not start
+// TestNewServiceIsRefusedNextToRemains: a folder whose database is gone does not start
 // empty, and so offers no setup, unless that is asked for.
-func TestNoEmptyServiceBesideRemains(t *testing.T) {
+func TestNewServiceIsRefusedNextToRemains(t *testing.T) {
 	for _, left := range []string{"objects", "sunloop.key", "outbox", "sunloop.db.compact"} {
 		data, _ := unpackFolder(t, bolt.SchemaVersion)
 		for _, name := range []string{"objects", "sunloop.key", "outbox", "sunloop.db.compact"} {

@@ -23,7 +23,7 @@ import (
 	"app.sunloop/backend/store/faultfs"
 )
 
-// faultDir tells a copy of the test program where to work under watch.
+// faultDir gives a copy of the test program its working folder under watch.
 const faultDir = "SUNLOOP_TEST_FAULT_DIR"
 
 func faultConfig(dir string) Config {
@@ -202,7 +202,7 @@ func watched(t *testing.T, test, variable, dir string, judge func(faultfs.Event)
 	}
 	var words strings.Builder
 	for _, e := range events {
-		if e.Op == faultfs.Said {
+		if e.Op == faultfs.Marker {
 			words.Write(e.Data)
 		}
 	}

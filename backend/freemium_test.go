@@ -41,15 +41,15 @@ func TestFreemiumThroughTheOutbox(t *testing.T) {
 	}
 }
 
-// codeFor is the code in the one letter of a data folder's outbox, which is to an
+// codeFor is the code in the one message of a data folder's outbox, which is to an
 // address.
 func codeFor(t *testing.T, dir, address string) string {
 	t.Helper()
-	letters, err := filepath.Glob(filepath.Join(dir, "outbox", "*.eml"))
-	if err != nil || len(letters) != 1 {
-		t.Fatalf("%v, %v", letters, err)
+	messages, err := filepath.Glob(filepath.Join(dir, "outbox", "*.eml"))
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("%v, %v", messages, err)
 	}
-	b, err := os.ReadFile(letters[0])
+	b, err := os.ReadFile(messages[0])
 	if err != nil {
 		t.Fatal(err)
 	}

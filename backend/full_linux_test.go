@@ -18,7 +18,7 @@ import (
 	"app.sunloop/backend/store/faultfs"
 )
 
-// fullDir tells a copy of the test program where to work until it is full.
+// fullDir gives a copy of the test program its working folder until it is full.
 const fullDir = "SUNLOOP_TEST_FULL_DIR"
 
 // Names of files whose making fills the disk, and makes room on it.
@@ -146,7 +146,7 @@ func TestDocumentedDiskSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("`/readyz?capability=writes` and `=uploads` return 503 until a file of %d MiB fits again and %d MiB are free; they also do so before the disk is full, while less than %[2]d MiB are free.", health.RoomBytes>>20, health.LeastFree>>20)
+	want := fmt.Sprintf("`/readyz?capability=writes` and `=uploads` return 503 until a file of %d MiB fits again and %d MiB are free; they also do so before the disk is full, while less than %[2]d MiB are free.", health.RoomBytes>>20, health.MinFreeBytes>>20)
 	if !strings.Contains(string(text), want) {
 		t.Errorf("docs/guarantees.md does not say: %s", want)
 	}

@@ -11,9 +11,9 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// TestReviveJob lets a job fail, finds it through the administrative socket
+// TestRetryDeadJob lets a job fail, finds it through the administrative socket
 // and retries it: it fails again, since no code runs its kind.
-func TestReviveJob(t *testing.T) {
+func TestRetryDeadJob(t *testing.T) {
 	h := open(t, Config{DataDir: t.TempDir(), Now: time.Now})
 	err := h.service.opened.Load().records.Update(t.Context(), func(tx store.Tx) error {
 		return tx.Enqueue(store.Job{Kind: "unheard", Unique: "roof", MaxAttempts: 1})
@@ -36,13 +36,13 @@ func TestReviveJob(t *testing.T) {
 	if first.Kind != "unheard" || first.About != "roof" || first.Attempts != 1 || !strings.Contains(first.Cause, `no handler for jobs of kind "unheard"`) {
 		t.Errorf("dead: %+v", first)
 	}
-	if err := socket.Revive(t.Context(), h.cfg.DataDir, first.ID); err != nil {
+	if err := socket.RetryJob(t.Context(), h.cfg.DataDir, first.ID); err != nil {
 		t.Fatal(err)
 	}
 	if again := dead(first.DiedAt); again.ID != first.ID {
 		t.Errorf("revived as %s, not as %s", again.ID, first.ID)
 	}
-	if err := socket.Revive(t.Context(), h.cfg.DataDir, "job_none"); err == nil || !strings.Contains(err.Error(), `no dead job has the id "job_none"`) {
+	if err := socket.RetryJob(t.Context(), h.cfg.DataDir, "job_none"); err == nil || !strings.Contains(err.Error(), `no dead job has the id "job_none"`) {
 		t.Errorf("an unknown job: %v", err)
 	}
 	list, _, err := h.service.Trail().List(t.Context(), api.Unlimited("test"), api.AuditQuery{Actor: admin.Actor, Page: api.Page{Limit: 10}})

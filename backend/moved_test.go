@@ -17,10 +17,10 @@ import (
 	"app.sunloop/backend/store/postgres"
 )
 
-// TestMovedHouse moves the filled folder into a database and a place for
+// TestMigratedFolder moves the filled folder into a database and a place for
 // objects: a service over these answers what one over the folder does, and its
 // key and its person come in. A service does not open an incomplete migration.
-func TestMovedHouse(t *testing.T) {
+func TestMigratedFolder(t *testing.T) {
 	data, was := unpackFolder(t, 1)
 	cfg := lookConfig(t.TempDir())
 	cfg.Store, cfg.Objects = pgtest.Database(t), filepath.Join(t.TempDir(), "objects")
@@ -35,7 +35,7 @@ func TestMovedHouse(t *testing.T) {
 	if _, err := migrate.Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if s, err := New(cfg); !errors.Is(err, postgres.ErrMoving) {
+	if s, err := New(cfg); !errors.Is(err, postgres.ErrImporting) {
 		t.Errorf("a service opened an incomplete migration: %v, %v", s, err)
 	}
 	o.Progress = nil

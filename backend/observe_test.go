@@ -139,7 +139,7 @@ const (
 
 // One request is followed through metrics, log and traces to the jobs and
 // webhooks that it causes, and no secret comes along.
-func TestARequestIsSeenFromOutside(t *testing.T) {
+func TestRequestIsObservable(t *testing.T) {
 	got := &spans{}
 	receiver := httptest.NewServer(got)
 	defer receiver.Close()
@@ -286,7 +286,7 @@ func waitFor(t *testing.T, what string, so func() bool) {
 }
 
 // A collector that is not there stops and slows nothing.
-func TestADeadCollectorIsNoMatter(t *testing.T) {
+func TestUnreachableCollectorIsHarmless(t *testing.T) {
 	hang := make(chan struct{})
 	dead := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
 	defer dead.Close()
@@ -309,7 +309,7 @@ func TestADeadCollectorIsNoMatter(t *testing.T) {
 	}
 }
 
-func TestTracesWantAnAddress(t *testing.T) {
+func TestTracesRequireAnAddress(t *testing.T) {
 	if tracer, err := tracing.Open(t.Context(), tracing.Config{}); tracer != nil || err != nil {
 		t.Errorf("without an endpoint: %v, %v", tracer, err)
 	}
@@ -360,7 +360,7 @@ func TestReadinessNamesItsParts(t *testing.T) {
 	if code, _, text := ask("coffee"); code != http.StatusBadRequest || !strings.Contains(text, "reads, writes, uploads, jobs, mail") {
 		t.Errorf("an unknown capability: HTTP %d %s", code, text)
 	}
-	s.health.Space = func() (uint64, uint64, error) { return health.LeastFree - 1, 1 << 40, nil }
+	s.health.Space = func() (uint64, uint64, error) { return health.MinFreeBytes - 1, 1 << 40, nil }
 	if err := os.Remove(filepath.Join(dir, backup.Key)); err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +468,7 @@ type sender struct{ err error }
 
 func (s sender) Send(context.Context, mail.Message) error { return s.err }
 
-func TestLettersAreCounted(t *testing.T) {
+func TestMessagesAreCounted(t *testing.T) {
 	s, err := New(Config{DataDir: t.TempDir(), Now: time.Now, Metrics: true})
 	if err != nil {
 		t.Fatal(err)
@@ -482,6 +482,6 @@ func TestLettersAreCounted(t *testing.T) {
 	}
 	m := scraped(t, s)
 	if amount(t, m, `sunloop_mail_messages_total{outcome="sent"}`) != 1 || amount(t, m, `sunloop_mail_messages_total{outcome="failed"}`) != 2 {
-		t.Error("letters are miscounted")
+		t.Error("messages are miscounted")
 	}
 }

@@ -26,9 +26,9 @@ import (
 // storage is where a service keeps its data.
 type storage struct {
 	records
-	objects  *objects.Store     // closed by the service: health checks probe it while the database is not open
-	external *objects.Elsewhere // sources of imports; nil: none
-	spool    string             // folder of files that are being received
+	objects  *objects.Store        // closed by the service: health checks probe it while the database is not open
+	external *objects.ImportSource // sources of imports; nil: none
+	spool    string                // folder of files that are being received
 }
 
 // newStorage opens what belongs to open records.
@@ -56,7 +56,7 @@ func (s *storage) Close() error {
 // database returns the database that replicas share; nil for a file.
 func (s *storage) database() *postgres.Store {
 	if d, ok := s.records.(databaseStorage); ok {
-		return d.Home.Store
+		return d.Storage.Store
 	}
 	return nil
 }
@@ -133,19 +133,19 @@ func (h fileStorage) Facts(ctx context.Context, f *metrics.Facts) error {
 
 // databaseStorage is a database.
 type databaseStorage struct {
-	*riverjobs.Home
+	*riverjobs.Storage
 	now   func() time.Time
 	ended func(store.TransactionEvent) // optional
 }
 
 // View reports the transaction when it has ended.
 func (h databaseStorage) View(ctx context.Context, fn func(tx store.Tx) error) error {
-	return h.observed(ctx, store.TransactionRead, func() error { return h.Home.View(ctx, fn) })
+	return h.observed(ctx, store.TransactionRead, func() error { return h.Storage.View(ctx, fn) })
 }
 
 // Update reports the transaction with all its retries when it has ended.
 func (h databaseStorage) Update(ctx context.Context, fn func(tx store.Tx) error) error {
-	return h.observed(ctx, store.TransactionWrite, func() error { return h.Home.Update(ctx, fn) })
+	return h.observed(ctx, store.TransactionWrite, func() error { return h.Storage.Update(ctx, fn) })
 }
 
 func (h databaseStorage) observed(ctx context.Context, kind string, run func() error) error {
@@ -189,10 +189,10 @@ func (h databaseStorage) Facts(ctx context.Context, f *metrics.Facts) error {
 	f.Set(metrics.StoreSize, float64(t.SizeBytes))
 	f.Set(metrics.StoreConnections, float64(t.Connections))
 	f.Set(metrics.StoreInUse, float64(t.Busy))
-	f.Set(metrics.StoreMax, float64(t.Most))
+	f.Set(metrics.StoreMax, float64(t.MaxConnections))
 	f.Set(metrics.StoreWaits, float64(t.Waits))
 	f.Set(metrics.StoreWaitTime, t.WaitDuration.Seconds())
-	f.Set(metrics.StoreRetries, float64(t.Again))
+	f.Set(metrics.StoreRetries, float64(t.Retries))
 	return nil
 }
 

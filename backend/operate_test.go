@@ -75,9 +75,9 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestBackupIsTheFolder restores what lies still: every pair of every bucket
+// TestBackupEqualsTheFolder restores what lies still: every pair of every bucket
 // and every file is what it was, byte by byte.
-func TestBackupIsTheFolder(t *testing.T) {
+func TestBackupEqualsTheFolder(t *testing.T) {
 	now := time.Date(2026, 6, 15, 9, 0, 0, 0, time.UTC)
 	h := open(t, Config{DataDir: t.TempDir(), Now: func() time.Time { return now }, Version: "1.2.3"})
 	worksite(t, h)
@@ -302,9 +302,9 @@ func (h *instance) prefix(dir, order string, least, moved int) {
 	}
 }
 
-// TestOperatorIsNotPublic asks the public handler for the operator's routes,
+// TestAdministrationIsNotPublic asks the public handler for the operator's routes,
 // with the best key there is.
-func TestOperatorIsNotPublic(t *testing.T) {
+func TestAdministrationIsNotPublic(t *testing.T) {
 	h := open(t, Config{DataDir: t.TempDir(), Now: time.Now})
 	for _, path := range []string{"/backup", "/operator/backup", "//backup", "/operator"} {
 		for _, host := range []string{"operator", "localhost"} {
@@ -356,7 +356,7 @@ func TestBackupRecord(t *testing.T) {
 	}
 }
 
-// TestBackupAge tells by the metrics how old the newest backup is that did not
+// TestBackupAge reads from the metrics how old the newest backup is that did not
 // fail, over a restart too.
 func TestBackupAge(t *testing.T) {
 	now := time.Date(2026, 6, 15, 9, 0, 0, 0, time.UTC)

@@ -54,7 +54,7 @@ func report(t *testing.T, h *instance, site *simulate.Site, from, to time.Time, 
 }
 
 // From a fault to its end: the detector finds two units down, both are
-// repaired, and one of them stays down. The clear days after the repair tell.
+// repaired, and one of them stays down. The clear days after the repair decide.
 func TestFromFaultToVerifiedRepair(t *testing.T) {
 	site := simulate.Clean(1, time.Date(2026, 4, 20, 0, 0, 0, 0, time.UTC), 6).Sites[1]
 	now := plantDay(site, 0).Add(17 * time.Hour)

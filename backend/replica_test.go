@@ -344,7 +344,7 @@ func TestReplicasPostOnce(t *testing.T) {
 	}
 }
 
-// TestReplicasRedeemOnce: of 100 tries at once with the right code of a letter,
+// TestReplicasRedeemOnce: of 100 tries at once with the right code of a message,
 // over two replicas, one has the forecast.
 func TestReplicasRedeemOnce(t *testing.T) {
 	two := replicas(t, 2, nil)

@@ -81,7 +81,7 @@ func (s *Service) sweep(ctx context.Context, o *opened) {
 		for {
 			err := errors.Join(o.auth.Sweep(ctx), o.trail.Sweep(ctx), o.freemium.Sweep(ctx), o.maintenance.Sweep(ctx))
 			if d := o.database(); d != nil {
-				_, forgot := d.ForgetRates(ctx, httpapi.RateWindow)
+				_, forgot := d.PruneRates(ctx, httpapi.RateWindow)
 				err = errors.Join(err, forgot)
 			}
 			if err != nil && ctx.Err() == nil {

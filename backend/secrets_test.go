@@ -81,11 +81,11 @@ func quoting(t *testing.T) string {
 	return s.URL
 }
 
-// TestNoSecretIsTold uses every kind of secret at a whole service that logs all
-// it can, and looks for them in whatever it tells or keeps: log, journal, audit
+// TestNoSecretIsRevealed uses every kind of secret at a whole service that logs all
+// it can, and looks for them in everything that it reports or stores: log, journal, audit
 // trail, refusals, metrics, traces, a backup and the bytes of the data folder.
 // Letters in the outbox hold codes, as they must; nothing else may.
-func TestNoSecretIsTold(t *testing.T) {
+func TestNoSecretIsRevealed(t *testing.T) {
 	ctx := t.Context()
 	elsewhere := quoting(t)
 	logged, traced := &lines{}, &spans{}
@@ -224,15 +224,15 @@ func TestNoSecretIsTold(t *testing.T) {
 	_, err = dial("").FreemiumVerify(ctx, "ana@example.org")
 	must(err)
 	outbox := filepath.Join(h.cfg.DataDir, "outbox")
-	letters, err := filepath.Glob(filepath.Join(outbox, "*.eml"))
-	if err != nil || len(letters) != 1 {
-		t.Fatal(letters, err)
+	messages, err := filepath.Glob(filepath.Join(outbox, "*.eml"))
+	if err != nil || len(messages) != 1 {
+		t.Fatal(messages, err)
 	}
-	letter, err := os.ReadFile(letters[0])
+	message, err := os.ReadFile(messages[0])
 	must(err)
-	found := regexp.MustCompile(`(?m)^ +([0-9]{6})\r?$`).FindSubmatch(letter)
+	found := regexp.MustCompile(`(?m)^ +([0-9]{6})\r?$`).FindSubmatch(message)
 	if found == nil {
-		t.Fatalf("no code in %s", letter)
+		t.Fatalf("no code in %s", message)
 	}
 	emailCode := regexp.MustCompile(`(^|[^0-9A-Za-z.+/-])` + string(found[1]) + `([^0-9A-Za-z.+/-]|$)`)
 	_, err = dial("").FreemiumForecast(ctx, api.FreemiumRequest{Email: "ana@example.org", VerificationCode: string(found[1]), SiteName: "Roof", Location: "Durban", CapacityKW: 50, TOUAccepted: true}, strings.NewReader("no table"), nil)
@@ -279,9 +279,9 @@ func TestNoSecretIsTold(t *testing.T) {
 	})
 	h.restart() // what is on its way is on the disk
 	must(tracer.Close())
-	told := map[string]string{"the log": logged.text(), "the trail": string(written), "the journal": string(kept), "a refusal": answers.refusals.String(), "metrics": metrics, "traces": traced.raw.String(), "a sealed backup": copied.String()}
+	texts := map[string]string{"the log": logged.text(), "the trail": string(written), "the journal": string(kept), "a refusal": answers.refusals.String(), "metrics": metrics, "traces": traced.raw.String(), "a sealed backup": copied.String()}
 	for where, least := range map[string]string{"the log": "the body breaks down", "the trail": `"status":500`, "the journal": "the body breaks down", "a refusal": "error", "metrics": "sunloop_", "traces": "login", "a sealed backup": "age-encryption"} {
-		if !strings.Contains(told[where], least) {
+		if !strings.Contains(texts[where], least) {
 			t.Errorf("%s does not even hold %q", where, least)
 		}
 	}
@@ -295,11 +295,11 @@ func TestNoSecretIsTold(t *testing.T) {
 	}
 	for where, text := range atRest {
 		if !strings.HasPrefix(where, outbox) && emailCode.MatchString(text) {
-			t.Errorf("the code of a letter lies open in %s", where)
+			t.Errorf("the code of a message lies open in %s", where)
 		}
-		told[where] = text
+		texts[where] = text
 	}
-	for where, text := range told {
+	for where, text := range texts {
 		for what, secret := range secrets {
 			if storetest.Reveals(text, secret) {
 				t.Errorf("the %s is in %s", what, where)

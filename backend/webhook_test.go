@@ -156,7 +156,7 @@ func BenchmarkWebhook(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms/p99")
 }
 
-// killDir and killPlace tell a copy of the test program where to work until it
+// killDir and killPlace give a copy of the test program its working folder until it
 // is killed.
 const (
 	killDir   = "SUNLOOP_TEST_KILL_DIR"

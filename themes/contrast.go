@@ -11,7 +11,7 @@ const (
 	leastDrawing = 3.0
 )
 
-// Weak names the pairs of colours that read badly, in words: text under 4.5:1 on any ground it is drawn on, lines under 3:1
+// Weak lists the pairs of colours with too little contrast, as sentences: text under 4.5:1 on any ground it is drawn on, lines under 3:1
 // on what charts are drawn on, each in full colour and after conversion to 256 and 16 colours. Pairs in which a colour is the
 // terminal's own are not known and not named.
 func (t *Theme) Weak() []string {

@@ -196,7 +196,7 @@ func TestNewKeyIsNotLost(t *testing.T) {
 
 // A form that was closed while the service worked on it: the key is still
 // shown, but not to another user.
-func TestKeyOfAFormThatWasLeft(t *testing.T) {
+func TestKeyOfAClosedForm(t *testing.T) {
 	for _, owner := range []string{"", "another"} {
 		o := startOffice(t, 120, 36, api.RoleAdmin)
 		o.press("g", "k", "c", "logger", "tab", "tab", "*")

@@ -80,7 +80,7 @@ type Options struct {
 	In  io.Reader
 	Out io.Writer
 	// Sizes are those of the terminal, now and after each change; nil: Out is a
-	// terminal's file, which tells them.
+	// terminal's file, which reports them.
 	Sizes  <-chan layout.Size
 	Getenv func(string) string // of the terminal's side; nil: os.Getenv
 }

@@ -19,7 +19,7 @@ const (
 	silenceFor = time.Hour
 )
 
-// notes are what the console tells by itself: notices and new alarms.
+// notes are what the console announces: notices and new alarms.
 type notes struct {
 	notice    notice
 	bell      bell
@@ -36,7 +36,7 @@ type notice struct {
 	intro bool // goes with the first key
 }
 
-// bell tells new alarms by sound and on the desktop.
+// bell announces new alarms by sound and on the desktop.
 type bell struct {
 	rang    time.Time
 	silent  time.Time  // until when
@@ -144,7 +144,7 @@ func (m *Model) bellParts(now time.Time) []part {
 	return []part{{[]span{{"  bell silent " + state.Age(m.notes.bell.silent.Sub(now)), themes.Dim}}, 3}}
 }
 
-// announce tells alarms that are new since the site was opened, and those that
+// announce announces alarms that are new since the site was opened, and those that
 // fired again. What is shelved or suppressed is none.
 func (m *Model) announce(now time.Time) {
 	first := len(m.notes.announced) == 0

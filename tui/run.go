@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) error {
 	p := tea.NewProgram(g, options...)
 	g.quit = p.Quit
 	var wait sync.WaitGroup
-	wait.Go(func() { tellSizes(ctx, p, o.Sizes) })
+	wait.Go(func() { sendSizes(ctx, p, o.Sizes) })
 	_, err := p.Run()
 	cancel()
 	wait.Wait()
@@ -68,8 +68,8 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// tellSizes tells the console the sizes of a terminal that is no file here.
-func tellSizes(ctx context.Context, p *tea.Program, sizes <-chan layout.Size) {
+// sendSizes sends the console the sizes of a terminal that is no file here.
+func sendSizes(ctx context.Context, p *tea.Program, sizes <-chan layout.Size) {
 	for {
 		select {
 		case s := <-sizes: // nil: never

@@ -321,7 +321,7 @@ func TestUploads(t *testing.T) {
 
 // A new critical alarm is announced once, and again when it recurs; existing
 // ones are not, nor those that a plan suppresses.
-func TestNewCriticalIsTold(t *testing.T) {
+func TestNewCriticalAlarmIsNotified(t *testing.T) {
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Bell = true })
 	d.hides("New critical")
 	before := d.line.n

@@ -150,7 +150,7 @@ func BenchmarkDayOfPolling(b *testing.B) {
 }
 
 // residentMiB is the memory of this process as the system counts it, where
-// there is a /proc that tells.
+// the system has /proc.
 func residentMiB(b *testing.B) (mib float64, ok bool) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

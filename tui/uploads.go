@@ -86,7 +86,7 @@ func (m *Model) uploaded(msg uploadMsg) {
 	}
 }
 
-// notifyUploads tells the end of the files that this console sent.
+// notifyUploads announces the end of the files that this console sent.
 func (m *Model) notifyUploads() {
 	for _, u := range m.data.Site.Uploads.Data {
 		if !m.data.watched[u.UploadID] || !u.Ended() {

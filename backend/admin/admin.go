@@ -35,7 +35,7 @@ type Store interface {
 	Backup(ctx context.Context, w io.Writer) (int64, error)
 	Counts(ctx context.Context) (waiting, running, dead int, err error)
 	Dead(ctx context.Context, limit int) ([]store.DeadJob, error)
-	Revive(ctx context.Context, id string, at time.Time) error
+	RetryDead(ctx context.Context, id string, at time.Time) error
 }
 
 // Server carries out administrative requests. Its methods are safe for concurrent
@@ -103,10 +103,10 @@ func (s *Server) about(ctx context.Context, unique string) (string, error) {
 	return id, nil
 }
 
-// Revive returns a dead job to the queue, to run at once with all its attempts,
+// RetryJob returns a dead job to the queue, to run at once with all its attempts,
 // and records that in the audit trail.
-func (s *Server) Revive(ctx context.Context, id string) error {
-	err := s.Store.Revive(ctx, id, s.Wall())
+func (s *Server) RetryJob(ctx context.Context, id string) error {
+	err := s.Store.RetryDead(ctx, id, s.Wall())
 	r := api.AuditRecord{Actor: Actor, ActorID: Actor, Route: JobRoute, Action: "revive", TargetIDs: map[string]string{"job_id": id}, Status: http.StatusOK}
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -172,8 +172,8 @@ func (c *Conn) IsAdditional() bool {
 	return !c.authenticated && !c.exempt && c.requests > 1
 }
 
-// Rest reports that c is between two requests.
-func (c *Conn) Rest() {
+// SetIdle reports that c is between two requests.
+func (c *Conn) SetIdle() {
 	c.change(func() {
 		c.answered = c.begun // HTTP/2 rests before its first request, too
 		if c.authenticated && c.place.ordinary() {
@@ -182,8 +182,8 @@ func (c *Conn) Rest() {
 	})
 }
 
-// Wake reports that the next request begins to come.
-func (c *Conn) Wake() {
+// SetActive reports that the next request begins to come.
+func (c *Conn) SetActive() {
 	c.change(func() {
 		if c.place == idle {
 			c.move(busy)

@@ -85,12 +85,12 @@ func TestGrace(t *testing.T) {
 
 	h = newHall(t, Limits{Connections: 2, Overflow: -1})
 	answered := h.admit("192.0.2.1")
-	h.admit("192.0.2.2").Rest()
+	h.admit("192.0.2.2").SetIdle()
 	if h.admit("192.0.2.3") != nil {
 		t.Error("a connection that rests before its first request has no grace")
 	}
 	answered.Begin(false)()
-	answered.Rest()
+	answered.SetIdle()
 	if h.admit("192.0.2.3") == nil || !h.ended[answered] {
 		t.Error("an answered connection does not make room")
 	}
@@ -123,7 +123,7 @@ func TestEvictionOrder(t *testing.T) {
 		end := c.Begin(false)
 		c.Authenticate()
 		end()
-		c.Rest()
+		c.SetIdle()
 	}
 	working.Begin(false)
 	h.at = h.at.Add(time.Minute)
@@ -144,18 +144,18 @@ func TestEvictionOrder(t *testing.T) {
 	}
 }
 
-// TestAwakeIsNotIdle: an authenticated connection whose next request has begun
+// TestActiveIsNotIdle: an authenticated connection whose next request has begun
 // to come is not evicted.
-func TestAwakeIsNotIdle(t *testing.T) {
+func TestActiveIsNotIdle(t *testing.T) {
 	h := newHall(t, Limits{Connections: 1, Overflow: -1})
 	c := h.admit("192.0.2.1")
 	c.Authenticate()
-	c.Rest()
-	c.Wake()
+	c.SetIdle()
+	c.SetActive()
 	if h.admit("203.0.113.1") != nil {
 		t.Error("it is evicted")
 	}
-	c.Rest()
+	c.SetIdle()
 	if h.admit("203.0.113.1") == nil {
 		t.Error("it keeps its place when it is idle")
 	}
@@ -229,9 +229,9 @@ func TestBoundsHold(t *testing.T) {
 					end()
 				}
 				c.ends = nil
-				c.Rest()
+				c.SetIdle()
 			case 5:
-				c.Wake()
+				c.SetActive()
 			case 6:
 				_ = c.Promote(t.Context())
 			case 7:
@@ -303,7 +303,7 @@ func TestReport(t *testing.T) {
 		c.Authenticate()
 	}
 	for _, c := range h.conns() {
-		c.Rest()
+		c.SetIdle()
 	}
 	third := h.admit("203.0.113.2")
 	want("a place of an idle connection", Drop{LaneIdle, ReasonFull, true})

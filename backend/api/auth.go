@@ -29,7 +29,7 @@ type LoginResponse struct {
 	Before, After *UserRecord `json:"-"`
 }
 
-// ActionSSHKey tells a sign-in by a public key from one by a password, in the
+// ActionSSHKey distinguishes a sign-in by a public key from one by a password, in the
 // audit trail.
 const ActionSSHKey = "ssh-key"
 

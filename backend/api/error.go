@@ -131,7 +131,7 @@ func InvalidField(name, why string) *Error {
 	return newError(http.StatusBadRequest, "Invalid field: "+name).With("field", name).With("reason", why)
 }
 
-// Conflict says in words what clashes.
+// Conflict returns a 409 whose message names the conflict.
 func Conflict(format string, args ...any) *Error {
 	return newError(http.StatusConflict, fmt.Sprintf(format, args...))
 }

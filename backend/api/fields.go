@@ -211,7 +211,7 @@ func (f Field) most() float64 {
 
 // Check checks a decoded request by the rules, and sets defaults and the
 // spelling of words in it. given reports whether the body has a field, which
-// tells a zero from nothing; request is a pointer.
+// distinguishes a zero from a missing value; request is a pointer.
 func (o *Operation) Check(request any, given func(name string) bool) error {
 	v := reflect.ValueOf(request).Elem()
 	if o.AllMissing {

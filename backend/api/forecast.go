@@ -153,7 +153,7 @@ var forecast = Route{
 var GenerateForecast = define[ForecastQuery, GeneratedForecast](&forecast, Operation{Permission: PermissionRead, Cacheable: true, Fields: Fields{
 	required("customer_id").about("The customer.", exampleCustomer), optional("site_id").about("The site.", exampleSite),
 	optional("horizon_hours").about("How far to look ahead.", nil).between(1, MaxHorizonHours).withDefault(DefaultHorizonHours),
-	optional("past_days").about("How many former days of the site to tell the forecast of, as it was issued; without it none.", nil).between(0, MaxPastDays),
+	optional("past_days").about("Number of past days whose forecast, as it was issued, is included; default none.", nil).between(0, MaxPastDays),
 }})
 
 // DefaultEnergyHours is the horizon of POST /forecast without forecast_hours.

@@ -63,7 +63,7 @@ type FreemiumForecast struct {
 	Forecasts     []FreemiumPoint `json:"forecasts"`
 	Summary       FreemiumSummary `json:"summary"`
 	WeatherSource string          `json:"weather_source,omitempty"` // extension
-	Notes         []string        `json:"notes,omitempty"`          // extension: what was inferred, in words
+	Notes         []string        `json:"notes,omitempty"`          // extension: what was inferred, as sentences
 }
 
 // FreemiumPoint is one hour. KWhForecast is the expected energy. Confidence is

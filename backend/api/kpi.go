@@ -97,7 +97,7 @@ type Irradiance struct {
 	UncertaintyPct *float64           `json:"uncertainty_pct,omitempty"` // of the insolation, 95 %
 	Sensors        []IrradianceSensor `json:"sensors,omitempty"`
 	Note           string             `json:"note,omitempty"` // why it is unknown
-	Description    string             `json:"description"`    // all of it in words
+	Description    string             `json:"description"`    // a sentence for users
 }
 
 // IrradianceSensor is the irradiance that a unit reports.

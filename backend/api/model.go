@@ -85,7 +85,7 @@ const (
 // ModelEvaluation holds a challenger against a production model.
 type ModelEvaluation struct {
 	Eligible    bool        `json:"eligible"`                     // it may be promoted without force
-	Verdict     string      `json:"verdict" limit:"line cut"`     // why, in words
+	Verdict     string      `json:"verdict" limit:"line cut"`     // reason, as a sentence
 	Method      string      `json:"method" limit:"word cut"`      // held_out, rolling_origin, own_backtest, hidden_samples, first
 	Against     string      `json:"against,omitempty" limit:"id"` // version of the production model
 	GainPercent float64     `json:"gain_percent"`                 // by which the challenger's loss is lower

@@ -35,8 +35,8 @@ func OrderActions(status string) []string {
 	return nil
 }
 
-// Reasons to hold an order. The clocks stand still for the first three, which
-// are nobody's to change.
+// Reasons to hold an order. The limits are paused during the first three, which
+// the operator cannot change.
 const (
 	HoldWeather = "weather"
 	HoldUtility = "utility"

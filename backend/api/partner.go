@@ -65,7 +65,7 @@ const RollupDays = 30
 
 // KPIRollup is the response of GET /kpi-rollup: the KPIs of a site's last
 // whole days. Clients read its numbers without a look whether they are there,
-// so those that the site's data do not tell are 0 and named in NotKnown. What
+// so those that the site's data do not determine are 0 and named in NotKnown. What
 // is money in the site's currency is left out where the site has no tariff;
 // the fields in ZAR are also left out where its currency has no exchange
 // rate.
@@ -85,7 +85,7 @@ type KPIRollup struct {
 	AsOf     Time           `json:"as_of,omitzero"`
 	Revision int            `json:"revision,omitempty"`
 	// NotKnown (extension) are the paths of the numbers whose 0 means that the
-	// site's data do not tell, as in energy_balance.consumption_kwh.
+	// site's data do not determine, as in energy_balance.consumption_kwh.
 	NotKnown []string `json:"not_known"`
 }
 
@@ -428,7 +428,7 @@ func snapshotRoute(name, path, summary, description string, errs []*Error) Route
 
 var (
 	kpiRollup = snapshotRoute("kpi-rollup", PathKPIRollup, "Read the KPIs of the last 30 whole days of a site",
-		"Made beforehand; may be kept for 60 seconds. Fewer days where the data began later, none for a site without a whole day. Numbers that the data do not tell are 0 and named in not_known.", snapshotErrors)
+		"Made beforehand; may be kept for 60 seconds. Fewer days where the data began later, none for a site without a whole day. Numbers that the data do not determine are 0 and named in not_known.", snapshotErrors)
 	maintenanceSignals = snapshotRoute("maintenance-signals", PathMaintenanceSignals, "Read the faults of a site",
 		"Made beforehand; may be kept for 60 seconds. Those that last or ended within 30 days, newest signal first. Ask again with the cursor as since for what is new or has become worse.",
 		append(snapshotErrors[:3:3], InvalidParameter("severity", "it is one of Critical, High, Medium, Low")))

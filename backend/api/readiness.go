@@ -2,7 +2,7 @@ package api
 
 import "net/http"
 
-// Capabilities of the service that readiness tells apart.
+// Capabilities of the service that readiness reports separately.
 const (
 	CapabilityReads   = "reads"   // records, telemetry and sign-in
 	CapabilityWrites  = "writes"  // changes of records

@@ -76,7 +76,7 @@ type Delivery struct {
 	NextAttemptAt  Time       `json:"next_attempt_at,omitzero"`
 	DeliveredAt    Time       `json:"delivered_at,omitzero"`
 	AnswerStatus   int        `json:"answer_status,omitempty"`            // the HTTP status of the last answer
-	Failure        string     `json:"failure,omitempty" limit:"line cut"` // of the last attempt, in words
+	Failure        string     `json:"failure,omitempty" limit:"line cut"` // error of the last attempt
 }
 
 // TrackRequest is the body of POST /terminal/track: action subscribe, list,

@@ -109,10 +109,10 @@ func (v *target) plant(t testing.TB) (key, path string) {
 }
 
 // reportHeld reports an attack on the places of connections.
-func (v *target) reportHeld(t *testing.T, name, tried string, strangers []net.Conn, most int, key, path string) {
+func (v *target) reportHeld(t *testing.T, name, tried string, anonymous []net.Conn, most int, key, path string) {
 	t.Helper()
 	answered, asked, longest := v.probe(t, key, path)
-	held := stillOpen(strangers)
+	held := stillOpen(anonymous)
 	report(t, row{
 		name: name, tried: tried,
 		bound:    fmt.Sprintf("at most %d connections held; every health check and authenticated request answered", most),
@@ -129,18 +129,18 @@ func TestSlowLogins(t *testing.T) {
 		t.Run(fmt.Sprint(networks), func(t *testing.T) {
 			v := serve(t, "--max-connections", strconv.Itoa(n))
 			key, path := v.plant(t)
-			strangers := make([]net.Conn, n+20)
-			for i := range strangers {
-				strangers[i] = dialFrom(t, clientAddress(i, networks), v.address())
+			anonymous := make([]net.Conn, n+20)
+			for i := range anonymous {
+				anonymous[i] = dialFrom(t, clientAddress(i, networks), v.address())
 			}
 			stop, ended := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(ended)
-				for _, c := range strangers {
+				for _, c := range anonymous {
 					_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 16000\r\n\r\n{\"username\":\"", api.PathLogin)
 				}
 				for sent := 0; sent < 15_000; sent += 512 {
-					for _, c := range strangers {
+					for _, c := range anonymous {
 						_, _ = c.Write([]byte(strings.Repeat("a", 512))) // of one that is closed it fails
 					}
 					select {
@@ -150,7 +150,7 @@ func TestSlowLogins(t *testing.T) {
 					}
 				}
 			}()
-			v.reportHeld(t, "slow bodies", fmt.Sprintf("%d login bodies at 2 KiB/s from %d networks, --max-connections %d", len(strangers), networks, n), strangers, n/4, key, path)
+			v.reportHeld(t, "slow bodies", fmt.Sprintf("%d login bodies at 2 KiB/s from %d networks, --max-connections %d", len(anonymous), networks, n), anonymous, n/4, key, path)
 			close(stop)
 			<-ended
 		})
@@ -163,12 +163,12 @@ func TestSilentConnections(t *testing.T) {
 	n := size(120, 300)
 	v := serve(t, "--max-connections", strconv.Itoa(n))
 	key, path := v.plant(t)
-	strangers := make([]net.Conn, n)
-	for i := range strangers {
-		strangers[i] = dialFrom(t, clientAddress(i%20, 20), v.address())
+	anonymous := make([]net.Conn, n)
+	for i := range anonymous {
+		anonymous[i] = dialFrom(t, clientAddress(i%20, 20), v.address())
 	}
 	// Those beyond their quarter that still have an overflow place.
-	v.reportHeld(t, "silent connections", fmt.Sprintf("%d idle TCP connections from 20 addresses, --max-connections %d", n, n), strangers, n/4+max(n/16, 16), key, path)
+	v.reportHeld(t, "silent connections", fmt.Sprintf("%d idle TCP connections from 20 addresses, --max-connections %d", n, n), anonymous, n/4+max(n/16, 16), key, path)
 }
 
 // TestAuthenticatedConnectionsStay floods the service with
@@ -224,9 +224,9 @@ func TestSilentSSHConnections(t *testing.T) {
 	}
 	for _, networks := range []int{20, 240} {
 		n := size(280, 600)
-		strangers := make([]net.Conn, n)
-		for i := range strangers {
-			strangers[i] = dialFrom(t, clientAddress(i, networks), m[1])
+		anonymous := make([]net.Conn, n)
+		for i := range anonymous {
+			anonymous[i] = dialFrom(t, clientAddress(i, networks), m[1])
 		}
 		begin := time.Now()
 		config := &gossh.ClientConfig{User: adminName, Auth: []gossh.AuthMethod{gossh.Password(adminPassword)}, HostKeyCallback: gossh.InsecureIgnoreHostKey()} //nolint:gosec // a service of the test
@@ -238,13 +238,13 @@ func TestSilentSSHConnections(t *testing.T) {
 			defer conn.Close()
 		}
 		took := time.Since(begin)
-		held := stillOpen(strangers)
+		held := stillOpen(anonymous)
 		report(t, row{
 			name: "silent SSH connections", tried: fmt.Sprintf("%d idle TCP connections from %d networks, then a sign-in over SSH", n, networks),
 			bound: fmt.Sprintf("at most %d connections held, overflow included; the sign-in succeeds", places), measured: fmt.Sprintf("%d held; %s in %d ms", held, signedIn, took.Milliseconds()),
 			ok: held <= places && err == nil,
 		})
-		for _, c := range strangers {
+		for _, c := range anonymous {
 			_ = c.Close()
 		}
 	}

@@ -17,9 +17,9 @@ type limit struct {
 // network, and of all unauthenticated clients together: a flood from one
 // network must not hide the attempts of others.
 var (
-	limitOfActor     = limit{60, time.Minute}
-	limitOfNetwork   = limit{20, 10 * time.Minute}
-	limitOfStrangers = limit{600, time.Minute}
+	limitOfActor           = limit{60, time.Minute}
+	limitOfNetwork         = limit{20, 10 * time.Minute}
+	limitOfUnauthenticated = limit{600, time.Minute}
 )
 
 const maxBudgets = 4096
@@ -48,7 +48,7 @@ func (b *budgets) take(actor, address string, bounded bool, now time.Time) (ok b
 	if actor != "" {
 		return b.of(actor, limitOfActor, now).take()
 	}
-	own, all := b.of("@"+admission.Host(address), limitOfNetwork, now), b.of("", limitOfStrangers, now)
+	own, all := b.of("@"+admission.Host(address), limitOfNetwork, now), b.of("", limitOfUnauthenticated, now)
 	if all.left == 0 && own.left > 0 {
 		return all.take()
 	}
@@ -87,7 +87,7 @@ func (b *budgets) of(name string, l limit, now time.Time) *budget {
 }
 
 func (e *budget) fill(now time.Time) {
-	if now.Before(e.filled) { // the clock was put back: what was spent fills from here
+	if now.Before(e.filled) { // the clock was put back: the used budget refills from now on
 		e.filled = now
 	}
 	n := int(now.Sub(e.filled) / e.each)
@@ -108,10 +108,10 @@ func (b *budgets) prune(now time.Time) {
 		}
 	}
 	if len(*b) > maxBudgets*3/4 {
-		strangers := (*b)[""]
+		unauthenticated := (*b)[""]
 		clear(*b)
-		if strangers != nil {
-			(*b)[""] = strangers
+		if unauthenticated != nil {
+			(*b)[""] = unauthenticated
 		}
 	}
 }

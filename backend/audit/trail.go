@@ -71,9 +71,9 @@ func unlessEmpty(id string) []byte {
 	return store.Key(id)
 }
 
-// strangersFor is how long records of unauthenticated callers are kept; other
+// keepUnauthenticated is how long records of unauthenticated callers are kept; other
 // records are kept permanently.
-const strangersFor = 90 * 24 * time.Hour
+const keepUnauthenticated = 90 * 24 * time.Hour
 
 // Trail is safe for concurrent use.
 type Trail struct {
@@ -218,7 +218,7 @@ func visible(r api.AuditRecord, scope api.Scope) bool {
 // Sweep deletes old records of unauthenticated clients. A service calls it
 // every hour or so.
 func (t *Trail) Sweep(ctx context.Context) error {
-	before := store.Key(firstOf(api.At(t.now().Add(-strangersFor))))
+	before := store.Key(firstOf(api.At(t.now().Add(-keepUnauthenticated))))
 	return t.records.Update(ctx, func(tx store.Tx) error {
 		for e, err := range tx.Scan(records.Bucket+"/stranger", nil, before, false) {
 			if err != nil {

@@ -140,9 +140,9 @@ func TestRecordsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestStrangersCannotFillTheDisk: a flood from one network leaves some records,
+// TestUnauthenticatedRequestsCannotFillTheDisk: a flood from one network leaves some records,
 // one from all networks a bounded number; the next record states the count.
-func TestStrangersCannotFillTheDisk(t *testing.T) {
+func TestUnauthenticatedRequestsCannotFillTheDisk(t *testing.T) {
 	w := newWorld(t)
 	const flood = 5_000
 	login := func(address string) { w.append(api.AuditRecord{Route: address, Status: 401, Address: address}) }
@@ -178,25 +178,25 @@ func TestStrangersCannotFillTheDisk(t *testing.T) {
 	for i := range flood {
 		login(fmt.Sprintf("198.51.%d.%d", i/250, i%250))
 	}
-	if n := len(w.names(all, api.AuditQuery{Page: api.Page{Limit: 500}})); n != limitOfStrangers.burst {
+	if n := len(w.names(all, api.AuditQuery{Page: api.Page{Limit: 500}})); n != limitOfUnauthenticated.burst {
 		t.Errorf("%d records of a flood from everywhere", n)
 	}
 	w.append(api.AuditRecord{Route: "login", Actor: "ana", ActorID: "usr_1", Status: 200}, api.AuditRecord{Route: "sites", Actor: "ana", ActorID: "usr_1", Status: 403})
-	w.clock = w.clock.Add(limitOfStrangers.each)
+	w.clock = w.clock.Add(limitOfUnauthenticated.each)
 	login("192.0.2.3")
 	login("192.0.2.4")
 	list, _, err = w.List(context.Background(), all, api.AuditQuery{Page: api.Page{Limit: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list[0].Status != 401 || list[0].Omitted != flood-limitOfStrangers.burst || list[1].Status != 403 || list[2].Status != 200 {
+	if list[0].Status != 401 || list[0].Omitted != flood-limitOfUnauthenticated.burst || list[1].Status != 403 || list[2].Status != 200 {
 		t.Errorf("%+v", list)
 	}
 }
 
-// TestOwnRefusalsAreBoundedApart: who sends refused requests spends the own
+// TestRefusalsOfUsersAreBoundedSeparately: who sends refused requests spends the own
 // budget, and what succeeds is kept always.
-func TestOwnRefusalsAreBoundedApart(t *testing.T) {
+func TestRefusalsOfUsersAreBoundedSeparately(t *testing.T) {
 	w := newWorld(t)
 	burst := limitOfActor.burst
 	for range 3 * burst {
@@ -222,7 +222,7 @@ func TestBudgetsOfManyActorsAreForgotten(t *testing.T) {
 			t.Fatalf("%d budgets are held", len(b))
 		}
 	}
-	if b[""] == nil || b[""].left != limitOfStrangers.burst-1 {
+	if b[""] == nil || b[""].left != limitOfUnauthenticated.burst-1 {
 		t.Error("the budget of unauthenticated clients was reset")
 	}
 }
@@ -234,7 +234,7 @@ func TestSweep(t *testing.T) {
 	w.append(api.AuditRecord{Route: "old unauthenticated", Status: 401}, api.AuditRecord{Route: "old user", Actor: "ana", ActorID: "usr_1", SiteID: "s", Status: 403})
 	w.clock = w.clock.Add(time.Minute)
 	w.append(api.AuditRecord{Route: "new unauthenticated", Status: 401})
-	w.clock = w.clock.Add(strangersFor)
+	w.clock = w.clock.Add(keepUnauthenticated)
 	if err := w.Sweep(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ type failing struct{ err error }
 func (f failing) View(context.Context, func(store.Tx) error) error   { return f.err }
 func (f failing) Update(context.Context, func(store.Tx) error) error { return f.err }
 
-func TestFailureIsTold(t *testing.T) {
+func TestFailureIsReported(t *testing.T) {
 	broken := errors.New("disk on fire")
 	trail := New(failing{broken}, time.Now)
 	_, _, listed := trail.List(context.Background(), all, api.AuditQuery{})

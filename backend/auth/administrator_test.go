@@ -26,8 +26,8 @@ func status(err error) int {
 	return 0
 }
 
-// TestAdministratorSeesTheOwnAlone, in lists and by name and id alike.
-func TestAdministratorSeesTheOwnAlone(t *testing.T) {
+// TestAdministratorSeesOnlyOwnScope, in lists and by name and id alike.
+func TestAdministratorSeesOnlyOwnScope(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, noMFA)
 	w.user("boss", api.RoleAdmin)
@@ -93,9 +93,9 @@ func TestAdministratorSeesTheOwnAlone(t *testing.T) {
 	}
 }
 
-// TestNobodyIsRaisedAbove: whatever an administrator creates or changes has at
+// TestUsersStayWithinTheirAdministratorsScope: whatever an administrator creates or changes has at
 // most the administrator's role, customers and sites.
-func TestNobodyIsRaisedAbove(t *testing.T) {
+func TestUsersStayWithinTheirAdministratorsScope(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, noMFA)
 	w.user("operator", api.RoleAdmin)
@@ -305,7 +305,7 @@ func TestPartsJoin(t *testing.T) {
 	}
 }
 
-func TestChangesThatNobodyMeant(t *testing.T) {
+func TestUnintendedChangesAreRefused(t *testing.T) {
 	w := newWorld(t, nil)
 	w.user("ana", api.RoleAnalyst, "acme")
 	for name, c := range map[string]UserChange{

@@ -81,7 +81,7 @@ func TestAPIKeyRevoked(t *testing.T) {
 	}
 }
 
-func TestAPIKeyMustOpenSomething(t *testing.T) {
+func TestAPIKeyNeedsASiteOrCustomer(t *testing.T) {
 	w := newWorld(t, nil)
 	for name, n := range map[string]NewKey{
 		"nothing":     {Name: "a"},

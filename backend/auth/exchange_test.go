@@ -122,9 +122,9 @@ func TestExchangeRefusesForgedTokens(t *testing.T) {
 	}
 }
 
-// TestExchangeTakesEveryKindOfKey that a provider may sign with, next to an
+// TestExchangeAcceptsEveryKeyType that a provider may sign with, next to an
 // unknown one in its set.
-func TestExchangeTakesEveryKindOfKey(t *testing.T) {
+func TestExchangeAcceptsEveryKeyType(t *testing.T) {
 	w, r := federated(t, nil)
 	w.user("ana", api.RoleAnalyst, "acme")
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

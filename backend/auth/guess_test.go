@@ -78,10 +78,10 @@ func (c *counted) Update(ctx context.Context, f func(store.Tx) error) error {
 	return c.Records.Update(ctx, f)
 }
 
-// TestNobodyLearnsWhoIsAUser: a wrong password costs the same transactions and
+// TestLoginDoesNotRevealUsernames: a wrong password costs the same transactions and
 // hashes, and is answered alike, whether or not there is such a user, and
 // whatever state the account is in.
-func TestNobodyLearnsWhoIsAUser(t *testing.T) {
+func TestLoginDoesNotRevealUsernames(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx := context.Background()
 	w.user("boss", api.RoleAdmin)
@@ -116,9 +116,9 @@ func answersNothing(r api.LoginResponse) bool {
 	return !r.Success && r.Token == "" && r.MFAToken == "" && !r.MFARequired && r.ProvisioningURI == "" && r.User == nil && r.Account == nil
 }
 
-// TestWhatCameBeforeASignIn is worthless after it, and is no session: a
+// TestStateBeforeASignIn is worthless after it, and is no session: a
 // challenge, and the id of one.
-func TestWhatCameBeforeASignIn(t *testing.T) {
+func TestStateBeforeASignIn(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx := context.Background()
 	w.user("ana", api.RoleAdmin)
@@ -154,10 +154,10 @@ func TestWhatCameBeforeASignIn(t *testing.T) {
 	}
 }
 
-// BenchmarkSignInOfNobody compares the time of a wrong password for a user and
+// BenchmarkSignInOfUnknownUser compares the time of a wrong password for a user and
 // for an unknown name: medians in ms and their difference in per cent, which
 // should be at most 5.
-func BenchmarkSignInOfNobody(b *testing.B) {
+func BenchmarkSignInOfUnknownUser(b *testing.B) {
 	w := newWorld(b, func(o *Options) { o.Argon = nil })
 	w.user("ana", api.RoleAdmin)
 	tries := map[string][]time.Duration{}

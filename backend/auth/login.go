@@ -225,7 +225,7 @@ func (s *Service) VerifyMFA(ctx context.Context, mfaToken, code string) (api.Log
 			// Enrolled by another challenge, or reset, since this one began.
 			return end(api.ErrMFATokenExpired)
 		}
-		if wait := spent(&a, now); wait > 0 {
+		if wait := lockoutDelay(&a, now); wait > 0 {
 			outcome = tooMany(wait)
 			return nil
 		}
@@ -269,10 +269,10 @@ func (s *Service) VerifyMFA(ctx context.Context, mfaToken, code string) (api.Log
 	return answer, err
 }
 
-// spent drops old failures and returns the waiting time if the budget is used
+// lockoutDelay drops old failures and returns the waiting time if the budget is used
 // up. Callers have given the right password, so others cannot use up the
 // budget.
-func spent(a *account, now time.Time) time.Duration {
+func lockoutDelay(a *account, now time.Time) time.Duration {
 	for len(a.Failures) > 0 && now.Sub(a.Failures[0]) >= codeBudgetWindow {
 		a.Failures = a.Failures[1:]
 	}

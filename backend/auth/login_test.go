@@ -169,7 +169,7 @@ func TestRFC6238(t *testing.T) {
 	}
 }
 
-func TestOneOfManyWinsACode(t *testing.T) {
+func TestConcurrentLoginsUseACodeOnce(t *testing.T) {
 	w := newWorld(t, nil)
 	w.user("racer", api.RoleAdmin)
 	secret, _ := w.enrolled("racer")

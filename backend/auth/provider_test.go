@@ -158,9 +158,9 @@ func drop(name string) func(map[string]any, jwt.MapClaims) {
 	return func(_ map[string]any, c jwt.MapClaims) { delete(c, name) }
 }
 
-// TestUnknownKeysAreAskedForOnceAMinute: a flood of tokens with unknown key ids
+// TestUnknownKeysAreRequestedOnceAMinute: a flood of tokens with unknown key ids
 // causes one request, and a new key is found within a minute.
-func TestUnknownKeysAreAskedForOnceAMinute(t *testing.T) {
+func TestUnknownKeysAreRequestedOnceAMinute(t *testing.T) {
 	w, r := federated(t, nil)
 	w.user("ana", api.RoleAnalyst, "acme")
 	if _, err := w.exchange("company", r.token(nil)); err != nil {

@@ -221,8 +221,8 @@ func TestLargeHashesRunAlone(t *testing.T) {
 	})
 }
 
-// TestWhoLeavesTheQueueFreesItsPlace.
-func TestWhoLeavesTheQueueFreesItsPlace(t *testing.T) {
+// TestCancelledCallerFreesItsPlace.
+func TestCancelledCallerFreesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t)
 		defer c.end()

@@ -37,7 +37,7 @@ func sshLine(t *testing.T, public crypto.PublicKey, comment string) (line string
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(k))) + " " + comment, k.Marshal()
 }
 
-func TestSSHKeysThatAreTaken(t *testing.T) {
+func TestSSHKeysInUse(t *testing.T) {
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -277,7 +277,7 @@ func TestSealIsBoundToItsPlace(t *testing.T) {
 // without the key file.
 func TestFingerprint(t *testing.T) {
 	w := newWorld(t, nil)
-	stranger, err := newSealer(Key{2})
+	other, err := newSealer(Key{2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestFingerprint(t *testing.T) {
 		t.Error("the same secret has another fingerprint")
 	}
 	for name, other := range map[string][]byte{"another secret": w.Fingerprint([]byte("secrets"), "a"), "another place": w.Fingerprint([]byte("secret"), "b"),
-		"a bare hash": bare[:], "another key": stranger.hash("secret", "a")} {
+		"a bare hash": bare[:], "another key": other.hash("secret", "a")} {
 		if bytes.Equal(mark, other) {
 			t.Errorf("%s has the same fingerprint", name)
 		}
@@ -343,7 +343,7 @@ func TestGroupAndSkin(t *testing.T) {
 }
 
 // TestReplicasHaveOneSetupToken: every service over the same records and key
-// makes the same token, which the records do not tell and the first user ends.
+// makes the same token, which the records do not reveal and which the first user ends.
 func TestReplicasHaveOneSetupToken(t *testing.T) {
 	shared := func(o *Options) { o.Shared = true }
 	w := newWorld(t, shared)

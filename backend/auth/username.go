@@ -92,14 +92,14 @@ func (m Administrator) canCompare(customers []string) func(account) bool {
 // checkUniqueName returns a conflict if the name is taken, or looks like the name
 // of an account for which canCompare returns true.
 func checkUniqueName(tx store.Tx, name string, canCompare func(account) bool) error {
-	key, look := folded(name), names.LookOf(name)
+	key, look := folded(name), names.SkeletonOf(name)
 	taken, similar := false, false
 	err := accounts.Each(tx, store.Query{}, func(a account) error {
 		switch {
 		case folded(a.Username) == key:
 			taken = true
 		case !similar && canCompare(a):
-			similar = names.LookOf(a.Username).IsLike(look)
+			similar = names.SkeletonOf(a.Username).IsConfusable(look)
 		}
 		return nil
 	})
@@ -122,14 +122,14 @@ func checkReservedName(tx store.Tx, name string, customers []string) error {
 	if !strings.Contains(name, "@") {
 		return nil
 	}
-	key, look, own := folded(name), names.LookOf(name), hasOwnSuffix(name, customers)
+	key, look, own := folded(name), names.SkeletonOf(name), hasOwnSuffix(name, customers)
 	reserved, similar := false, false
 	err := eachCustomer(tx, func(id string) {
 		if slices.Contains(customers, id) {
 			return
 		}
 		reserved = reserved || strings.HasSuffix(key, "@"+folded(id))
-		similar = similar || !own && look.EndsLike(names.LookOf("@"+id))
+		similar = similar || !own && look.HasConfusableSuffix(names.SkeletonOf("@"+id))
 	})
 	switch {
 	case err != nil:

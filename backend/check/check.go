@@ -83,7 +83,7 @@ func (c *Report) report(err error) { c.fault("%v", err) }
 // database cannot be opened.
 func Replica(ctx context.Context, p Paths, now func() time.Time) (c Report, err error) {
 	c = Report{Faults: []string{}, Notes: []string{}}
-	db, err := postgres.OpenAsItIs(ctx, p.Store, postgres.Options{Now: now})
+	db, err := postgres.OpenWithoutMigration(ctx, p.Store, postgres.Options{Now: now})
 	if err != nil {
 		return c, err
 	}
@@ -134,7 +134,7 @@ func Probe(ctx context.Context, p Paths, now func() time.Time) (found ReplicaRep
 	if p.Store == "" {
 		return found
 	}
-	db, err := postgres.OpenAsItIs(ctx, p.Store, postgres.Options{Now: now})
+	db, err := postgres.OpenWithoutMigration(ctx, p.Store, postgres.Options{Now: now})
 	if err != nil {
 		found.Database = err
 		return found

@@ -31,11 +31,11 @@ type Options struct {
 	UserAgent  string
 	TLS        *tls.Config // only with a nil Transport
 
-	// Patience is how long a call may wait in all if the service asks for a
+	// MaxRetryWait is how long a call may wait in all if the service asks for a
 	// retry (429 and 503 with Retry-After); 0: it does not wait. Only calls
 	// that may be sent twice are sent again: reads, refusals for the rate, and
 	// those with an Idempotency-Key. What streams a file is not.
-	Patience time.Duration
+	MaxRetryWait time.Duration
 	// Wait is how time passes between two tries; nil: a timer.
 	Wait func(ctx context.Context, d time.Duration) error
 
@@ -43,10 +43,10 @@ type Options struct {
 	Now func() time.Time
 	// OnToken is called with each renewed token, so that it may be stored.
 	OnToken func(token string)
-	// Kept returns the token that is kept where OnToken keeps it; optional. Another
+	// StoredToken returns the token that is kept where OnToken keeps it; optional. Another
 	// process may have renewed it: a second renewal of the same token would end
 	// the session of both.
-	Kept func() string
+	StoredToken func() string
 }
 
 // Client is safe for concurrent use.
@@ -95,7 +95,7 @@ func New(o Options) *Client {
 	if wait == nil {
 		wait = Sleep
 	}
-	return &Client{http: h, now: o.Now, onToken: o.OnToken, kept: o.Kept, credential: o.Credential, patience: o.Patience, wait: wait}
+	return &Client{http: h, now: o.Now, onToken: o.OnToken, kept: o.StoredToken, credential: o.Credential, patience: o.MaxRetryWait, wait: wait}
 }
 
 // Sleep waits, unless ctx ends before: then it answers why.

@@ -376,17 +376,17 @@ func TestUploadStreams(t *testing.T) {
 		}
 		writeJSON(w, 200, api.UploadAck{Status: "success", Message: got})
 	}), func(t *testing.T, c *client.Client) {
-		var told []int64
+		var sent []int64
 		file := strings.NewReader(strings.Repeat("x", 300_000))
-		ack, err := c.UploadTrain(context.Background(), api.UploadRequest{CustomerID: "c", SiteID: "site", Region: "r", Location: "l", CapacityKW: 2.5}, file, func(n int64) { told = append(told, n) })
+		ack, err := c.UploadTrain(context.Background(), api.UploadRequest{CustomerID: "c", SiteID: "site", Region: "r", Location: "l", CapacityKW: 2.5}, file, func(n int64) { sent = append(sent, n) })
 		if err != nil {
 			t.Fatal(err)
 		}
 		if ack.Message != "customer_id=1;site_id=4;region=1;location=1;capacity_kw=3;file=300000;" {
 			t.Errorf("form %s", ack.Message)
 		}
-		if len(told) < 2 || told[len(told)-1] != 300_000 {
-			t.Errorf("progress %v", told)
+		if len(sent) < 2 || sent[len(sent)-1] != 300_000 {
+			t.Errorf("progress %v", sent)
 		}
 	})
 }
@@ -538,9 +538,9 @@ func TestTokenIsRenewed(t *testing.T) {
 	}
 }
 
-// TestRenewalLooksAtTheKeptToken: another process that shares the session file
+// TestRenewalReadsTheStoredToken: another process that shares the session file
 // may have renewed the token, and a second renewal of it would end the session.
-func TestRenewalLooksAtTheKeptToken(t *testing.T) {
+func TestRenewalReadsTheStoredToken(t *testing.T) {
 	start := time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
 	of := func(session string, issued time.Time) string {
 		payload, _ := json.Marshal(map[string]any{"iat": issued.Unix(), "exp": issued.Add(24 * time.Hour).Unix(), "sid": session})
@@ -567,7 +567,7 @@ func TestRenewalLooksAtTheKeptToken(t *testing.T) {
 			used = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 			writeJSON(w, 200, api.DataPeriod{})
 		})
-		cl := client.New(client.Options{Transport: client.InProcess(h), Credential: own, Now: func() time.Time { return start.Add(20 * time.Hour) }, Kept: func() string { return c.kept }})
+		cl := client.New(client.Options{Transport: client.InProcess(h), Credential: own, Now: func() time.Time { return start.Add(20 * time.Hour) }, StoredToken: func() string { return c.kept }})
 		if _, err := cl.DataPeriod(t.Context(), api.SiteRef{SiteID: "s"}, ""); err != nil || refreshed != c.refreshed || used != c.used {
 			t.Errorf("%s: refreshed %v, used %q, %v", c.name, refreshed, used, err)
 		}
@@ -590,7 +590,7 @@ func TestLostRenewalIsNotRepeated(t *testing.T) {
 		writeJSON(w, 200, api.DataPeriod{})
 	}))
 	defer server.Close()
-	c := client.New(client.Options{BaseURL: server.URL, Credential: "h." + base64.RawURLEncoding.EncodeToString(payload) + ".s", Patience: time.Minute,
+	c := client.New(client.Options{BaseURL: server.URL, Credential: "h." + base64.RawURLEncoding.EncodeToString(payload) + ".s", MaxRetryWait: time.Minute,
 		Now: func() time.Time { return start.Add(20 * time.Hour) }})
 	defer c.Close()
 	for range 3 {
@@ -630,7 +630,7 @@ func TestSignInKeepsTheToken(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKeyOnCreatesAlone(t *testing.T) {
+func TestIdempotencyKeyOnlyOnCreates(t *testing.T) {
 	got := map[string]string{}
 	c := client.New(client.Options{Transport: client.InProcess(handler(func(w http.ResponseWriter, r *http.Request) {
 		got[r.URL.Path] = r.Header.Get("Idempotency-Key")

@@ -22,7 +22,7 @@ var now = time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)
 // service runs a service in a separate folder and returns a client of it,
 // with an API key. Over a network it would be
 //
-//	client.New(client.Options{BaseURL: "https://ops.example.com", Credential: key, Patience: time.Minute})
+//	client.New(client.Options{BaseURL: "https://ops.example.com", Credential: key, MaxRetryWait: time.Minute})
 func service() (c *client.Client, stop func()) {
 	dir, err := os.MkdirTemp("", "sunloop-example-")
 	check(err)

@@ -23,7 +23,7 @@ func (a answering) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 // FuzzAnswer asserts for any answer of a service, or of something else at its
-// address: the client gives a value or an error in words, and an answer that
+// address: the client returns a value or an error, and an answer that
 // refuses is an error with its status.
 func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{`{"success":true,"sites":[{"site_id":"a"}],"count":1}`, `{"success":false,"status":"error","error":"Unauthorized"}`, `{}`, `null`, `[]`, `{"sites":null}`,

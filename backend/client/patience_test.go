@@ -26,7 +26,7 @@ func refusing(times, status int, after string) (http.Handler, *int) {
 	}), &asked
 }
 
-func TestPatience(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	list := func(ctx context.Context, c *client.Client) error {
 		_, err := c.Sites(ctx, api.ListQuery{})
 		return err
@@ -67,7 +67,7 @@ func TestPatience(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h, asked := refusing(c.times, c.status, c.after)
 			var waited time.Duration
-			cl := client.New(client.Options{Transport: client.InProcess(h), Credential: "key", Patience: c.patience,
+			cl := client.New(client.Options{Transport: client.InProcess(h), Credential: "key", MaxRetryWait: c.patience,
 				Wait: func(_ context.Context, d time.Duration) error { waited += d; return nil }})
 			defer cl.Close()
 			err := c.call(t.Context(), cl)
@@ -80,7 +80,7 @@ func TestPatience(t *testing.T) {
 }
 
 // Waiting ends with the context.
-func TestPatienceEndsWithTheContext(t *testing.T) {
+func TestRetryEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := httptest.NewServer(handler(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
@@ -88,7 +88,7 @@ func TestPatienceEndsWithTheContext(t *testing.T) {
 		cancel()
 	}))
 	defer s.Close()
-	c := client.New(client.Options{BaseURL: s.URL, Patience: 2 * time.Hour})
+	c := client.New(client.Options{BaseURL: s.URL, MaxRetryWait: 2 * time.Hour})
 	defer c.Close()
 	if _, err := c.Sites(ctx, api.ListQuery{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("it waited: %v", err)

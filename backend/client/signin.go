@@ -147,13 +147,13 @@ func (c *Client) adoptKept() {
 // renewalDue reads the times of a token without checking it: that is the
 // service's part.
 func renewalDue(credential string, now time.Time) bool {
-	issued, expires, ok := TokenSpan(credential)
+	issued, expires, ok := TokenLifetime(credential)
 	return ok && now.Before(expires) && now.After(expires.Add(-expires.Sub(issued)/4))
 }
 
-// TokenSpan is the life of a user's token as it says itself; ok is false for
-// an API key or what is no token.
-func TokenSpan(token string) (issued, expires time.Time, ok bool) {
+// TokenLifetime returns when a user's token was issued and when it expires, by its own
+// claims; ok is false for an API key and for malformed tokens.
+func TokenLifetime(token string) (issued, expires time.Time, ok bool) {
 	c, ok := claimsOf(token)
 	if !ok {
 		return

@@ -45,7 +45,7 @@ func (t Trust) Config() (*tls.Config, error) {
 	c.InsecureSkipVerify = t.Authorities == nil // the pin takes its place
 	c.VerifyConnection = func(s tls.ConnectionState) error {
 		if leaf := s.PeerCertificates[0]; sha256.Sum256(leaf.Raw) != [sha256.Size]byte(pin) {
-			return &Untrusted{Fingerprint: fingerprintOf(leaf), Err: fmt.Errorf("it is not the one with the fingerprint %x", pin)}
+			return &CertificateError{Fingerprint: fingerprintOf(leaf), Err: fmt.Errorf("it is not the one with the fingerprint %x", pin)}
 		}
 		return nil
 	}
@@ -57,22 +57,22 @@ func fingerprintOf(c *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Untrusted is the error of a call to a service whose certificate is not
+// CertificateError is the error of a call to a service whose certificate is not
 // trusted. Nothing was sent to it.
-type Untrusted struct {
+type CertificateError struct {
 	Service     string // scheme and host
 	Fingerprint string // SHA-256 of the certificate it showed, in hexadecimal digits
 	Err         error  // why
 }
 
 // Error says what is wrong and what a person can do.
-func (e *Untrusted) Error() string {
+func (e *CertificateError) Error() string {
 	return fmt.Sprintf("the certificate of %s is not trusted: %v; if the service is yours, compare what it says of itself (sunloop tls) with sha256 %s, then give that as --tls-fingerprint, or the authority's file as --tls-ca",
 		e.Service, e.Err, e.Fingerprint)
 }
 
 // Unwrap is the reason.
-func (e *Untrusted) Unwrap() error { return e.Err }
+func (e *CertificateError) Unwrap() error { return e.Err }
 
 // untrusted finds the refusal of a certificate in the error of a call; nil
 // when it is about something else.
@@ -81,13 +81,13 @@ func untrusted(err error, address string) error {
 	if u, parseErr := url.Parse(address); parseErr == nil {
 		service = u.Scheme + "://" + u.Host
 	}
-	var pinned *Untrusted
+	var pinned *CertificateError
 	if errors.As(err, &pinned) {
-		return &Untrusted{Service: service, Fingerprint: pinned.Fingerprint, Err: pinned.Err}
+		return &CertificateError{Service: service, Fingerprint: pinned.Fingerprint, Err: pinned.Err}
 	}
 	var verification *tls.CertificateVerificationError
 	if errors.As(err, &verification) && len(verification.UnverifiedCertificates) > 0 {
-		return &Untrusted{Service: service, Fingerprint: fingerprintOf(verification.UnverifiedCertificates[0]), Err: verification.Err}
+		return &CertificateError{Service: service, Fingerprint: fingerprintOf(verification.UnverifiedCertificates[0]), Err: verification.Err}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"app.sunloop/backend/client"
 )
 
-func TestWhomAClientTrusts(t *testing.T) {
+func TestTrust(t *testing.T) {
 	asked := 0
 	s := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, _ *http.Request) {
 		asked++
@@ -58,7 +58,7 @@ func TestWhomAClientTrusts(t *testing.T) {
 			}
 			continue
 		}
-		var untrusted *client.Untrusted
+		var untrusted *client.CertificateError
 		if !errors.As(err, &untrusted) || untrusted.Fingerprint != pin || untrusted.Service != c.url || !strings.Contains(err.Error(), c.why) || asked != 0 {
 			t.Errorf("%s: %v, asked %d times", name, err, asked)
 		}

@@ -128,7 +128,7 @@ func writeForm(form *multipart.Writer, fields []string, filename string, file io
 		return err
 	}
 	if progress != nil {
-		part = &counted{w: part, told: progress}
+		part = &counted{w: part, progress: progress}
 	}
 	// Without the file's own WriteTo, which may write it in one piece: no
 	// progress, and no end when the service has answered already.
@@ -138,16 +138,16 @@ func writeForm(form *multipart.Writer, fields []string, filename string, file io
 	return form.Close()
 }
 
-// counted tells how many bytes went through it.
+// counted reports how many bytes were written through it.
 type counted struct {
-	w    io.Writer
-	n    int64
-	told Progress
+	w        io.Writer
+	n        int64
+	progress Progress
 }
 
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
-	c.told(c.n)
+	c.progress(c.n)
 	return n, err
 }

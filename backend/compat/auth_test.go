@@ -141,7 +141,7 @@ func TestSignInRefusals(t *testing.T) {
 	get(t, bare, shared.hosts[api.HostAuth], "/api/auth/login", query()).refused(http.StatusMethodNotAllowed, "Method not allowed")
 }
 
-func TestSignInByATokenOfAnother(t *testing.T) {
+func TestSignInByExternalToken(t *testing.T) {
 	token := func(name string, life time.Duration) string {
 		s, err := shared.provider.token(name, life)
 		if err != nil {

@@ -55,7 +55,7 @@ type contractTest struct {
 	key     string // an administrator's of the good customer
 	foreign api.Site
 	serial  int
-	code    string // of the last letter
+	code    string // in the last message
 	secret  string // of the last authenticator
 	http    *http.Client
 }
@@ -285,7 +285,7 @@ func (c *contractTest) fill(name string, rule contract.Rule) string {
 		}
 		return code
 	case "{email}":
-		return c.letter(rule)
+		return c.sendCode(rule)
 	case "{code}":
 		return c.code
 	case "{history}":
@@ -465,9 +465,9 @@ func (c *contractTest) challenge() string {
 
 var digits = regexp.MustCompile(`\b\d{6}\b`)
 
-// letter is an address that a code has been sent to. From here on requests come
+// sendCode returns an address that a code has been sent to. From here on requests come
 // from another network: each may ask for three codes an hour.
-func (c *contractTest) letter(rule contract.Rule) string {
+func (c *contractTest) sendCode(rule contract.Rule) string {
 	address := fmt.Sprintf("contract-%d@example.org", c.serial)
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(c.serial), 1)}}
 	transport := shared.http.Transport.(*http.Transport).Clone()
@@ -480,11 +480,11 @@ func (c *contractTest) letter(rule contract.Rule) string {
 	if err := shared.service.Freemium().SendCode(c.t.Context(), address, fmt.Sprintf("127.0.%d.1", byte(c.serial))); err != nil {
 		c.t.Fatal(err)
 	}
-	letters, err := filepath.Glob(filepath.Join(shared.dir, "outbox", "*.eml"))
+	messages, err := filepath.Glob(filepath.Join(shared.dir, "outbox", "*.eml"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, name := range letters {
+	for _, name := range messages {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			c.t.Fatal(err)

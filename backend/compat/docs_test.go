@@ -106,7 +106,7 @@ func TestDocumentedCalls(t *testing.T) {
 
 const separator = "@@ block "
 
-// lastCode is how a shell finds the code of the newest letter.
+// lastCode is how a shell finds the code of the newest message.
 func lastCode() string {
 	return `$(cat "$(ls -t ` + filepath.Join(shared.dir, "outbox") + `/*.eml | head -1)" | tr -d '\r' | sed '1,/^$/d' | grep -oE '\b[0-9]{6}\b' | head -1)`
 }

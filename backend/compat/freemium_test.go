@@ -14,17 +14,17 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// code asks for a code and reads it in the letter.
+// code asks for a code and reads it in the message.
 func code(t *testing.T, email string) string {
 	t.Helper()
 	post(t, bare, shared.hosts[api.HostFreemium], "/api/v1/freemium-forecast/verify", bodyOf("email", email)).
 		is(object(fields{"status": exactly("success"), "message": exactly("Verification code sent")}))
-	letters, err := filepath.Glob(filepath.Join(shared.dir, "outbox", "*.eml"))
+	messages, err := filepath.Glob(filepath.Join(shared.dir, "outbox", "*.eml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(letters)
-	for _, path := range slices.Backward(letters) {
+	slices.Sort(messages)
+	for _, path := range slices.Backward(messages) {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func code(t *testing.T, email string) string {
 			return string(found[1])
 		}
 	}
-	t.Fatalf("there is no letter to %s", email)
+	t.Fatalf("there is no message to %s", email)
 	return ""
 }
 
@@ -96,8 +96,8 @@ func TestForecastWithoutAnAccount(t *testing.T) {
 	}
 	ask(parts...).is(forecast)
 
-	letter := freemiumParts("cara@example.org", code(t, "cara@example.org"), "file")
-	ask(append(letter, part{"file", "Dear operator,\nhello\n", "letter.csv"})...).refused(http.StatusBadRequest, "Invalid CSV Format")
+	text := freemiumParts("cara@example.org", code(t, "cara@example.org"), "file")
+	ask(append(text, part{"file", "Dear operator,\nhello\n", "letter.csv"})...).refused(http.StatusBadRequest, "Invalid CSV Format")
 	ask(freemiumParts("cara", "123456")...).refused(http.StatusBadRequest, "Invalid email address format")
 	verify := func(body map[string]any) answer {
 		return post(t, bare, shared.url, "/api/v1/freemium-forecast/verify", body)

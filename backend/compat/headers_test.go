@@ -188,8 +188,8 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// TestEachHostHasItsPathsAlone asks every listener for a path of each host.
-func TestEachHostHasItsPathsAlone(t *testing.T) {
+// TestHostsServeOnlyTheirPaths asks every listener for a path of each host.
+func TestHostsServeOnlyTheirPaths(t *testing.T) {
 	paths := map[api.Host]string{
 		api.HostMain: "/uploads?customer_id=" + customer, api.HostTelemetry: "/telemetry/data-period?site_id=" + site, api.HostAlerts: "/ooda/data-period?site_id=" + site,
 		api.HostPartner: "/forecast-snapshot?site_id=" + site, api.HostAuth: api.PathSetup, api.HostFreemium: api.PathFreemiumVerify,

@@ -191,8 +191,8 @@ func TestTelemetryLimits(t *testing.T) {
 	}
 }
 
-// TestTelemetryIsRefusedToStrangers with either header.
-func TestTelemetryIsRefusedToStrangers(t *testing.T) {
+// TestTelemetryRequiresACredential with either header.
+func TestTelemetryRequiresACredential(t *testing.T) {
 	v := query("site_id", site)
 	get(t, bare, shared.hosts[api.HostTelemetry], "/telemetry/data-period", v).refused(http.StatusUnauthorized, "Unauthorized")
 	for _, h := range []header{bearer, xAPIKey} {

@@ -127,17 +127,17 @@ func TestUploadRefusals(t *testing.T) {
 			ask(uploadParts(site, name)...).refused(http.StatusBadRequest, "Missing required parameter: "+name)
 		}
 		ask(append(uploadParts(site, "file"), part{"file", "", "empty.csv"})...).refused(http.StatusBadRequest, "CSV file is required")
-		letter := append(uploadParts(site, "file"), part{"file", "Dear operator,\nplease find attached\n", "letter.csv"})
-		ask(letter...).refused(http.StatusBadRequest, "Invalid CSV format")
+		text := append(uploadParts(site, "file"), part{"file", "Dear operator,\nplease find attached\n", "letter.csv"})
+		ask(text...).refused(http.StatusBadRequest, "Invalid CSV format")
 		large := append(uploadParts(site, "file"), part{"file", "timestamp,power_kw\n" + strings.Repeat("2026-04-01T00:00:00Z,1.0\n", 440_000), "large.csv"})
 		ask(large...).refused(http.StatusRequestEntityTooLarge, "File too large: the limit is 10 MB")
 		postForm(t, bare, shared.url, path, uploadParts(site)...).refused(http.StatusUnauthorized, "Unauthorized")
 	}
 }
 
-// TestAFileSentAgain is acknowledged as the first time, with the state that it
+// TestRepeatedUpload is acknowledged as the first time, with the state that it
 // has by now.
-func TestAFileSentAgain(t *testing.T) {
+func TestRepeatedUpload(t *testing.T) {
 	t.Parallel()
 	parts := uploadParts("Compat Again")
 	first := postForm(t, bearer, shared.url, "/upload_train", parts...).is(acknowledged)

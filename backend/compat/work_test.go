@@ -172,8 +172,8 @@ func TestOrders(t *testing.T) {
 	ask(bodyOf("action", "get", "order_id", "ord_0")).refused(http.StatusNotFound, "Order not found")
 }
 
-// TestWorkNeverGoesBack: dates that are over are refused in words.
-func TestWorkNeverGoesBack(t *testing.T) {
+// TestStatusOfWorkNeverGoesBack: dates that are over are refused with a reason.
+func TestStatusOfWorkNeverGoesBack(t *testing.T) {
 	a := terminal(t, "/terminal/schedule", "action", "create", "asset_id", asset, "maintenance_type", "preventive", "scheduled_date", now.Add(-48*time.Hour).Format(time.RFC3339), "priority", "low", "reason", "Too late")
 	if a.status != http.StatusBadRequest || !strings.Contains(string(a.body), "scheduled_date") {
 		t.Errorf("HTTP %d %s", a.status, a.body)

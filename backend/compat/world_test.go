@@ -171,7 +171,7 @@ func (w *world) fill(ctx context.Context) error {
 	defer cl.Close()
 	w.fleet = simulate.Demo(1, feed.FirstDay, now)
 	play := feed.Player{Client: cl, Fleet: w.fleet, Clock: feed.Clock{Start: now}, History: 20 * 24 * time.Hour, HistoryStep: 15 * time.Minute}
-	if err := errors.Join(play.Register(ctx), play.Past(ctx)); err != nil {
+	if err := errors.Join(play.Register(ctx), play.UploadHistory(ctx)); err != nil {
 		return err
 	}
 	for {

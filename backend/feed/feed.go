@@ -79,8 +79,8 @@ func (f *Player) Register(ctx context.Context) error {
 	return nil
 }
 
-// Past uploads all that the fleet reported until the clock's start.
-func (f *Player) Past(ctx context.Context) error {
+// UploadHistory uploads all that the fleet reported until the clock's start.
+func (f *Player) UploadHistory(ctx context.Context) error {
 	var wait sync.WaitGroup
 	var sent atomic.Int64 // rows
 	all := int64(0)
@@ -160,7 +160,7 @@ func (f *Player) sendHistory(ctx context.Context, s *simulate.Site, from time.Ti
 			return err
 		}
 		req := f.request(s, fmt.Sprintf("%s_%s_%s.csv", s.ID, from.Format("20060102"), to.Format("20060102")))
-		if err := f.patient(ctx, func() error { _, err := f.Client.UploadTrain(ctx, req, bytes.NewReader(file.Bytes()), nil); return err }); err != nil {
+		if err := f.withRetry(ctx, func() error { _, err := f.Client.UploadTrain(ctx, req, bytes.NewReader(file.Bytes()), nil); return err }); err != nil {
 			return fmt.Errorf("upload the history of site %s: %w", s.ID, err)
 		}
 		sent(from, to)
@@ -200,7 +200,7 @@ func (f *Player) Live(ctx context.Context) error {
 					continue // not reported
 				}
 				req := f.request(s, s.ID+"_live.csv")
-				if err := f.patient(ctx, func() error {
+				if err := f.withRetry(ctx, func() error {
 					_, err := f.Client.UploadNowcast(ctx, req, bytes.NewReader(file.Bytes()), nil)
 					return err
 				}); err != nil {
@@ -221,8 +221,8 @@ func (f *Player) Live(ctx context.Context) error {
 	}
 }
 
-// patient retries when the service asks for a delay.
-func (f *Player) patient(ctx context.Context, send func() error) error {
+// withRetry retries when the service asks for a delay.
+func (f *Player) withRetry(ctx context.Context, send func() error) error {
 	for {
 		err := send()
 		var refusal *api.Error

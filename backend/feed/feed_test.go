@@ -45,7 +45,7 @@ func TestEveryCustomerHasASite(t *testing.T) {
 	}
 }
 
-func TestTheClockRunsAsFastAsItIsTold(t *testing.T) {
+func TestClockSpeed(t *testing.T) {
 	wall := time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)
 	at := wall
 	c := Clock{Start: wall.AddDate(-1, 0, 0), Wall: wall, Speed: 60, WallNow: func() time.Time { return at }}

@@ -21,9 +21,9 @@ import (
 )
 
 //go:embed code.txt
-var letterText string
+var messageText string
 
-var letter = template.Must(template.New("code").Parse(letterText))
+var messageTemplate = template.Must(template.New("code").Parse(messageText))
 
 // SendCode sends a new code to an address, on behalf of the network address
 // remote. It replaces the former code that was asked for from the same network
@@ -133,7 +133,7 @@ func newDigits() (string, error) {
 
 func compose(email, digits string, now time.Time) (mail.Message, error) {
 	var text strings.Builder
-	err := letter.Execute(&text, map[string]any{"Code": digits, "Minutes": int(api.FreemiumCodeLifetime / time.Minute)})
+	err := messageTemplate.Execute(&text, map[string]any{"Code": digits, "Minutes": int(api.FreemiumCodeLifetime / time.Minute)})
 	return mail.Message{To: email, Subject: "Your Sunloop verification code", Text: text.String(), At: now}, err
 }
 

@@ -22,9 +22,9 @@ func remote(n int) string { return fmt.Sprintf("198.51.%d.7", n) }
 func TestCode(t *testing.T) {
 	w := newWorld(t)
 	digits := w.code(t, " Ana@Example.org", remote(1))
-	m := w.letters[0]
+	m := w.messages[0]
 	if m.To != "Ana@example.org" || !m.At.Equal(now) || !strings.Contains(m.Text, "good for 10 minutes") || strings.Contains(m.Subject, digits) {
-		t.Errorf("letter %+v", m)
+		t.Errorf("message %+v", m)
 	}
 	if _, err := w.redeem(t.Context(), "ben@example.org", digits, remote(1)); !errors.Is(err, api.ErrInvalidCode) {
 		t.Errorf("another's address: %v", err)
@@ -86,8 +86,8 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestOneOfManyRedeems holds 100 callers with the right code at once.
-func TestOneOfManyRedeems(t *testing.T) {
+// TestConcurrentRequestsRedeemOnce holds 100 callers with the right code at once.
+func TestConcurrentRequestsRedeemOnce(t *testing.T) {
 	w := newWorld(t)
 	digits := w.code(t, ana, remote(1))
 	var wg sync.WaitGroup
@@ -164,8 +164,8 @@ func TestCodesAnHour(t *testing.T) {
 			if !errors.Is(err, api.ErrTooManyRequests) || !errors.As(err, &refusal) || refusal.RetryAfter != 30*60 {
 				t.Fatalf("the fourth: %v, %+v", err, refusal)
 			}
-			if len(w.letters) != api.FreemiumCodesPerHour {
-				t.Errorf("%d letters", len(w.letters))
+			if len(w.messages) != api.FreemiumCodesPerHour {
+				t.Errorf("%d messages", len(w.messages))
 			}
 			w.pass(30 * time.Minute)
 			if err := w.SendCode(t.Context(), test.email(9), test.remote(9)); err != nil {
@@ -199,12 +199,12 @@ func TestMailbox(t *testing.T) {
 					t.Errorf("request %d: %v", n, err)
 				}
 			}
-			if len(w.letters) != api.FreemiumCodesPerHour {
-				t.Errorf("%d e-mails", len(w.letters))
+			if len(w.messages) != api.FreemiumCodesPerHour {
+				t.Errorf("%d e-mails", len(w.messages))
 			}
 			w.pass(time.Hour)
-			if w.code(t, address(0), remote(11)); len(w.letters) != api.FreemiumCodesPerHour+1 {
-				t.Errorf("an hour later: %d e-mails", len(w.letters))
+			if w.code(t, address(0), remote(11)); len(w.messages) != api.FreemiumCodesPerHour+1 {
+				t.Errorf("an hour later: %d e-mails", len(w.messages))
 			}
 		})
 	}
@@ -231,16 +231,16 @@ func TestCodesInAll(t *testing.T) {
 			t.Errorf("%s: %v, %+v", email, err, refusal)
 		}
 	}
-	if len(w.letters) != api.FreemiumCodesPerHourInAll {
-		t.Errorf("%d e-mails", len(w.letters))
+	if len(w.messages) != api.FreemiumCodesPerHourInAll {
+		t.Errorf("%d e-mails", len(w.messages))
 	}
 	w.pass(time.Hour / 2)
 	w.code(t, ana, remote(1))
 }
 
-// TestStrangersAndACode leaves the code of one network valid, whatever is asked
+// TestCodeSurvivesTriesFromOtherNetworks leaves the code of one network valid, whatever is asked
 // for and tried from others; from others it is open to five tries in all.
-func TestStrangersAndACode(t *testing.T) {
+func TestCodeSurvivesTriesFromOtherNetworks(t *testing.T) {
 	w := newWorld(t)
 	digits := w.code(t, ana, remote(1))
 	theirs := w.code(t, ana, remote(2))
@@ -301,7 +301,7 @@ func TestCodeThatIsNotSent(t *testing.T) {
 	}
 	w.fail = fmt.Errorf("%w: no such user", mail.ErrRefused)
 	if err := w.SendCode(t.Context(), "unknown@example.org", remote(1)); err != nil {
-		t.Errorf("the answer tells a mail box that is not there: %v", err)
+		t.Errorf("the response reveals that a mailbox does not exist: %v", err)
 	}
 	w.fail = errors.New("no listener")
 	for range 2 * api.FreemiumCodesPerHour { // none of them counts

@@ -227,9 +227,9 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// TestNothingIsKept asserts that of the upload nothing is in the store, and of
+// TestNoFileIsStored asserts that of the upload nothing is in the store, and of
 // the person what the customer record holds.
-func TestNothingIsKept(t *testing.T) {
+func TestNoFileIsStored(t *testing.T) {
 	w := newWorld(t)
 	r := request(w.code(t, ana, remote(1)))
 	r.SiteName, r.Location, r.Filename, r.MarketingOptIn = "Very secret roof", "-29.861234, 31.021234", "secret.csv", true

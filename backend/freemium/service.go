@@ -10,7 +10,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Sender hands letters in. An error that wraps [mail.ErrRefused] is final.
+// Sender delivers messages. An error that wraps [mail.ErrRefused] is final.
 type Sender interface {
 	Send(ctx context.Context, m mail.Message) error
 }

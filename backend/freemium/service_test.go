@@ -17,15 +17,15 @@ import (
 )
 
 // world is the service over a real store, with a clock that a test turns and
-// a letter box.
+// a mailbox.
 type world struct {
 	*Service
 	store *bolt.Store
 
-	mu      sync.Mutex
-	at      time.Time
-	letters []mail.Message
-	fail    error
+	mu       sync.Mutex
+	at       time.Time
+	messages []mail.Message
+	fail     error
 }
 
 func (w *world) Send(_ context.Context, m mail.Message) error {
@@ -34,7 +34,7 @@ func (w *world) Send(_ context.Context, m mail.Message) error {
 	if w.fail != nil {
 		return w.fail
 	}
-	w.letters = append(w.letters, m)
+	w.messages = append(w.messages, m)
 	return nil
 }
 
@@ -71,18 +71,18 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// code sends a code and reads it in the letter.
+// code sends a code and reads it in the message.
 func (w *world) code(t testing.TB, email, remote string) string {
 	t.Helper()
 	if err := w.SendCode(t.Context(), email, remote); err != nil {
 		t.Fatal(err)
 	}
-	for word := range strings.FieldsSeq(w.letters[len(w.letters)-1].Text) {
+	for word := range strings.FieldsSeq(w.messages[len(w.messages)-1].Text) {
 		if len(word) == api.FreemiumCodeDigits && strings.Trim(word, "0123456789") == "" {
 			return word
 		}
 	}
-	t.Fatalf("no code in %q", w.letters[len(w.letters)-1].Text)
+	t.Fatalf("no code in %q", w.messages[len(w.messages)-1].Text)
 	return ""
 }
 

@@ -92,9 +92,9 @@ var readyParts = []string{partService, partStore, partDisk, partKey, partQueue, 
 const readyTime = 3 * time.Second
 
 const (
-	// LeastFree is the free space in bytes below which the service is not ready:
+	// MinFreeBytes is the free space in bytes below which the service is not ready:
 	// some uploads and the growth of the file must still fit.
-	LeastFree = 64 << 20
+	MinFreeBytes = 64 << 20
 	// StuckAfter is how long a job may be due while no other begins or ends.
 	StuckAfter = time.Hour
 )
@@ -138,8 +138,8 @@ func (c *Checker) Readiness(ctx context.Context) map[string]string {
 		parts[partDisk] = "the disk failed: nothing is stored until the service is started again"
 	} else if c.room(spool) != nil {
 		parts[partDisk] = "the disk is full"
-	} else if free, _, err := c.Space(); err == nil && free < LeastFree {
-		parts[partDisk] = fmt.Sprintf("less than %d MiB are free", LeastFree>>20)
+	} else if free, _, err := c.Space(); err == nil && free < MinFreeBytes {
+		parts[partDisk] = fmt.Sprintf("less than %d MiB are free", MinFreeBytes>>20)
 	} else if err != nil {
 		parts[partDisk] = "its free space is not known"
 	}

@@ -400,9 +400,9 @@ func TestSSHKeysOverTheWire(t *testing.T) {
 	}
 }
 
-// TestForeignNameIsNotTold: what a limited administrator is answered does not
+// TestForeignNameIsNotRevealed: what a limited administrator is answered does not
 // depend on whether a user of another customer has the name.
-func TestForeignNameIsNotTold(t *testing.T) {
+func TestForeignNameIsNotRevealed(t *testing.T) {
 	w := newWorld(t, nil)
 	w.user("secret", api.RoleAnalyst, foreignCustomer)
 	w.user("secret@"+foreignCustomer, api.RoleAnalyst, foreignCustomer)

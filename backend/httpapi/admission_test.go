@@ -43,7 +43,7 @@ func TestConnectionIsAuthenticated(t *testing.T) {
 		end := conn.Begin(false)
 		w.handler.ServeHTTP(r, q.WithContext(conn.With(q.Context())))
 		end()
-		conn.Rest()
+		conn.SetIdle()
 		if got := table.Stats().Idle == 1; got != c.want {
 			t.Errorf("%s: HTTP %d, authenticated %t", name, r.Code, got)
 		}

@@ -31,7 +31,7 @@ type Alerts interface {
 	AlertHealth(ctx context.Context, scope api.Scope, q api.ListQuery, windows ...time.Duration) ([]api.AlertHealth, error)
 	// FindAlert answers api.ErrAlertNotFound for an unknown id.
 	FindAlert(ctx context.Context, scope api.Scope, siteID, alertID string) (api.Alert, error)
-	// MoveAlert does what the action says, and tells it in words; 409 for what
+	// MoveAlert performs the action and returns a description of it; 409 for what
 	// the state does not allow.
 	MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRequest) (api.Alert, string, error)
 }

@@ -161,7 +161,7 @@ func TestAlertMoves(t *testing.T) {
 	}
 }
 
-func TestTakingAnIssueOnAcknowledgesItsAlert(t *testing.T) {
+func TestAcknowledgedIssueAcknowledgesItsAlert(t *testing.T) {
 	w := newWorld(t, nil)
 	w.judge(true)
 	scenario{method: http.MethodPost, url: api.PathIssues, key: "own", body: `{"action":"acknowledge","issue_id":"` + w.issue() + `"}`, status: 200}.run(t, w)

@@ -117,7 +117,7 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op *api.Operatio
 		err := write(b)
 		switch {
 		case err != nil && b.flowing:
-			// The status is sent: only a broken answer tells the caller.
+			// The status is sent: only a broken response shows the caller that it failed.
 			if !canceled(q.Context()) {
 				s.Log.Error("answer broke off", "request_id", requestID(w), "path", q.URL.Path, "error", err.Error())
 			}
@@ -224,8 +224,8 @@ func Unavailable(why string) *api.Error {
 // spool's. What a store has seen is [store.ErrDiskFull], and may be of a database
 // or a bucket.
 func (s *server) noteDisk(err error) {
-	if s.Disk != nil && store.NoRoom(err) && !errors.Is(err, store.ErrDiskFull) && s.Disk.Full() == nil {
-		_ = s.Disk.Fill(err)
+	if s.Disk != nil && store.IsNoSpace(err) && !errors.Is(err, store.ErrDiskFull) && s.Disk.Full() == nil {
+		_ = s.Disk.MarkFull(err)
 	}
 }
 
@@ -262,7 +262,7 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 		case errors.Is(err, context.DeadlineExceeded):
 			refusal = Unavailable("the service did not finish in time")
 			fallthrough
-		case errors.Is(err, store.ErrDiskFailed), store.NoRoom(err):
+		case errors.Is(err, store.ErrDiskFailed), store.IsNoSpace(err):
 			if refusal.Status != http.StatusServiceUnavailable {
 				refusal = diskRefusal(err)
 			}

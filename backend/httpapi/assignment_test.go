@@ -41,7 +41,7 @@ func TestMassAssignment(t *testing.T) {
 				name += " " + op.Action
 			}
 			r, known := requests[name]
-			if !known || r.form || route.Method != http.MethodPost || route.Name == "audit" { // which tells what was asked
+			if !known || r.form || route.Method != http.MethodPost || route.Name == "audit" { // which repeats what was asked
 				continue
 			}
 			for _, field := range slices.Sorted(maps.Keys(decided)) {

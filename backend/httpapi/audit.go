@@ -37,7 +37,7 @@ type auditEntry struct {
 	idempotent bool // the request has an Idempotency-Key that counts
 }
 
-// change tells how something was and is, nil where it was or is not there, and
+// change records the state before and after, nil if it did not or does not exist, and
 // whose it is.
 func (n *auditEntry) change(before, after any, customers ...string) {
 	n.before, n.after = before, after

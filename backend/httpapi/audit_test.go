@@ -151,8 +151,8 @@ func TestRefusedWritesLeaveOneRecord(t *testing.T) {
 	}
 }
 
-// TestTargetsAreWhatWasMeant, not what it is like.
-func TestTargetsAreWhatWasMeant(t *testing.T) {
+// TestAuditTargets, not what it is like.
+func TestAuditTargets(t *testing.T) {
 	w := newWorld(t, nil)
 	r := w.as("admin", http.MethodPost, api.PathUsers, `{"action":"add","username":"ana","password":"`+password+`","role_id":"role_analyst","customer_ids":["customer123"]}`)
 	var made api.UsersResponse

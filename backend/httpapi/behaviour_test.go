@@ -470,9 +470,9 @@ func TestLongRangesStream(t *testing.T) {
 	}
 }
 
-// TestRememberedPlacesKeepScope: what one caller had looked up opens nothing
+// TestLookupCacheKeepsScope: what one caller had looked up opens nothing
 // to another, and a change is seen at once.
-func TestRememberedPlacesKeepScope(t *testing.T) {
+func TestLookupCacheKeepsScope(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, url := range []string{"/telemetry/data-period?site_id=" + foreignSite, "/telemetry/data-period?site_id=" + foreignSite + "&asset_id=" + foreignAsset} {
 		for range 2 {
@@ -508,9 +508,9 @@ func (b broken) Import(context.Context, api.Scope, api.UploadRequest) (api.Uploa
 	return api.UploadAck{}, b.err
 }
 
-// TestFailuresInTheirWords: what is no refusal has the words of its route and
-// tells nothing of the inside; a full disk is said.
-func TestFailuresInTheirWords(t *testing.T) {
+// TestFailureMessages: what is no refusal has the words of its route and
+// reveals nothing internal; a full disk is reported.
+func TestFailureMessages(t *testing.T) {
 	for _, c := range []struct {
 		err    error
 		status int

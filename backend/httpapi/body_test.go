@@ -278,10 +278,10 @@ func TestHeaderOfAPart(t *testing.T) {
 	}
 }
 
-// TestTimeOfAStrangersBody ends a body that comes steadily but takes too long in
+// TestTimeOfAnUnauthenticatedBody ends a body that comes steadily but takes too long in
 // all, unless its sender has shown a valid credential.
-func TestTimeOfAStrangersBody(t *testing.T) {
-	w := newWorld(t, func(d *httpapi.Deps) { d.StrangerBody = 500 * time.Millisecond })
+func TestTimeOfAnUnauthenticatedBody(t *testing.T) {
+	w := newWorld(t, func(d *httpapi.Deps) { d.UnauthenticatedBody = 500 * time.Millisecond })
 	server := httptest.NewServer(w.handler)
 	defer server.Close()
 	for _, c := range []struct {

@@ -114,18 +114,18 @@ func drive(t *testing.T, w *world, c *client.Client) {
 	span, err := c.AlertPeriod(ctx, api.SiteRef{SiteID: ownSite}, "TERM-Sibaya")
 	must(err)
 	aq := api.AlertsQuery{TerminalDeviceID: "TERM-Sibaya", SiteID: ownSite, Start: *span.FirstRecord, End: api.At(w.clock.now()), Limit: 1}
-	told, err := c.TerminalAlerts(ctx, aq)
+	page, err := c.TerminalAlerts(ctx, aq)
 	must(err)
-	if len(told.Records) != 1 || told.Records[0].Cursor == "" || told.Records[0].State != one.Alert.State {
-		t.Errorf("of the device %+v", told.Records)
+	if len(page.Records) != 1 || page.Records[0].Cursor == "" || page.Records[0].State != one.Alert.State {
+		t.Errorf("of the device %+v", page.Records)
 	}
-	aq.Cursor = told.Records[0].Cursor
-	told, err = c.TerminalAlerts(ctx, aq)
+	aq.Cursor = page.Records[0].Cursor
+	page, err = c.TerminalAlerts(ctx, aq)
 	must(err)
 	all, err := c.SiteAlerts(ctx, aq)
 	must(err)
-	if len(told.Records) != 0 || len(all.Records["TERM-Sibaya"]) != 1 {
-		t.Errorf("behind the cursor %+v, of the site %+v", told.Records, all.Records)
+	if len(page.Records) != 0 || len(all.Records["TERM-Sibaya"]) != 1 {
+		t.Errorf("behind the cursor %+v, of the site %+v", page.Records, all.Records)
 	}
 	old := c.Credential()
 	w.clock.add(20 * time.Hour)

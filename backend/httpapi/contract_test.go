@@ -80,8 +80,8 @@ func TestContract(t *testing.T) {
 			query = "?" + q.Encode()
 		}
 		r := w.as("customer", rule.Method, rule.Route.Path+query, body, "Content-Type", kind)
-		var told api.ErrorBody
-		if err := json.Unmarshal(r.Body.Bytes(), &told); err != nil || r.Code != http.StatusInternalServerError || r.Code != rule.Status || told.Error != rule.Message || told.Success {
+		var errorBody api.ErrorBody
+		if err := json.Unmarshal(r.Body.Bytes(), &errorBody); err != nil || r.Code != http.StatusInternalServerError || r.Code != rule.Status || errorBody.Error != rule.Message || errorBody.Success {
 			t.Errorf("%s: HTTP %d %s, %v", rule.Name(), r.Code, r.Body, err)
 		} else if testing.Verbose() {
 			fmt.Printf("%4d  %d  %s\n", tried, rule.Status, rule.Name())

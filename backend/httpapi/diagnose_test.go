@@ -22,7 +22,7 @@ func (w *world) judgeOf(of ids, ill bool) string {
 	w.t.Helper()
 	now := w.clock.now()
 	run := finding.Run{Site: api.Site{SiteID: of.site, CustomerID: of.customer}, ModelVersion: "rules", From: now.Add(-24 * time.Hour), Now: now,
-		Units: []string{of.asset}, Asked: []string{of.asset}}
+		Units: []string{of.asset}, Requested: []string{of.asset}}
 	if ill {
 		run.Events = []finding.Event{{Family: "inverter_outage", Units: []string{of.asset}, Start: now.Add(-time.Hour), LastSeen: now, LossFraction: 1, LostKWh: 12,
 			EnergyAtRiskKW: 20, Confidence: 0.9, Severity: api.SeverityCritical, Summary: "The unit makes no power.",
@@ -30,7 +30,7 @@ func (w *world) judgeOf(of ids, ill bool) string {
 			Actions:  []api.Action{{Priority: "high", Action: "Check the fuses"}},
 			Evidence: []api.Evidence{{For: true, Text: "Its peers make 40 kW."}}}}
 	}
-	var out finding.Outcome
+	var out finding.RunResult
 	if err := w.store.Update(w.t.Context(), func(tx store.Tx) (err error) {
 		out, err = w.domain.Detections.RecordRun(tx, run)
 		return err

@@ -19,7 +19,7 @@ func (s *server) limitBodyTime(next http.Handler) http.Handler {
 		if q.Body != nil && q.Body != http.NoBody {
 			// Sockets have the real clock, not the service's. An in-process writer has
 			// no deadlines, and no slow client either.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.StrangerBody))
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.UnauthenticatedBody))
 		}
 		next.ServeHTTP(w, q)
 	})

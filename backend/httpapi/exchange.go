@@ -48,7 +48,7 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// observed serves a request and tells what it was.
+// observed serves a request and reports the exchange to Observe.
 func (s *server) observed(w http.ResponseWriter, q *http.Request, id string, serve http.Handler) {
 	ctx := q.Context()
 	if s.Observe.Begin != nil {

@@ -310,7 +310,7 @@ func TestForeignIsAbsent(t *testing.T) {
 					here := with.named(route, requests[name], own[0], p, id, credentials[caller][0], n)
 					about := fmt.Sprintf("%s as %s, %s of another's", name, caller, p.name)
 					if strings.Contains(here.Body.String(), "Secret name") {
-						t.Errorf("%s: the answer tells the name: %.400s", about, here.Body)
+						t.Errorf("%s: the response reveals the name: %.400s", about, here.Body)
 					}
 					if here.Code == http.StatusForbidden {
 						refused++

@@ -24,14 +24,14 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// letterBox is where the tests' letters go.
-type letterBox struct {
+// mailbox is where the tests' messages go.
+type mailbox struct {
 	mu   sync.Mutex
 	last mail.Message
 	sent int
 }
 
-func (b *letterBox) Send(_ context.Context, m mail.Message) error {
+func (b *mailbox) Send(_ context.Context, m mail.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last = m
@@ -39,8 +39,8 @@ func (b *letterBox) Send(_ context.Context, m mail.Message) error {
 	return nil
 }
 
-// code is the six digits of the last letter.
-func (b *letterBox) code() string {
+// code is the six digits of the last message.
+func (b *mailbox) code() string {
 	for word := range strings.FieldsSeq(b.last.Text) {
 		if len(word) == 6 && strings.Trim(word, "0123456789") == "" {
 			return word
@@ -50,9 +50,9 @@ func (b *letterBox) code() string {
 }
 
 // newFreemium is the real thing over the world's store.
-func newFreemium(t testing.TB, records store.Records, now func() time.Time) (*freemium.Service, *letterBox) {
+func newFreemium(t testing.TB, records store.Records, now func() time.Time) (*freemium.Service, *mailbox) {
 	t.Helper()
-	box := &letterBox{}
+	box := &mailbox{}
 	s, err := freemium.New(freemium.Options{Records: records, Key: []byte("key"), Mail: box, Now: now})
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestFreemiumRefusals(t *testing.T) {
 		{"terms refused", map[string]string{"tou_accepted": "false"}, 400, "You must accept the Terms of Use (tou_accepted=true) to use this service.", nil},
 		{"address", map[string]string{"email": "ana@"}, 400, "Invalid email address format", nil},
 		{"capacity", map[string]string{"capacity_kw": "-3"}, 400, "Invalid parameter: capacity_kw", map[string]any{"field": "capacity_kw", "reason": "a number of kW more than 0"}},
-		{"capacity in words", map[string]string{"capacity_kw": "NaN"}, 400, "Invalid parameter: capacity_kw", map[string]any{"field": "capacity_kw", "reason": "a number of kW more than 0"}},
+		{"capacity not a number", map[string]string{"capacity_kw": "NaN"}, 400, "Invalid parameter: capacity_kw", map[string]any{"field": "capacity_kw", "reason": "a number of kW more than 0"}},
 		{"opt-in", map[string]string{"marketing_opt_in": "perhaps"}, 400, "Invalid parameter: marketing_opt_in", map[string]any{"field": "marketing_opt_in", "reason": "true or false"}},
 		{"a long name", map[string]string{"site_name": strings.Repeat("x", 201)}, 400, "Invalid parameter: site_name", map[string]any{"field": "site_name", "reason": "at most 200 characters"}},
 		{"code", map[string]string{"verification_code": "wrong"}, 400, "Invalid or expired verification code", nil},
@@ -204,10 +204,10 @@ func TestFreemiumRefusals(t *testing.T) {
 	}
 }
 
-// TestFreemiumStrangers over the handler: whatever other clients request and try,
+// TestFreemiumIsolatesClients over the handler: whatever other clients request and try,
 // the code of a person stays valid, and no more than three e-mails reach a
 // mailbox.
-func TestFreemiumStrangers(t *testing.T) {
+func TestFreemiumIsolatesClients(t *testing.T) {
 	w := newWorld(t, func(d *httpapi.Deps) { d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })
 	verify := func(email, from string) *httptest.ResponseRecorder {
 		return w.ask("POST", api.PathFreemiumVerify, `{"email": "`+email+`"}`, "X-Forwarded-For", from)
@@ -224,10 +224,10 @@ func TestFreemiumStrangers(t *testing.T) {
 	for n := range 8 {
 		from := fmt.Sprintf("198.18.%d.9", n)
 		if r := verify(fmt.Sprintf("ana%s@example.org", strings.Repeat("+x", n%3)), from); r.Code != want.Code || r.Body.String() != want.Body.String() {
-			t.Errorf("a stranger's request %d: %d %s", n, r.Code, r.Body)
+			t.Errorf("another client's request %d: %d %s", n, r.Code, r.Body)
 		}
 		if r := forecast(map[bool]string{true: "000001", false: "000000"}[code == "000000"], from); r.Code != http.StatusBadRequest {
-			t.Errorf("a stranger's guess: %d %s", r.Code, r.Body)
+			t.Errorf("another client's guess: %d %s", r.Code, r.Body)
 		}
 	}
 	if w.box.sent != api.FreemiumCodesPerHour {

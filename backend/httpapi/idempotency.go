@@ -239,7 +239,7 @@ func (s *server) runOnce(q *http.Request, mine idempotencyRecord, c *operation, 
 			s.Log.Error("free an idempotency key", "error", err.Error())
 		}
 	}()
-	result, err := c.run(store.InCommit(q.Context(), func(tx store.Tx) error {
+	result, err := c.run(store.WithCommitHook(q.Context(), func(tx store.Tx) error {
 		r, err := mine.held(tx)
 		if err != nil {
 			return err

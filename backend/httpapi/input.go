@@ -163,7 +163,7 @@ func invalidBody(why string) error {
 	return e.With("reason", why)
 }
 
-// readFailure tells a body that is too large from one that came too slowly or
+// readFailure distinguishes a body that is too large from one that came too slowly or
 // broke off.
 func readFailure(err error) error {
 	var large *http.MaxBytesError

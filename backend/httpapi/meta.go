@@ -31,7 +31,7 @@ func (s *server) ready(ctx context.Context, _ *caller, q *api.ReadyQuery) (api.R
 		return r, named
 	}
 	s.Log.Warn("not ready", "error", err.Error())
-	if errors.Is(err, store.ErrDiskFailed) || store.NoRoom(err) {
+	if errors.Is(err, store.ErrDiskFailed) || store.IsNoSpace(err) {
 		return r, diskRefusal(err)
 	}
 	return r, api.ErrUnavailable

@@ -145,7 +145,7 @@ func (d *described) conforms(q *http.Request, sent string, r *httptest.ResponseR
 	return nil
 }
 
-// TestConforms tells answers that are as the document has them from those that
+// TestConforms distinguishes responses that conform to the document from those that
 // are not.
 func TestConforms(t *testing.T) {
 	for _, c := range []struct {

@@ -85,7 +85,7 @@ func TestAListenerOfSomeHosts(t *testing.T) {
 	}
 }
 
-func TestWhereARequestComesFrom(t *testing.T) {
+func TestClientAddress(t *testing.T) {
 	const client, proxy, inner = "203.0.113.9", "10.0.0.1", "10.0.0.2"
 	for name, c := range map[string]struct {
 		trusted []string
@@ -160,7 +160,7 @@ func TestOneAddressBehindAProxyIsSlowedAlone(t *testing.T) {
 	}
 }
 
-func TestTransportSecurityIsSaidWhereThereIsSome(t *testing.T) {
+func TestStrictTransportSecurityOnlyOverTLS(t *testing.T) {
 	trusted := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	for name, c := range map[string]struct {
 		trusted []netip.Prefix

@@ -89,7 +89,7 @@ func (r *rates) dropIdle(now time.Time) {
 	}
 }
 
-// rate counts a request of the caller on the API, and tells in headers what
+// rate counts a request of the caller on the API, and reports in headers what
 // is left. Seconds are rounded up, so that waiting them is enough.
 func (s *server) rate(ctx context.Context, w http.ResponseWriter, who auth.Principal, host api.Host) error {
 	limit, name := s.KeyRate, "key"

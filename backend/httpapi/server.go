@@ -70,7 +70,7 @@ type Deps struct {
 	SpoolDir    string       // of running uploads; empty: the system's
 	CORSOrigins []string     // exact origins, or * ; none: no CORS
 	// TrustedProxies are the networks of proxies whose X-Forwarded-For and
-	// X-Forwarded-Proto are believed; none: nobody's.
+	// X-Forwarded-Proto are believed; empty: of no proxy.
 	TrustedProxies []netip.Prefix
 	// Wait is how long a request may wait for database and bucket in all, and how
 	// much longer to record its failure; 0 means [DefaultWait]. See
@@ -80,11 +80,11 @@ type Deps struct {
 	// the values decoded from them may take at a time, of routes that need a
 	// credential and of those that need none; 0: 64 MiB and 16 MiB.
 	BodyMemory, PublicBodyMemory int64
-	// StrangerBody is how long the body of a request may take whose caller has
+	// UnauthenticatedBody is how long the body of a request may take whose caller has
 	// not shown a valid credential; 0: 30 s.
-	StrangerBody time.Duration
-	KeyRate      int // accepted requests a minute, key and API; 0: the contract's
-	UserRate     int // the same of a person; 0: the contract's
+	UnauthenticatedBody time.Duration
+	KeyRate             int // accepted requests a minute, key and API; 0: the contract's
+	UserRate            int // the same of a person; 0: the contract's
 }
 
 // server is the handler behind [New].
@@ -114,8 +114,8 @@ func New(d Deps) http.Handler {
 		s.Wait = DefaultWait
 	}
 	s.bodies.most, s.publicBodies.most = cmp.Or(s.BodyMemory, bodyMemory), cmp.Or(s.PublicBodyMemory, publicBodyMemory)
-	if s.StrangerBody == 0 {
-		s.StrangerBody = unauthenticatedBody
+	if s.UnauthenticatedBody == 0 {
+		s.UnauthenticatedBody = unauthenticatedBody
 	}
 	if s.KeyRate == 0 {
 		s.KeyRate = api.RequestsPerMinute

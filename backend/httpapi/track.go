@@ -6,7 +6,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Tracking tells others of the changes of an order's status.
+// Tracking reports changes of the status of orders to subscribers.
 type Tracking interface {
 	// Subscribe answers the secret of a new subscription, and none for one
 	// that is there already; api.ErrInvalidCallback for a place that may not

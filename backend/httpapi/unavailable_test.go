@@ -37,9 +37,9 @@ func wantUnavailable(t *testing.T, r *httptest.ResponseRecorder, reason string) 
 	}
 }
 
-// TestStoreAway: a store that cannot be reached is a 503 with its reason, and
+// TestStoreUnavailable: a store that cannot be reached is a 503 with its reason, and
 // with nothing of what the driver said.
-func TestStoreAway(t *testing.T) {
+func TestStoreUnavailable(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.Records = away{d.Records} })
 	r := w.as("admin", http.MethodPost, api.PathKeys, `{"action":"create","name":"pump","role_id":"role_analyst","customer_ids":["customer123"]}`, "Idempotency-Key", "k")
 	wantUnavailable(t, r, "the database cannot be reached")

@@ -8,7 +8,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Uploads takes files in and tells what became of them.
+// Uploads accepts files and reports their processing.
 type Uploads interface {
 	// Upload keeps the file durably and queues its import in one step. The
 	// required fields of req are there; the site need not exist yet.
@@ -20,7 +20,7 @@ type Uploads interface {
 	Refuse(ctx context.Context, scope api.Scope, req api.UploadRequest, refusal *api.Error) error
 	// Import queues a file that is named by req.S3Path: an object of the
 	// service that an upload of the customer put there, or a file in a place
-	// that the operator allows; otherwise a 400 in words.
+	// that the operator allows; otherwise a 400 with the reason.
 	Import(ctx context.Context, scope api.Scope, req api.UploadRequest) (api.UploadAck, error)
 	// Find answers api.ErrNotFound for an unknown id.
 	Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)

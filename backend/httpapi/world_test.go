@@ -68,7 +68,7 @@ type world struct {
 	work    *maintenance.Service
 	uploads *uploads
 	detects *detector
-	box     *letterBox // of the forecasts without an account
+	box     *mailbox // of the forecasts without an account
 	deps    httpapi.Deps
 	handler http.Handler
 	keys    map[string]string // name → key in plain

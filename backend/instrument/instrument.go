@@ -129,7 +129,7 @@ func (o *Instruments) HTTP() httpapi.Observe {
 		},
 		Ended: func(ctx context.Context, x httpapi.Exchange) {
 			o.countRequest(x)
-			o.tracer.EndRequest(ctx, tracing.Served{Route: x.Route, Method: x.Method, RequestID: x.RequestID, Status: x.Status})
+			o.tracer.EndRequest(ctx, tracing.ServedRequest{Route: x.Route, Method: x.Method, RequestID: x.RequestID, Status: x.Status})
 			o.logRequest(ctx, x)
 		},
 	}
@@ -198,7 +198,7 @@ func (o *Instruments) job(ctx context.Context, job store.Claimed) (context.Conte
 	begin := o.wall()
 	o.progress.Store(begin.UnixNano())
 	o.metrics.JobBegan(job.Kind)
-	ctx, end := o.tracer.Begin(ctx, tracing.Work{Name: "job " + job.Kind, ID: job.ID, RequestID: job.Origin.RequestID, Attempt: job.Attempt, Cause: job.Origin.Trace})
+	ctx, end := o.tracer.Begin(ctx, tracing.SpanStart{Name: "job " + job.Kind, ID: job.ID, RequestID: job.Origin.RequestID, Attempt: job.Attempt, Cause: job.Origin.Trace})
 	if o.tracer != nil {
 		ctx = store.WithOrigin(ctx, store.Origin{RequestID: job.Origin.RequestID, Trace: o.tracer.Parent(ctx)})
 	}
@@ -227,11 +227,11 @@ func (o *Instruments) Transactions(database bool) func(store.TransactionEvent) {
 }
 
 // Webhook is the hook of attempts to deliver a webhook.
-func (o *Instruments) Webhook(ctx context.Context, one webhook.Delivery) (context.Context, func(webhook.Outcome)) {
+func (o *Instruments) Webhook(ctx context.Context, one webhook.Delivery) (context.Context, func(webhook.PostResult)) {
 	begin := o.wall()
 	ctx = store.WithOrigin(ctx, store.Origin{RequestID: one.RequestID})
-	ctx, end := o.tracer.Begin(ctx, tracing.Work{Name: "webhook", ID: one.ID, RequestID: one.RequestID, Attempt: one.Attempt, Cause: one.Trace, Outgoing: true})
-	return ctx, func(out webhook.Outcome) {
+	ctx, end := o.tracer.Begin(ctx, tracing.SpanStart{Name: "webhook", ID: one.ID, RequestID: one.RequestID, Attempt: one.Attempt, Cause: one.Trace, Outgoing: true})
+	return ctx, func(out webhook.PostResult) {
 		outcome := "delivered"
 		switch {
 		case out.Failure == "":
@@ -252,9 +252,9 @@ func (o *Instruments) Webhook(ctx context.Context, one webhook.Delivery) (contex
 	}
 }
 
-// noteMail records for readiness whether the mail server accepts messages. A
+// recordMail records for readiness whether the mail server accepts messages. A
 // server that rejects a single message does.
-func (o *Instruments) noteMail(err error) {
+func (o *Instruments) recordMail(err error) {
 	switch {
 	case err == nil, errors.Is(err, mail.ErrRefused):
 		o.mailFailure.Store(nil)
@@ -282,7 +282,7 @@ type countingMailer struct {
 // Send sends a message and counts it.
 func (l countingMailer) Send(ctx context.Context, m mail.Message) error {
 	err := l.Sender.Send(ctx, m)
-	l.of.noteMail(err)
+	l.of.recordMail(err)
 	l.of.metrics.Message(err != nil)
 	return err
 }

@@ -42,7 +42,7 @@ type Open struct {
 		CountActive(ctx context.Context) (map[string]int, error)
 	}
 	Webhooks interface {
-		Standing(ctx context.Context) (maintenance.Standing, error)
+		OutboxStatus(ctx context.Context) (maintenance.OutboxStatus, error)
 	}
 	// LastBackup returns when the newest backup was made; zero if none is known.
 	LastBackup func(ctx context.Context) (time.Time, error)
@@ -127,7 +127,7 @@ func (o *Instruments) sources(s Sources) []metrics.Source {
 			return nil
 		}),
 		open("webhooks", func(ctx context.Context, p *Open, f *metrics.Facts) error {
-			st, err := p.Webhooks.Standing(ctx)
+			st, err := p.Webhooks.OutboxStatus(ctx)
 			if err != nil {
 				return err
 			}

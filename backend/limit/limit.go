@@ -73,7 +73,7 @@ type Error struct {
 // Error names the field and the limit.
 func (e *Error) Error() string { return e.Path + ": " + e.Reason() }
 
-// Reason is the limit in words.
+// Reason describes the limit.
 func (e *Error) Reason() string { return fmt.Sprintf("at most %d %s", e.Max, e.Unit) }
 
 // Check returns an [*Error] for the first field of v above its limit, or nil. v

@@ -148,10 +148,10 @@ func TestOneNetworkHasAShare(t *testing.T) {
 	}
 }
 
-// TestHealthHasPlacesOfItsOwn fills every place with requests that are being
+// TestHealthChecksUseOverflowSlots fills every place with requests that are being
 // served: health checks are answered, other requests wait, and those beyond the
 // queue are refused.
-func TestHealthHasPlacesOfItsOwn(t *testing.T) {
+func TestHealthChecksUseOverflowSlots(t *testing.T) {
 	const most, queue = 4, 16
 	begun, finish := make(chan struct{}, most), make(chan struct{})
 	s := serve(t, Config{
@@ -276,11 +276,11 @@ func TestHTTP2Unauthenticated(t *testing.T) {
 		go func() { ended <- ask(cc, "", never) }()
 		return ended
 	}
-	stranger, friend := open("127.3.0.1"), open("127.3.1.1")
+	attacker, friend := open("127.3.0.1"), open("127.3.1.1")
 	if err := ask(friend, "good", nil); err != nil {
 		t.Fatal(err)
 	}
-	lost := slow(stranger)
+	lost := slow(attacker)
 	s.unauthenticated(1)
 	slow(friend)
 	for i := range 16 {

@@ -61,11 +61,11 @@ func presented(t *testing.T, s *served) *x509.Certificate {
 	return c
 }
 
-func TestACertificateOfOnesOwn(t *testing.T) {
+func TestSelfSignedCertificate(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "tls")
 	at := &clock{t: time.Now()}
 	addresses := []Address{{Address: "127.0.0.1:0"}, {Address: ":0"}, {Address: "0.0.0.0:0"}, {Address: "[2001:DB8::7]:443"}, {Address: "plant.local:443"}}
-	if _, err := KeptIn(folder); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadStored(folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before the first start: %v", err)
 	}
 	own, err := SelfSigned(folder, "Machine", addresses, []string{"ops.example.com", "192.0.2.4"}, at.now, nil)
@@ -81,7 +81,7 @@ func TestACertificateOfOnesOwn(t *testing.T) {
 	if _, isECDSA := c.PublicKey.(*ecdsa.PublicKey); !isECDSA || c.IsCA {
 		t.Errorf("a %v key, authority %v", c.PublicKeyAlgorithm, c.IsCA)
 	}
-	kept, err := KeptIn(folder)
+	kept, err := ReadStored(folder)
 	if err != nil || kept.Fingerprint != own.Fingerprint() || kept.Fingerprint != fingerprint(c.Raw) || len(kept.Fingerprint) != 64 {
 		t.Errorf("kept %+v, %v; in use %s", kept, err, own.Fingerprint())
 	}
@@ -122,7 +122,7 @@ func TestACertificateOfOnesOwn(t *testing.T) {
 	}
 }
 
-func TestACertificateOfOnesOwnIsKeptWhileItServes(t *testing.T) {
+func TestSelfSignedCertificateIsKeptWhileServing(t *testing.T) {
 	folder := t.TempDir()
 	at := &clock{t: time.Now()}
 	start := func(extra ...string) string {
@@ -166,7 +166,7 @@ func TestACertificateOfOnesOwnIsKeptWhileItServes(t *testing.T) {
 	}
 }
 
-func TestACertificateOfOnesOwnIsRenewedWhileItServes(t *testing.T) {
+func TestSelfSignedCertificateIsRenewedWhileServing(t *testing.T) {
 	folder := t.TempDir()
 	at := &clock{t: time.Now()}
 	own, err := SelfSigned(folder, "machine", nil, nil, at.now, nil)
@@ -211,7 +211,7 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	stamp := time.Now().Add(-time.Hour)
 	write := func(path string, b []byte) {
 		t.Helper()
-		stamp = stamp.Add(time.Second) // a file system may not tell writes apart that follow fast
+		stamp = stamp.Add(time.Second) // a file system may not distinguish writes in fast succession
 		if err := errors.Join(os.WriteFile(path, b, 0o600), os.Chtimes(path, stamp, stamp)); err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreOfNoUse(t *testing.T) {
+func TestUnusableCertificateFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := makeSelf(dir, []string{"localhost"}, time.Now()); err != nil {
 		t.Fatal(err)

@@ -61,11 +61,11 @@ func connState(conn net.Conn, s http.ConnState) {
 	if b == nil {
 		return
 	}
-	b.place.Rest()
+	b.place.SetIdle()
 	switch {
 	case http2: // other bytes than those of requests come, too
 	case b.heard.Load(): // the next request has begun
-		b.place.Wake()
+		b.place.SetActive()
 	default:
 		b.rests.Store(true)
 	}
@@ -78,7 +78,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if n > 0 {
 		b.heard.Store(true)
 		if b.rests.Load() && b.rests.CompareAndSwap(true, false) {
-			b.place.Wake()
+			b.place.SetActive()
 		}
 	}
 	return n, err

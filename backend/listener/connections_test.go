@@ -138,10 +138,10 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestNoRoomIsToldToThoseServed: while others wait, an answer ends its
+// TestBusyServerClosesAfterResponse: while others wait, an answer ends its
 // connection, so that its client does not send the next request into one that
 // is about to be closed.
-func TestNoRoomIsToldToThoseServed(t *testing.T) {
+func TestBusyServerClosesAfterResponse(t *testing.T) {
 	begun, finish := make(chan struct{}), make(chan struct{})
 	s := serve(t, Config{Limits: Limits{Connections: 1}, Handler: all(func(w http.ResponseWriter, q *http.Request) {
 		if q.URL.Path == "/long" {
@@ -213,9 +213,9 @@ func TestHTTP2ConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestHeadersThatDoNotComeMakeRoom takes every slot with incomplete headers: if
+// TestSlowHeadersMakeRoom takes every slot with incomplete headers: if
 // no connection is idle, the oldest of these is evicted before its timeout.
-func TestHeadersThatDoNotComeMakeRoom(t *testing.T) {
+func TestSlowHeadersMakeRoom(t *testing.T) {
 	s := serve(t, Config{Handler: all(reader), Limits: Limits{Connections: 3, Header: 2 * time.Second}})
 	first := s.dial("GET / HTTP/1.1\r\nHost: ")
 	for s.opened() < 1 {

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestAddressesAsAPersonWritesThem(t *testing.T) {
+func TestParseAddresses(t *testing.T) {
 	got, err := ParseAddresses("127.0.0.1:8080", "telemetry,alerts=:8443 main=[::1]:80", "partner,partner=plant.local:9000")
 	want := []Address{
 		{nil, "127.0.0.1:8080"},
@@ -327,9 +327,9 @@ func TestWorkAfterABodyHasItsTime(t *testing.T) {
 	}
 }
 
-// TestHalfOpenHeadersDoNotShutTheDoor takes every slot and half as many more:
+// TestHalfOpenHeadersDoNotBlockOthers takes every slot and half as many more:
 // the next client comes in when the first have run out of time.
-func TestHalfOpenHeadersDoNotShutTheDoor(t *testing.T) {
+func TestHalfOpenHeadersDoNotBlockOthers(t *testing.T) {
 	limits := quick
 	limits.Connections = 20
 	s := serve(t, Config{Handler: all(reader), Limits: limits})
@@ -437,10 +437,10 @@ func TestTheEnd(t *testing.T) {
 	}
 }
 
-// TestNoRequestIsLostAtTheEnd sends requests continuously, over persistent
+// TestShutdownFinishesRequests sends requests continuously, over persistent
 // connections, while the service shuts down: each request that was accepted
 // gets a response.
-func TestNoRequestIsLostAtTheEnd(t *testing.T) {
+func TestShutdownFinishesRequests(t *testing.T) {
 	ending := make(chan struct{})
 	s := serve(t, Config{
 		Ending: func() { close(ending) }, EndDelay: time.Second,
@@ -501,9 +501,9 @@ func TestNoRequestIsLostAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotEndIsBrokenOff is of requests that take longer than the end
+// TestShutdownClosesUnfinishedRequests is of requests that take longer than the end
 // may.
-func TestWhatDoesNotEndIsBrokenOff(t *testing.T) {
+func TestShutdownClosesUnfinishedRequests(t *testing.T) {
 	begun := make(chan struct{})
 	s := serve(t, Config{Limits: Limits{Drain: 50 * time.Millisecond}, Handler: all(func(_ http.ResponseWriter, q *http.Request) {
 		close(begun)

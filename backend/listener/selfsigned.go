@@ -172,29 +172,29 @@ func writePEM(path, kind string, der []byte) error {
 	return nil
 }
 
-// Kept describes a stored self-signed certificate.
-type Kept struct {
+// StoredCertificate describes a stored self-signed certificate.
+type StoredCertificate struct {
 	File        string
 	Fingerprint string // SHA-256, in hexadecimal digits
 	Names       []string
 	From, Until time.Time
 }
 
-// KeptIn reads the certificate that [SelfSigned] stores in folder. The error is
+// ReadStored reads the certificate that [SelfSigned] stores in folder. The error is
 // fs.ErrNotExist if the file is missing.
-func KeptIn(folder string) (Kept, error) {
+func ReadStored(folder string) (StoredCertificate, error) {
 	file, _ := selfFiles(folder)
 	b, err := regularfile.Read(file)
 	if err != nil {
-		return Kept{}, err
+		return StoredCertificate{}, err
 	}
 	block, _ := pem.Decode(b)
 	if block == nil {
-		return Kept{}, fmt.Errorf("%s holds no certificate", file)
+		return StoredCertificate{}, fmt.Errorf("%s holds no certificate", file)
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return Kept{}, fmt.Errorf("read %s: %w", file, err)
+		return StoredCertificate{}, fmt.Errorf("read %s: %w", file, err)
 	}
-	return Kept{File: file, Fingerprint: fingerprint(c.Raw), Names: certificateNames(c), From: c.NotBefore.UTC(), Until: c.NotAfter.UTC()}, nil
+	return StoredCertificate{File: file, Fingerprint: fingerprint(c.Raw), Names: certificateNames(c), From: c.NotBefore.UTC(), Until: c.NotAfter.UTC()}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-func TestKeepsAndHandsOn(t *testing.T) {
+func TestKeepsAndForwards(t *testing.T) {
 	var out bytes.Buffer
 	j := New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}), slog.LevelInfo)
 	log := slog.New(j).With("site", "Sibaya").WithGroup("job")

@@ -1,4 +1,4 @@
-// Package mail sends the service's letters: over SMTP, or, where no server is
+// Package mail sends the service's messages: over SMTP, or, where no server is
 // configured, into an outbox folder of .eml files that any mail program opens.
-// A letter is plain text to one person.
+// A message is plain text to one recipient.
 package mail

@@ -34,7 +34,7 @@ func TestNoTextMakesAHeader(t *testing.T) {
 		err := o.Send(t.Context(), mail.Message{To: to, Subject: text(rt, "subject"), Text: text(rt, "text"), At: time.Unix(1_800_000_000, 0)})
 		files, globErr := filepath.Glob(filepath.Join(dir, "*.eml"))
 		if globErr != nil || len(files) > 1 || (err == nil) != (len(files) == 1) {
-			rt.Fatalf("%d letters, %v, %v", len(files), err, globErr)
+			rt.Fatalf("%d messages, %v, %v", len(files), err, globErr)
 		}
 		if err != nil {
 			return
@@ -49,7 +49,7 @@ func TestNoTextMakesAHeader(t *testing.T) {
 		}
 		m, err := netmail.ReadMessage(strings.NewReader(string(b)))
 		if err != nil {
-			rt.Fatalf("no letter: %v\n%s", err, b)
+			rt.Fatalf("no message: %v\n%s", err, b)
 		}
 		for name, values := range m.Header {
 			if !slices.Contains(want, name) || len(values) != 1 {
@@ -57,10 +57,10 @@ func TestNoTextMakesAHeader(t *testing.T) {
 			}
 		}
 		if list, err := m.Header.AddressList("To"); err != nil || len(list) != 1 || list[0].Address != to {
-			rt.Errorf("the letter goes to %v, %v", list, err)
+			rt.Errorf("the message goes to %v, %v", list, err)
 		}
 	})
 	if sent == 0 {
-		t.Error("no letter was sent")
+		t.Error("no message was sent")
 	}
 }

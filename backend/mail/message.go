@@ -11,7 +11,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// Message is a letter. To is a bare address, as [Address] gives it.
+// Message is an e-mail message. To is a bare address, as [Address] gives it.
 type Message struct {
 	To, Subject, Text string
 	At                time.Time // its date
@@ -55,7 +55,7 @@ func hostname(domain string) bool {
 	return len(labels) > 1
 }
 
-// compose is the letter as it goes over the wire.
+// compose returns the message as it is transmitted.
 func compose(from string, m Message) (*gomail.Msg, error) {
 	msg := gomail.NewMsg()
 	if err := msg.From(from); err != nil {
@@ -71,7 +71,7 @@ func compose(from string, m Message) (*gomail.Msg, error) {
 	msg.SetDateWithValue(m.At)
 	msg.SetMessageIDWithValue(ulid.MustNew(ulid.Timestamp(m.At), ulid.DefaultEntropy()).String() + "@" + domainOf(from))
 	msg.SetUserAgent("Sunloop")
-	// RFC 3834: a robot's letter, which no other robot should answer.
+	// RFC 3834: an automatic message, which no other program should answer.
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	return msg, nil
@@ -85,7 +85,7 @@ func domainOf(from string) string {
 	return a.Address[strings.LastIndexByte(a.Address, '@')+1:]
 }
 
-// write puts the letter as a file would hold it.
+// write writes the message in the form of a file.
 func write(w io.Writer, from string, m Message) error {
 	msg, err := compose(from, m)
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 	"app.sunloop/backend/mail"
 )
 
-// check reads a letter as a mail program would.
+// check reads a message as a mail program would.
 func check(t *testing.T, data string) {
 	t.Helper()
 	m, err := netmail.ReadMessage(strings.NewReader(data))
 	if err != nil {
-		t.Fatalf("not a letter: %v\n%s", err, data)
+		t.Fatalf("not a message: %v\n%s", err, data)
 	}
 	subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
-	if err != nil || subject != letter.Subject {
+	if err != nil || subject != sample.Subject {
 		t.Errorf("subject %q, %v", subject, err)
 	}
-	if at, err := m.Header.Date(); err != nil || !at.Equal(letter.At) {
+	if at, err := m.Header.Date(); err != nil || !at.Equal(sample.At) {
 		t.Errorf("date %v, %v", at, err)
 	}
 	from, err := m.Header.AddressList("From")
@@ -40,7 +40,7 @@ func check(t *testing.T, data string) {
 		t.Errorf("Auto-Submitted %q", got)
 	}
 	body, err := io.ReadAll(quotedprintable.NewReader(m.Body))
-	if got := strings.TrimRight(strings.ReplaceAll(string(body), "\r\n", "\n"), "\n"); err != nil || got != strings.TrimRight(letter.Text, "\n") {
+	if got := strings.TrimRight(strings.ReplaceAll(string(body), "\r\n", "\n"), "\n"); err != nil || got != strings.TrimRight(sample.Text, "\n") {
 		t.Errorf("text %q, %v", got, err)
 	}
 }
@@ -51,7 +51,7 @@ func TestOutbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Send(t.Context(), letter); err != nil {
+	if err := o.Send(t.Context(), sample); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -60,7 +60,7 @@ func TestOutbox(t *testing.T) {
 	}
 	info, err := entries[0].Info()
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v: a letter may hold a code", info.Mode(), err)
+		t.Errorf("mode %v, %v: a message may hold a code", info.Mode(), err)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, entries[0].Name()))
 	if err != nil {

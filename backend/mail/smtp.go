@@ -73,11 +73,11 @@ func ParseServer(address, password, from string) (Server, error) {
 	return s, err
 }
 
-// timeout is how long a letter may take over all, unless its context ends
+// timeout is how long the delivery of a message may take in total, unless its context ends
 // before.
 const timeout = 20 * time.Second
 
-// SMTP hands letters to a server, one connection a letter.
+// SMTP delivers messages to a server, with one connection for each.
 type SMTP struct {
 	host    string
 	options []gomail.Option // except for the password
@@ -94,7 +94,7 @@ func NewSMTP(s Server) (*SMTP, error) {
 		return nil, errors.New("the SMTP server has no host")
 	}
 	if _, err := netmail.ParseAddress(s.From); err != nil {
-		return nil, fmt.Errorf("the sender %q of letters is not an e-mail address", s.From)
+		return nil, fmt.Errorf("the sender %q of messages is not an e-mail address", s.From)
 	}
 	if s.Port != 0 {
 		port = s.Port
@@ -160,9 +160,9 @@ func (s *SMTP) client(password string) (*gomail.Client, error) {
 	return gomail.NewClient(s.host, options...)
 }
 
-// ErrRefused is wrapped where the server will never take this letter: an
+// ErrRefused is wrapped if the server will never accept the message: an
 // address that it does not know, for example.
-var ErrRefused = errors.New("the mail server refused the letter")
+var ErrRefused = errors.New("the mail server refused the message")
 
 // ErrCredentials is wrapped where the server refuses the user or the password.
 var ErrCredentials = errors.New("the mail server refuses the user or the password")
@@ -174,13 +174,13 @@ const refusedCredentials = 535
 // rotation changes server and file one after the other.
 var refusedPause = time.Second
 
-// Send hands the letter in. An error that does not wrap [ErrRefused] may pass
+// Send delivers the message. An error that does not wrap [ErrRefused] may pass
 // with time. Where the server refuses the password, a password file is read
 // again and the sign-in tried once more.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	msg, err := compose(s.server.From, m)
 	if err != nil {
-		return fmt.Errorf("write a letter: %w", err)
+		return fmt.Errorf("write message: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -197,12 +197,12 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	if err != nil {
-		return fmt.Errorf("send a letter: %w", err)
+		return fmt.Errorf("send message: %w", err)
 	}
 	return nil
 }
 
-// send hands the letter in by one connection.
+// send delivers the message over one connection.
 func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 	password, err := s.password()
 	if err != nil {

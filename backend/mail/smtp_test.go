@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// received is a letter as the peer had it.
+// received is a message as the peer had it.
 type received struct {
 	From, To, User string
 	TLS            bool
@@ -34,7 +34,7 @@ type received struct {
 // peer is a mail server that keeps what it gets.
 type peer struct {
 	mu       sync.Mutex
-	letters  []received
+	messages []received
 	password string // empty: secret
 	refused  func() // is called when a sign-in is refused; nil: nothing is
 }
@@ -91,7 +91,7 @@ func (s *session) Data(r io.Reader) error {
 	s.one.data = string(b)
 	s.peer.mu.Lock()
 	defer s.peer.mu.Unlock()
-	s.peer.letters = append(s.peer.letters, s.one)
+	s.peer.messages = append(s.peer.messages, s.one)
 	return nil
 }
 
@@ -146,7 +146,7 @@ func serve(t *testing.T, offer, direct bool) (*peer, mail.Server) {
 	}
 }
 
-var letter = mail.Message{
+var sample = mail.Message{
 	To: "ana@example.org", Subject: "Your code — Grüße", Text: "Your code is 012345.\n\n.\nA dot on its own line stays.\n",
 	At: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
 }
@@ -177,14 +177,14 @@ func TestSMTP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Send(t.Context(), letter); err != nil {
+			if err := s.Send(t.Context(), sample); err != nil {
 				t.Fatal(err)
 			}
-			test.want.From, test.want.To = "forecasts@plant.example", letter.To
-			if d := cmp.Diff([]received{test.want}, p.letters, cmp.AllowUnexported(received{}), cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".data" }, cmp.Ignore())); d != "" {
-				t.Errorf("letters (-want +got):\n%s", d)
+			test.want.From, test.want.To = "forecasts@plant.example", sample.To
+			if d := cmp.Diff([]received{test.want}, p.messages, cmp.AllowUnexported(received{}), cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".data" }, cmp.Ignore())); d != "" {
+				t.Errorf("messages (-want +got):\n%s", d)
 			}
-			check(t, p.letters[0].data)
+			check(t, p.messages[0].data)
 		})
 	}
 }
@@ -209,7 +209,7 @@ func TestSMTPRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p, server := serve(t, test.offer, false)
 			server.TLS = mail.StartTLS
-			m := letter
+			m := sample
 			test.change(&server, &m)
 			s, err := mail.NewSMTP(server)
 			if err != nil {
@@ -220,10 +220,10 @@ func TestSMTPRefuses(t *testing.T) {
 				t.Errorf("error %v, final %v wanted", err, test.final)
 			}
 			if err != nil && strings.Contains(err.Error(), "guess") {
-				t.Errorf("the error tells the password: %v", err)
+				t.Errorf("the error contains the password: %v", err)
 			}
-			if len(p.letters) > 0 {
-				t.Errorf("a letter went out: %+v", p.letters)
+			if len(p.messages) > 0 {
+				t.Errorf("a message went out: %+v", p.messages)
 			}
 		})
 	}
@@ -246,24 +246,24 @@ func TestSMTPPasswordRotates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Send(t.Context(), letter); err != nil {
+	if err := s.Send(t.Context(), sample); err != nil {
 		t.Fatal(err)
 	}
 	p.mu.Lock()
 	p.password = "rotated"
 	p.refused = func() { write("rotated") }
 	p.mu.Unlock()
-	if err := s.Send(t.Context(), letter); err != nil {
+	if err := s.Send(t.Context(), sample); err != nil {
 		t.Errorf("after the rotation: %v", err)
 	}
 	p.mu.Lock()
 	p.password, p.refused = "again", nil
 	p.mu.Unlock()
-	if err := s.Send(t.Context(), letter); !errors.Is(err, mail.ErrCredentials) || errors.Is(err, mail.ErrRefused) {
+	if err := s.Send(t.Context(), sample); !errors.Is(err, mail.ErrCredentials) || errors.Is(err, mail.ErrRefused) {
 		t.Errorf("with a file that has not changed: %v", err)
 	}
-	if len(p.letters) != 2 {
-		t.Errorf("%d letters went out", len(p.letters))
+	if len(p.messages) != 2 {
+		t.Errorf("%d messages went out", len(p.messages))
 	}
 	server.PasswordFile = file + "-missing"
 	if _, err := mail.NewSMTP(server); err == nil || !strings.Contains(err.Error(), "read the mail server's password") {

@@ -21,8 +21,8 @@ var (
 	batchBytes = 8 << 20
 )
 
-// tellEvery is the number of rows after which progress is reported.
-const tellEvery = 4096
+// progressEvery is the number of rows after which progress is reported.
+const progressEvery = 4096
 
 // tally is what a set of rows is known by.
 type tally struct {
@@ -56,12 +56,12 @@ func (c *counter) tally() (t tally) {
 }
 
 // markAt is the mark of a set of which all that was counted is in the target.
-func (c *counter) markAt(key []byte) postgres.Mark {
-	return postgres.Mark{Last: bytes.Clone(key), Rows: c.rows, Bytes: c.bytes, Sum: c.hash.Sum(nil)}
+func (c *counter) markAt(key []byte) postgres.Checkpoint {
+	return postgres.Checkpoint{Last: bytes.Clone(key), Rows: c.rows, Bytes: c.bytes, Sum: c.hash.Sum(nil)}
 }
 
 // at reports whether the mark equals the counts.
-func (c *counter) at(m postgres.Mark) bool {
+func (c *counter) at(m postgres.Checkpoint) bool {
 	return c.rows == m.Rows && c.bytes == m.Bytes && bytes.Equal(c.hash.Sum(nil), m.Sum)
 }
 
@@ -80,7 +80,7 @@ func (m *mover) copySets(ctx context.Context, s *Step, sets []store.RowSet) erro
 			if err := m.move.Clear(ctx, set); err != nil {
 				return err
 			}
-			err = m.copySet(ctx, s, &batch, set, postgres.Mark{})
+			err = m.copySet(ctx, s, &batch, set, postgres.Checkpoint{})
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", named(set), err)
@@ -91,7 +91,7 @@ func (m *mover) copySets(ctx context.Context, s *Step, sets []store.RowSet) erro
 
 // copySet adds the rows behind the mark to the batch, which is written when it
 // is full.
-func (m *mover) copySet(ctx context.Context, s *Step, batch *postgres.Batch, set store.RowSet, mark postgres.Mark) error {
+func (m *mover) copySet(ctx context.Context, s *Step, batch *postgres.Batch, set store.RowSet, mark postgres.Checkpoint) error {
 	c, copying := newCounter(), mark.Rows == 0
 	var last []byte // of what the batch has of the set
 	for row, err := range m.source.Rows(ctx, set) {
@@ -115,7 +115,7 @@ func (m *mover) copySet(ctx context.Context, s *Step, batch *postgres.Batch, set
 		s.CopiedRows++
 		s.CopiedBytes += int64(len(row.Key) + len(row.Value))
 		if rows, size := batch.Size(); rows >= batchRows || size >= batchBytes {
-			batch.Mark(set, c.markAt(last))
+			batch.Checkpoint(set, c.markAt(last))
 			if err := m.move.Put(ctx, batch); err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ func (m *mover) copySet(ctx context.Context, s *Step, batch *postgres.Batch, set
 		return errChanged
 	}
 	if len(last) > 0 {
-		batch.Mark(set, c.markAt(last))
+		batch.Checkpoint(set, c.markAt(last))
 	}
 	m.known[set] = c.tally()
 	return nil

@@ -344,7 +344,7 @@ func sameFloat(a, b float64) bool { return math.Float64bits(a) == math.Float64bi
 // target runs statements on the target.
 func (h *installation) target(statements ...string) {
 	h.t.Helper()
-	s, err := postgres.Open(h.t.Context(), h.url, postgres.Options{Now: fixed, Moving: true})
+	s, err := postgres.Open(h.t.Context(), h.url, postgres.Options{Now: fixed, Importing: true})
 	must(h.t, err)
 	defer s.Close()
 	for _, sql := range statements {

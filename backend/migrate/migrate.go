@@ -98,9 +98,9 @@ type mover struct {
 	Options
 	source *source
 	target *postgres.Store
-	move   *postgres.Move // nil: nothing is written
-	places *places        // nil: objects stay where they are
-	marks  map[store.RowSet]postgres.Mark
+	move   *postgres.Import // nil: nothing is written
+	places *places          // nil: objects stay where they are
+	marks  map[store.RowSet]postgres.Checkpoint
 	known  map[store.RowSet]tally // of the source
 	report *Report
 }
@@ -123,7 +123,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		}
 		defer func() { err = errors.Join(err, m.places.target.Close()) }()
 	}
-	m.target, err = postgres.Open(ctx, o.To, postgres.Options{Now: o.Now, Moving: true})
+	m.target, err = postgres.Open(ctx, o.To, postgres.Options{Now: o.Now, Importing: true})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (m *mover) begin(ctx context.Context) error {
 	if m.places != nil {
 		place = m.places.place
 	}
-	move, err := m.target.BeginMove(ctx, m.source.id, place, func() error { return m.places.vacant(ctx) })
+	move, err := m.target.BeginImport(ctx, m.source.id, place, func() error { return m.places.vacant(ctx) })
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (m *mover) begin(ctx context.Context) error {
 		return nil // what was moved may be in use: it is compared, and not written to
 	}
 	m.move = move
-	m.marks, err = move.Marks(ctx)
+	m.marks, err = move.Checkpoints(ctx)
 	return err
 }
 

@@ -90,7 +90,7 @@ func TestResumed(t *testing.T) {
 	for n := range 4 {
 		h.broken(n + 2)
 	}
-	if _, err := postgres.Open(t.Context(), h.url, postgres.Options{Now: fixed}); !errors.Is(err, postgres.ErrMoving) || strings.Contains(err.Error(), "\n") {
+	if _, err := postgres.Open(t.Context(), h.url, postgres.Options{Now: fixed}); !errors.Is(err, postgres.ErrImporting) || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("a service opens what is half moved: %v", err)
 	}
 	report := h.move()
@@ -160,15 +160,15 @@ func TestRefused(t *testing.T) {
 
 	// Objects of another program.
 	must(t, os.MkdirAll(h.objects, 0o700))
-	stranger := filepath.Join(h.objects, "foreign")
-	must(t, os.WriteFile(stranger, []byte("mine"), 0o600))
+	foreign := filepath.Join(h.objects, "foreign")
+	must(t, os.WriteFile(foreign, []byte("mine"), 0o600))
 	says(`holds "foreign" already`)
 	if s, err := postgres.Open(t.Context(), h.url, postgres.Options{Now: fixed}); err != nil {
 		t.Errorf("a refused migration closes the database: %v", err)
 	} else {
 		must(t, s.Close())
 	}
-	must(t, os.Remove(stranger))
+	must(t, os.Remove(foreign))
 
 	// Half a migration of another folder, and of other objects.
 	small(t)
@@ -183,12 +183,12 @@ func TestRefused(t *testing.T) {
 	h.objects = filepath.Join(t.TempDir(), "elsewhere")
 	says("its migration began with --objects")
 	h.objects = place
-	must(t, os.WriteFile(stranger, []byte("mine"), 0o600))
+	must(t, os.WriteFile(foreign, []byte("mine"), 0o600))
 	says(`the place holds "foreign"`)
-	if b, err := os.ReadFile(stranger); err != nil || string(b) != "mine" {
-		t.Errorf("the stranger's object is %q, %v", b, err)
+	if b, err := os.ReadFile(foreign); err != nil || string(b) != "mine" {
+		t.Errorf("the foreign object is %q, %v", b, err)
 	}
-	must(t, os.Remove(stranger))
+	must(t, os.Remove(foreign))
 	h.move()
 	h.same()
 
@@ -326,7 +326,7 @@ func TestDamagedMeanwhile(t *testing.T) {
 	if len(report.Differences) != 1 || report.Differences[0] != `bucket aaa: ["0"] is missing in the target` {
 		t.Errorf("found %q", report.Differences)
 	}
-	if _, err := postgres.Open(t.Context(), h.url, postgres.Options{Now: fixed}); !errors.Is(err, postgres.ErrMoving) {
+	if _, err := postgres.Open(t.Context(), h.url, postgres.Options{Now: fixed}); !errors.Is(err, postgres.ErrImporting) {
 		t.Errorf("a service opens it: %v", err)
 	}
 }

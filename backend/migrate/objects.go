@@ -98,9 +98,9 @@ func (p *places) vacant(ctx context.Context) error {
 }
 
 // chunks are the listed objects, some at a time.
-func chunks(all iter.Seq2[objects.Listed, error]) iter.Seq2[[]objects.Listed, error] {
-	return func(yield func([]objects.Listed, error) bool) {
-		var part []objects.Listed
+func chunks(all iter.Seq2[objects.ObjectInfo, error]) iter.Seq2[[]objects.ObjectInfo, error] {
+	return func(yield func([]objects.ObjectInfo, error) bool) {
+		var part []objects.ObjectInfo
 		for o, err := range all {
 			if err != nil {
 				yield(nil, err)
@@ -119,7 +119,7 @@ func chunks(all iter.Seq2[objects.Listed, error]) iter.Seq2[[]objects.Listed, er
 	}
 }
 
-func keysOf(part []objects.Listed) []string {
+func keysOf(part []objects.ObjectInfo) []string {
 	keys := make([]string, len(part))
 	for i, o := range part {
 		keys[i] = o.Key
@@ -139,7 +139,7 @@ func (p *places) copy(ctx context.Context, m *mover, s *Step) error {
 		if err := m.move.Announce(ctx, keysOf(part)); err != nil {
 			return err
 		}
-		err := each(ctx, part, func(ctx context.Context, o objects.Listed) error {
+		err := each(ctx, part, func(ctx context.Context, o objects.ObjectInfo) error {
 			put, err := p.put(ctx, o)
 			if err != nil || !put {
 				return err
@@ -165,12 +165,12 @@ func (p *places) tidy(ctx context.Context, m *mover) error {
 		if err != nil {
 			return err
 		}
-		strangers, err := m.move.UnexpectedKeys(ctx, keysOf(part))
+		foreign, err := m.move.UnexpectedKeys(ctx, keysOf(part))
 		if err != nil {
 			return err
 		}
-		if len(strangers) > 0 {
-			return fmt.Errorf("the place holds %q, which the migration has not put there", strangers[0])
+		if len(foreign) > 0 {
+			return fmt.Errorf("the place holds %q, which the migration has not put there", foreign[0])
 		}
 		for _, o := range part {
 			there, err := p.has(o.Key)
@@ -186,7 +186,7 @@ func (p *places) tidy(ctx context.Context, m *mover) error {
 }
 
 // each runs do for all objects of a part, some at once.
-func each(ctx context.Context, part []objects.Listed, do func(ctx context.Context, o objects.Listed) error) error {
+func each(ctx context.Context, part []objects.ObjectInfo, do func(ctx context.Context, o objects.ObjectInfo) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(objectsAtOnce)
 	for _, o := range part {
@@ -208,7 +208,7 @@ func (p *places) has(key string) (bool, error) {
 
 // put copies an object; false: the target has one of its key already, which a
 // former run has put there.
-func (p *places) put(ctx context.Context, o objects.Listed) (bool, error) {
+func (p *places) put(ctx context.Context, o objects.ObjectInfo) (bool, error) {
 	f, err := regularfile.Open(p.path(o.Key))
 	if err != nil {
 		return false, err
@@ -224,12 +224,12 @@ func (p *places) put(ctx context.Context, o objects.Listed) (bool, error) {
 
 // verify reads all objects of both places.
 func (p *places) verify(ctx context.Context, m *mover, s *Step) error {
-	told := Progress{Step: "verify " + Objects}
+	progress := Progress{Step: "verify " + Objects}
 	for part, err := range chunks(objects.ListFolder(ctx, p.folder)) {
 		if err != nil {
 			return err
 		}
-		err := each(ctx, part, func(ctx context.Context, o objects.Listed) error {
+		err := each(ctx, part, func(ctx context.Context, o objects.ObjectInfo) error {
 			difference, err := p.compare(ctx, o.Key)
 			if err != nil {
 				return err
@@ -240,8 +240,8 @@ func (p *places) verify(ctx context.Context, m *mover, s *Step) error {
 				m.differ("object %s: %s", o.Key, difference)
 			}
 			s.Rows, s.Bytes = s.Rows+1, s.Bytes+o.Size
-			told.Rows, told.Bytes = s.Rows, s.Bytes
-			m.Progress(told)
+			progress.Rows, progress.Bytes = s.Rows, s.Bytes
+			m.Progress(progress)
 			return nil
 		})
 		if err != nil {

@@ -53,8 +53,8 @@ func TestJobsRun(t *testing.T) {
 	defer db.Close()
 	got, err := db.Dead(t.Context(), 1)
 	must(t, err)
-	must(t, db.Revive(t.Context(), got[0].ID, fixed()))
-	if err := db.Revive(t.Context(), got[0].ID, fixed()); !errors.Is(err, store.ErrNotFound) {
+	must(t, db.RetryDead(t.Context(), got[0].ID, fixed()))
+	if err := db.RetryDead(t.Context(), got[0].ID, fixed()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("revived twice: %v", err)
 	}
 }

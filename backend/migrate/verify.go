@@ -60,7 +60,7 @@ func (m *mover) allSets(ctx context.Context) ([]store.RowSet, error) {
 
 // verifySets compares sets, ordered by name, and answers the source's parts.
 func (m *mover) verifySets(ctx context.Context, name string, sets []store.RowSet) ([]Part, error) {
-	begin, s, told := m.Now(), m.step(name), Progress{Step: "verify " + name}
+	begin, s, progress := m.Now(), m.step(name), Progress{Step: "verify " + name}
 	parts := []Part{}
 	sum := sha256.New()
 	for i, set := range sets {
@@ -71,7 +71,7 @@ func (m *mover) verifySets(ctx context.Context, name string, sets []store.RowSet
 				return nil, fmt.Errorf("read %s of the source: %w", named(set), err)
 			}
 		}
-		got, err := m.read(ctx, m.target, set, &told)
+		got, err := m.read(ctx, m.target, set, &progress)
 		if err != nil {
 			return nil, fmt.Errorf("read %s of the target: %w", named(set), err)
 		}
@@ -96,19 +96,19 @@ func (m *mover) verifySets(ctx context.Context, name string, sets []store.RowSet
 }
 
 // read counts and sums up a set.
-func (m *mover) read(ctx context.Context, from store.Raw, set store.RowSet, told *Progress) (tally, error) {
+func (m *mover) read(ctx context.Context, from store.Raw, set store.RowSet, progress *Progress) (tally, error) {
 	c := newCounter()
 	for row, err := range from.Rows(ctx, set) {
 		if err != nil {
 			return tally{}, err
 		}
 		c.add(row)
-		if told == nil {
+		if progress == nil {
 			continue
 		}
-		told.Rows, told.Bytes = told.Rows+1, told.Bytes+int64(len(row.Key)+len(row.Value))
-		if told.Rows%tellEvery == 0 {
-			m.Progress(*told)
+		progress.Rows, progress.Bytes = progress.Rows+1, progress.Bytes+int64(len(row.Key)+len(row.Value))
+		if progress.Rows%progressEvery == 0 {
+			m.Progress(*progress)
 		}
 	}
 	return c.tally(), nil
@@ -157,7 +157,7 @@ func (m *mover) compare(ctx context.Context, set store.RowSet) error {
 	return nil
 }
 
-// named is a set in words.
+// named describes a set.
 func named(set store.RowSet) string {
 	switch set.Kind {
 	case store.RecordRows:
@@ -168,7 +168,7 @@ func named(set store.RowSet) string {
 	return set.Kind + " of site " + set.Name
 }
 
-// keyOf is a row's key in words.
+// keyOf returns a row's key as text.
 func keyOf(set store.RowSet, key []byte) string {
 	switch set.Kind {
 	case store.RecordRows:

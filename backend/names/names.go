@@ -31,7 +31,7 @@ var combinations = [][]string{
 
 // CheckUser returns the reason why the name of a user is not accepted, or "". A
 // name is of one script, or of scripts that are written together. Names of each
-// script are accepted; [Look.IsLike] compares them.
+// script are accepted; [Skeleton.IsConfusable] compares them.
 func CheckUser(name string) (reason string) {
 	for _, r := range name {
 		// Thai and Lao letters with AM have a compatibility decomposition and

@@ -35,12 +35,12 @@ func TestLooksOfNames(t *testing.T) {
 		{"Ελένη", "Elena", false},
 		{"анна", "anna", false},
 	} {
-		a, b := LookOf(c.a), LookOf(c.b)
-		if a.IsLike(b) != c.like || b.IsLike(a) != c.like {
-			t.Errorf("%q (%+q) and %q alike: %t, want %t: %+v, %+v", c.a, c.a, c.b, a.IsLike(b), c.like, a, b)
+		a, b := SkeletonOf(c.a), SkeletonOf(c.b)
+		if a.IsConfusable(b) != c.like || b.IsConfusable(a) != c.like {
+			t.Errorf("%q (%+q) and %q alike: %t, want %t: %+v, %+v", c.a, c.a, c.b, a.IsConfusable(b), c.like, a, b)
 		}
 	}
-	if !LookOf("ana@acrne").EndsLike(LookOf("@acme")) || LookOf("ana@acre").EndsLike(LookOf("@acme")) {
+	if !SkeletonOf("ana@acrne").HasConfusableSuffix(SkeletonOf("@acme")) || SkeletonOf("ana@acre").HasConfusableSuffix(SkeletonOf("@acme")) {
 		t.Error("ends of names")
 	}
 }

@@ -85,16 +85,16 @@ func isInvisible(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Look is how a name looks, for names that are compared without case.
-type Look struct {
+// Skeleton is the form of a name by which confusable names are found, without regard to case.
+type Skeleton struct {
 	exact, upper   string // skeletons as written and in upper case
 	written, lower string // as written and in lower case, both without case
 }
 
-// LookOf returns the look of a name.
-func LookOf(name string) Look {
+// SkeletonOf returns the skeleton of a name.
+func SkeletonOf(name string) Skeleton {
 	name = norm.NFC.String(name)
-	return Look{
+	return Skeleton{
 		exact: skeleton(name), upper: skeleton(strings.ToUpper(name)),
 		written: caseless(name), lower: caseless(strings.ToLower(name)),
 	}
@@ -103,17 +103,17 @@ func LookOf(name string) Look {
 // caseless returns the skeleton of a text in lower case.
 func caseless(text string) string { return skeleton(strings.ToLower(skeleton(text))) }
 
-// IsLike reports whether two names look alike, each as it is written or in
+// IsConfusable reports whether two names look alike, each as it is written or in
 // another case: aIice, with a capital I, looks like alice and like Alice. Names
 // that look alike in upper case only, as ian and lan, are different.
-func (l Look) IsLike(other Look) bool {
+func (l Skeleton) IsConfusable(other Skeleton) bool {
 	return l.matches(other, func(a, b string) bool { return a == b })
 }
 
-// EndsLike reports whether the name ends in a text that looks like end.
-func (l Look) EndsLike(end Look) bool { return l.matches(end, strings.HasSuffix) }
+// HasConfusableSuffix reports whether the name ends in a text that looks like end.
+func (l Skeleton) HasConfusableSuffix(end Skeleton) bool { return l.matches(end, strings.HasSuffix) }
 
-func (l Look) matches(other Look, match func(a, b string) bool) bool {
+func (l Skeleton) matches(other Skeleton, match func(a, b string) bool) bool {
 	return match(l.written, other.written) || match(l.written, other.lower) ||
 		match(l.lower, other.written) || match(l.lower, other.lower) ||
 		match(l.exact, other.upper) || match(l.upper, other.exact)

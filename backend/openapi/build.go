@@ -136,7 +136,7 @@ func numberSchema(f api.Field) *Schema {
 	return s
 }
 
-// describe says in words what the route does, and what each action needs.
+// describe returns the text on what the route does and what each action requires.
 func describe(r *api.Route) string {
 	b := &strings.Builder{}
 	b.WriteString(r.Description)

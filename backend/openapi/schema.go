@@ -97,7 +97,7 @@ var common = map[string]string{
 	"count":       "The length of the list.",
 	"cursor":      "The next_cursor of the part before.",
 	"customer_id": "The customer.",
-	"message":     "What was done, in words.",
+	"message":     "A sentence on what was done.",
 	"next_cursor": "Ask for what follows with it; absent at the end.",
 	"request_id":  "Names the request in the logs of the service.",
 	"site_id":     "The site.",

@@ -212,7 +212,7 @@ func (c *Client) get(ctx context.Context, address string, p place, extra map[str
 
 func hundredths(v int) string { return strconv.FormatFloat(float64(v)/100, 'f', -1, 64) }
 
-// plain is a failed call in words, without the address that was called: it may
+// plain returns a failed call as text, without the address that was called: it may
 // hold a key.
 func (c *Client) plain(err error) error {
 	var call *url.Error

@@ -6,7 +6,7 @@ import "app.sunloop/backend/store"
 func Tables() []store.Checked {
 	return []store.Checked{
 		marks,
-		store.Plain(bucket),
-		store.Plain(planWords),
+		store.Unchecked(bucket),
+		store.Unchecked(planWords),
 	}
 }

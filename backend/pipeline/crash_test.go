@@ -24,7 +24,7 @@ import (
 	"app.sunloop/internal/longtest"
 )
 
-// crashDir tells a copy of the test program to work on a data folder until it
+// crashDir has a copy of the test program work on a data folder until it
 // is killed; crashFile is what it uploads.
 const (
 	crashDir  = "SUNLOOP_TEST_CRASH_DIR"

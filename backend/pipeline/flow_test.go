@@ -170,7 +170,7 @@ func TestFilesInARowTrainOnce(t *testing.T) {
 	}
 }
 
-func TestTooLittleDataIsSaid(t *testing.T) {
+func TestTooLittleDataIsReported(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	p.start()
 	s := fleet(20, 1)

@@ -109,7 +109,7 @@ func (p *Pipeline) requeue(ctx context.Context) error {
 			if u.ProcessingStatus == api.UploadProcessing && u.Version > 0 { // its telemetry is stored
 				job = p.NewJob(sitedata.JobTrain, sitedata.Payload{SiteID: u.SiteID})
 			}
-			job.Spare = true
+			job.SkipIfPending = true
 			if err := tx.Enqueue(job); err != nil {
 				return err
 			}

@@ -30,20 +30,20 @@ const day = 24 * time.Hour
 // Config configures a Pipeline. Stores, Domain, Now and Wall are required; a zero
 // value of the other fields takes its default.
 type Config struct {
-	Records   store.Records
-	Telemetry store.Telemetry
-	Queue     store.Queue
-	Cluster   store.Cluster // nil: there are no other replicas
-	Objects   store.Objects
-	Elsewhere *objects.Elsewhere // sources that s3_path may name besides Objects; nil: none
-	Domain    *domain.Services
-	Partner   *partner.Service         // nil: one without planned work and exchange rates
-	Weather   weather.Provider         // nil: climatology only
-	Repairs   detection.RepairVerifier // nil: no repair is verified
-	Now       func() time.Time         // the plant's clock
-	Wall      func() time.Time         // the real clock: leases, retries
-	Logger    *slog.Logger             // nil: nothing is logged
-	Hooks     sitedata.Hooks
+	Records      store.Records
+	Telemetry    store.Telemetry
+	Queue        store.Queue
+	Cluster      store.Cluster // nil: there are no other replicas
+	Objects      store.Objects
+	ImportSource *objects.ImportSource // sources that s3_path may name besides Objects; nil: none
+	Domain       *domain.Services
+	Partner      *partner.Service         // nil: one without planned work and exchange rates
+	Weather      weather.Provider         // nil: climatology only
+	Repairs      detection.RepairVerifier // nil: no repair is verified
+	Now          func() time.Time         // the plant's clock
+	Wall         func() time.Time         // the real clock: leases, retries
+	Logger       *slog.Logger             // nil: nothing is logged
+	Hooks        sitedata.Hooks
 
 	Workers      int // concurrent jobs; 2
 	TrainWorkers int // cores that one training takes; all
@@ -144,7 +144,7 @@ func New(c Config) (*Pipeline, error) {
 	data := sitedata.New(sitedata.Config{Records: c.Records, Telemetry: c.Telemetry, Objects: c.Objects, Domain: c.Domain, Weather: c.Weather,
 		Now: c.Now, Wall: c.Wall, Logger: c.Logger, Exclusive: c.Exclusive, Hooks: c.Hooks})
 	p := &Pipeline{Data: data, config: c, lastRun: map[string]time.Time{}}
-	p.Imports = importer.New(data, c.Queue, c.Elsewhere)
+	p.Imports = importer.New(data, c.Queue, c.ImportSource)
 	p.Forecasts = &forecasting.Forecaster{Data: data, HorizonHours: c.HorizonHours, KeepForecasts: c.Keep.Forecasts}
 	p.Detections = &detection.Detector{Data: data, Repairs: c.Repairs}
 	p.Training = &training.Trainer{Data: data, Imports: p.Imports, Forecasts: p.Forecasts, Detections: p.Detections,

@@ -14,7 +14,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// poisonDir tells a copy of the test program to work on a data folder with an
+// poisonDir has a copy of the test program work on a data folder with an
 // import that ends the process.
 const poisonDir = "SUNLOOP_TEST_POISON_DIR"
 
@@ -39,7 +39,7 @@ func TestPoisonChild(t *testing.T) {
 }
 
 // A file whose import ends the process is given up after some starts: its
-// upload fails in words, and its site is no longer one that loads.
+// upload fails with a reason, and its site is no longer one that loads.
 func TestOneFileCannotKeepTheServiceDown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

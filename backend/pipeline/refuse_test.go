@@ -229,7 +229,7 @@ func TestImportFromElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer outside.Close()
-	p := newPlant(t, day0, func(c *Config) { c.Elsewhere = outside })
+	p := newPlant(t, day0, func(c *Config) { c.ImportSource = outside })
 	p.start()
 	s := fleet(5, 1)
 	body := string(csvOf(t, s, day0.AddDate(0, 0, -5), day0, time.Hour))
@@ -300,7 +300,7 @@ func TestZoneIsNamedByWhoGaveIt(t *testing.T) {
 func TestUploadCommitsOnce(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	open := []int{} // uploads, at each commit
-	ctx := store.InCommit(t.Context(), func(tx store.Tx) error {
+	ctx := store.WithCommitHook(t.Context(), func(tx store.Tx) error {
 		list, err := p.Domain.Uploads.AllOpen(tx)
 		open = append(open, len(list))
 		return err

@@ -9,10 +9,10 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// TestForeignThingsAreAsIfAbsent: requests of another customer, or with another
+// TestForeignRecordsAreNotFound: requests of another customer, or with another
 // site's key, for a site, a unit, an upload or a model of this one are answered
 // as for unknown ids, or with 403, and change nothing.
-func TestForeignThingsAreAsIfAbsent(t *testing.T) {
+func TestForeignRecordsAreNotFound(t *testing.T) {
 	ctx := t.Context()
 	p := newPlant(t, day0, nil)
 	p.start()

@@ -68,7 +68,7 @@ func TestSnapshotsOfASiteWithoutAModel(t *testing.T) {
 
 // A process that died between a change of planned work and the making of the
 // schedule leaves a mark, which the next one heeds.
-func TestLeftMarksAreHeeded(t *testing.T) {
+func TestObjectsMarkedForDeletionAreDeleted(t *testing.T) {
 	p := newPlant(t, day0, quickTraining)
 	if _, err := p.Domain.Sites.SetSite(t.Context(), admin, api.Site{SiteID: "South", CustomerID: "acme", Timezone: "UTC"}); err != nil {
 		t.Fatal(err)

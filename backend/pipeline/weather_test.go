@@ -119,7 +119,7 @@ func TestWeatherIsKept(t *testing.T) {
 	if err != nil || w.WeatherID != f.WeatherID || !w.IssuedAt.Equal(day0) || w.Source != "a provider" || w.Forecast().Conditions[3] != cloudy {
 		t.Errorf("%+v, %v", w, err)
 	}
-	if wind, rain, _, known := w.Over(day0.Add(2*time.Hour), day0.Add(5*time.Hour)); !known || wind != 5 || rain != 0.7 {
+	if wind, rain, _, known := w.WindAndRain(day0.Add(2*time.Hour), day0.Add(5*time.Hour)); !known || wind != 5 || rain != 0.7 {
 		t.Errorf("wind %g, rain %g, known %v", wind, rain, known)
 	}
 }

@@ -66,7 +66,7 @@ func (p *Pipeline) failJob(ctx context.Context, job store.Claimed, cause error) 
 	spent := job.Attempt >= job.MaxAttempts
 	// A full disk and an unavailable database or bucket are not the job's fault:
 	// it waits as long as its attempts last.
-	if (store.NoRoom(cause) || errors.Is(cause, store.ErrUnavailable)) && !spent {
+	if (store.IsNoSpace(cause) || errors.Is(cause, store.ErrUnavailable)) && !spent {
 		log.ErrorContext(ctx, "job postponed: store unavailable")
 		return store.JobResult{Outcome: store.Again, RunAt: p.Wall().Add(backoff(job.Attempt)), Cause: cause.Error()}, JobRetried
 	}
@@ -99,10 +99,10 @@ const maxLostAttempts = 10
 
 // exhaustedReason returns why a job is not run again; nil if it is.
 func exhaustedReason(job store.Claimed) error {
-	if !job.Spent() && job.Lapses < maxLostAttempts {
+	if !job.AttemptsExhausted() && job.LostAttempts < maxLostAttempts {
 		return nil
 	}
-	return sitedata.NewPermanent(fmt.Errorf("the service ended %d times while it worked on this, and does not try again", job.Lapses))
+	return sitedata.NewPermanent(fmt.Errorf("the service ended %d times while it worked on this, and does not try again", job.LostAttempts))
 }
 
 // maxFailures is how often a handler may fail before its job ends. Attempts also

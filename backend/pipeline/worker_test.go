@@ -37,30 +37,30 @@ func (p *plant) drained() bool {
 	return waiting+running == 0
 }
 
-func TestJobsFailAndAreToldOf(t *testing.T) {
+func TestFailedJobsAreReported(t *testing.T) {
 	p := newPlant(t, day0, nil)
-	var panics, told atomic.Int32
+	var panics, reported atomic.Int32
 	p.handlers["panicking"] = handler{
 		run: func(context.Context, store.Claimed) error {
 			panics.Add(1)
 			panic("out of order")
 		},
-		failed: func(context.Context, store.Claimed, error) error { told.Add(1); return nil },
+		failed: func(context.Context, store.Claimed, error) error { reported.Add(1); return nil },
 	}
 	p.handlers["hopeless"] = handler{
 		run:    func(context.Context, store.Claimed) error { return sitedata.NewPermanent(errors.New("no use")) },
-		failed: func(context.Context, store.Claimed, error) error { told.Add(1); return nil },
+		failed: func(context.Context, store.Claimed, error) error { reported.Add(1); return nil },
 	}
 	p.start()
 	p.enqueue("hopeless")
 	p.enqueue("unheard of")
-	p.await("the hopeless", func() bool { return told.Load() == 1 && p.drained() })
+	p.await("the hopeless", func() bool { return reported.Load() == 1 && p.drained() })
 	p.enqueue("panicking")
 	p.await("a panic", func() bool { return panics.Load() == 1 })
 	p.await("its retry to wait", func() bool { waiting, _, _ := p.counts(); return waiting == 1 || panics.Load() > 1 })
 }
 
-func TestDeadLetterAfterItsAttempts(t *testing.T) {
+func TestDeadJobAfterItsAttempts(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	p.handlers["doomed"] = handler{run: func(context.Context, store.Claimed) error { return errors.New("again") }}
 	if err := p.Records.Update(t.Context(), func(tx store.Tx) error {
@@ -71,16 +71,16 @@ func TestDeadLetterAfterItsAttempts(t *testing.T) {
 	p.takeOverNothing()
 	p.start()
 	p.await("the dead job", func() bool { _, _, dead := p.counts(); return dead == 1 })
-	letters, err := p.db.Dead(t.Context(), 10)
-	if err != nil || len(letters) != 1 || letters[0].Kind != "doomed" {
-		t.Errorf("dead jobs %v, %v", letters, err)
+	dead, err := p.db.Dead(t.Context(), 10)
+	if err != nil || len(dead) != 1 || dead[0].Kind != "doomed" {
+		t.Errorf("dead jobs %v, %v", dead, err)
 	}
 }
 
-// TestUntoldIsToldLater: a job that failed for good runs again if its end
+// TestUnreportedFailureIsReportedLater: a job that failed for good runs again if its end
 // cannot be reported, as long as its attempts last, and so does one that is
 // lost.
-func TestUntoldIsToldLater(t *testing.T) {
+func TestUnreportedFailureIsReportedLater(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	untold := errors.New("the store is away")
 	p.handlers["hopeless"] = handler{failed: func(context.Context, store.Claimed, error) error { return untold }}
@@ -115,8 +115,8 @@ func TestStoreThatCannotFailsNoJob(t *testing.T) {
 
 func failsNoJob(t *testing.T, cause error) {
 	p := newPlant(t, day0, nil)
-	told := 0
-	p.handlers["storing"] = handler{failed: func(context.Context, store.Claimed, error) error { told++; return nil }}
+	reported := 0
+	p.handlers["storing"] = handler{failed: func(context.Context, store.Claimed, error) error { reported++; return nil }}
 	err := p.Records.Update(t.Context(), func(tx store.Tx) error {
 		return tx.Enqueue(store.Job{Kind: "storing", RunAt: p.Wall(), MaxAttempts: p.NewJob(sitedata.JobIngest, sitedata.Payload{}).MaxAttempts})
 	})
@@ -136,19 +136,19 @@ func failsNoJob(t *testing.T, cause error) {
 			t.Fatal(err)
 		}
 	}
-	if waiting, _, dead := p.counts(); waiting != 1 || dead != 0 || told != 0 {
-		t.Errorf("%d wait, %d are dead, reported %d times", waiting, dead, told)
+	if waiting, _, dead := p.counts(); waiting != 1 || dead != 0 || reported != 0 {
+		t.Errorf("%d wait, %d are dead, reported %d times", waiting, dead, reported)
 	}
 }
 
 // A job whose last attempt ended without a result is reported as failed; one
 // that is stopped in its last attempt is not.
-func TestSpentJobIsToldOf(t *testing.T) {
+func TestExhaustedJobIsReported(t *testing.T) {
 	p := newPlant(t, day0, nil)
-	told := make(chan error, 2)
+	reported := make(chan error, 2)
 	p.handlers["cut off"] = handler{
 		run:    func(context.Context, store.Claimed) error { t.Error("it ran"); return nil },
-		failed: func(_ context.Context, _ store.Claimed, cause error) error { told <- cause; return nil },
+		failed: func(_ context.Context, _ store.Claimed, cause error) error { reported <- cause; return nil },
 	}
 	if err := p.Records.Update(t.Context(), func(tx store.Tx) error {
 		return tx.Enqueue(store.Job{Kind: "cut off", RunAt: p.Wall(), MaxAttempts: 1})
@@ -159,7 +159,7 @@ func TestSpentJobIsToldOf(t *testing.T) {
 		t.Fatal(jobs, err)
 	}
 	p.start()
-	if cause := <-told; !strings.Contains(cause.Error(), "the service ended 1 times") {
+	if cause := <-reported; !strings.Contains(cause.Error(), "the service ended 1 times") {
 		t.Errorf("reported: %v", cause)
 	}
 	p.await("the dead job", func() bool { _, running, dead := p.counts(); return dead == 1 && running == 0 })
@@ -167,8 +167,8 @@ func TestSpentJobIsToldOf(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	last := store.Claimed{Job: store.Job{ID: "job_none", Kind: "cut off", MaxAttempts: 1}, Attempt: 1}
-	if v, outcome := p.finish(ctx, last, context.Canceled); outcome != JobStopped || v.Outcome != store.Stopped || len(told) != 0 {
-		t.Errorf("stopped in its last attempt: %s, %+v, reported %d times", outcome, v, len(told))
+	if v, outcome := p.finish(ctx, last, context.Canceled); outcome != JobStopped || v.Outcome != store.Stopped || len(reported) != 0 {
+		t.Errorf("stopped in its last attempt: %s, %+v, reported %d times", outcome, v, len(reported))
 	}
 }
 

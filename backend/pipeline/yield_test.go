@@ -40,7 +40,7 @@ func TestDetectionShowsRepairsTheYields(t *testing.T) {
 	waiting.mu.Lock()
 	defer waiting.mu.Unlock()
 	for _, u := range s.Units {
-		list, good, bright := waiting.run.Yields[u.AssetID], 0, 0
+		list, good, bright := waiting.run.DayYields[u.AssetID], 0, 0
 		for _, y := range list {
 			if y.Clear && y.Known {
 				bright++

@@ -86,7 +86,7 @@ func TestTokenOverClockJumps(t *testing.T) {
 
 // A clock that is set back by an hour locks no user out: neither one who
 // used up the rate nor one who mistyped a password.
-func TestNobodyIsLockedOutByAJumpBack(t *testing.T) {
+func TestClockJumpBackLocksNoUserOut(t *testing.T) {
 	j := newJumpy(t, 24*time.Hour, 0)
 	newUser(t, j.root, "acme", api.RoleAnalyst, "grace", goodPassword)
 	key := j.as(newKey(t, j.root, "acme", api.RoleAnalyst))

@@ -89,7 +89,7 @@ func orderModel(begin map[string]orderState) porcupine.Model {
 			return parts
 		},
 		Init: func() []any {
-			return []any{nil} // the first operation tells which order it is
+			return []any{nil} // the first operation identifies the order
 		},
 		Step: func(state, input, output any) []any {
 			q, a := input.(asked), output.(answered)

@@ -61,9 +61,9 @@ func (v *victim) many(t *testing.T, n int, text string, status int) (closeAll fu
 	}
 }
 
-// TestConnectionsThatRest are more than are taken at a time: each is served as
+// TestIdleConnections are more than are taken at a time: each is served as
 // it comes, and who comes behind them is served too.
-func TestConnectionsThatRest(t *testing.T) {
+func TestIdleConnections(t *testing.T) {
 	most, n := 50, 300
 	if _, whole := loadSeconds(t); whole {
 		most, n = 4096, 10_000
@@ -150,9 +150,9 @@ func (v *victim) frames(t *testing.T, write func(io.Writer)) (kinds map[byte]int
 	}
 }
 
-// TestHTTP2WithoutMeasure opens streams and resets them at once, and opens more
+// TestHTTP2WithoutLimits opens streams and resets them at once, and opens more
 // than are taken at a time.
-func TestHTTP2WithoutMeasure(t *testing.T) {
+func TestHTTP2WithoutLimits(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	v := newVictim(t, 1, "--tls", "self")
 	key := v.key()

@@ -111,9 +111,9 @@ func (v *victim) dial(t *testing.T) net.Conn {
 // readsNoJSON are the routes whose POST has no JSON body, or stops before it.
 var readsNoJSON = map[string]bool{"refresh": true, "logout": true, "v1-upload-train": true, "v1-upload-nowcast": true, "freemium-forecast": true}
 
-// TestJSONWithoutMeasure sends to every route that takes a POST what no client
+// TestJSONOfAnySize sends to every route that takes a POST what no client
 // of good will sends. A new route is in the table, and so in this test.
-func TestJSONWithoutMeasure(t *testing.T) {
+func TestJSONOfAnySize(t *testing.T) {
 	v := newVictim(t, 1)
 	nested := `{"action":"list","asset_id":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`
 	deeper := strings.Repeat(`{"action":`, 100_000)
@@ -146,8 +146,8 @@ func TestJSONWithoutMeasure(t *testing.T) {
 	v.serves(t)
 }
 
-// TestHeadersAndFormsWithoutMeasure is about large parts other than the body.
-func TestHeadersAndFormsWithoutMeasure(t *testing.T) {
+// TestHeadersAndFormsOfAnySize is about large parts other than the body.
+func TestHeadersAndFormsOfAnySize(t *testing.T) {
 	v := newVictim(t, 1)
 	get := "GET " + api.PathHealth
 	const rest = " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"

@@ -198,9 +198,9 @@ func closedDoor(url string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// TestASecondWordEndsAtOnce: a service that waits for a request is ended by a
+// TestSecondSignalEndsImmediately: a service that waits for a request is ended by a
 // second SIGTERM.
-func TestASecondWordEndsAtOnce(t *testing.T) {
+func TestSecondSignalEndsImmediately(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	f := makeFleet(t, 1, 1, 1, 1)
 	p := servetest.Start(t, f.dir, "--no-mfa")

@@ -98,9 +98,9 @@ func (c *cluster) bucketAway(t *testing.T, w *crowd, keys []string) {
 				defer v.Close()
 				_, _, _, csv := file(0)
 				_, err := v.UploadNowcast(t.Context(), api.UploadRequest{CustomerID: "refused", SiteID: "refused", Region: "eu", Location: "48.2,16.4", Timezone: "UTC", CapacityKW: 100}, strings.NewReader(csv), nil)
-				var told *api.Error
-				if !errors.As(err, &told) || told.Status != http.StatusServiceUnavailable || told.Details["reason"] != outage.sentence {
-					t.Errorf("with the bucket %s replica %d answers %v, %+v", outage.name, i, err, told)
+				var refusal *api.Error
+				if !errors.As(err, &refusal) || refusal.Status != http.StatusServiceUnavailable || refusal.Details["reason"] != outage.sentence {
+					t.Errorf("with the bucket %s replica %d answers %v, %+v", outage.name, i, err, refusal)
 				}
 			})
 		}

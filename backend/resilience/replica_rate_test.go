@@ -259,7 +259,7 @@ func (r *rated) upload(b *testing.B, n int) func(p *servetest.Process) error {
 	}
 }
 
-// report tells a cost, by what it is of.
+// report logs a cost with its subject.
 func (c cost) report(b *testing.B, what string) {
 	slices.Sort(c.took)
 	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(c.n) }

@@ -111,7 +111,7 @@ func (c *cluster) stopped(t *testing.T, times int) {
 		}
 		c.await(replicas)
 		// It continues its work, and finds at the end, or before, that the job is
-		// another's. Nothing tells when.
+		// another's. Nothing signals when.
 		time.Sleep(15 * time.Second)
 		if status, err := sole.Stop(); status != 0 || err != nil {
 			t.Errorf("the replica that had stopped ended with %d, %v:\n%s", status, err, sole.Log())

@@ -212,7 +212,7 @@ func (c *cluster) check() {
 // It uses its keys by turns, as each has its rate.
 func at(url string, keys ...string) visitor {
 	v := visitorAt(url, keys[0])
-	v.options.Patience = 3 * time.Minute
+	v.options.MaxRetryWait = 3 * time.Minute
 	v.options.Transport = &byTurns{RoundTripper: v.options.Transport, keys: keys}
 	v.Client = client.New(v.options)
 	return v
@@ -389,18 +389,18 @@ func (c *cluster) effects(w *crowd, v visitor) {
 		}
 		q.Cursor = list.NextCursor
 	}
-	told := map[string]int{}
+	reported := map[string]int{}
 	activities, err := v.Activities(ctx, api.ListQuery{CustomerID: tenant})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range activities.Activities {
-		told[a.Title]++
+		reported[a.Title]++
 	}
 	// More than a list holds are not all reported, but none twice.
 	whole := len(activities.Activities) < api.MaxLimit
-	if told["File imported"] > imported || told["Model trained"] > trained || whole && (told["File imported"] < imported || told["Model trained"] < trained) {
-		t.Errorf("%d files were imported, %d models trained; of these %d and %d were reported", imported, trained, told["File imported"], told["Model trained"])
+	if reported["File imported"] > imported || reported["Model trained"] > trained || whole && (reported["File imported"] < imported || reported["Model trained"] < trained) {
+		t.Errorf("%d files were imported, %d models trained; of these %d and %d were reported", imported, trained, reported["File imported"], reported["Model trained"])
 	}
-	t.Logf("effects: %d orders, %d files imported, %d models, %d forecasts; reported: %v", len(orders), imported, len(versions), len(issues), told)
+	t.Logf("effects: %d orders, %d files imported, %d models, %d forecasts; reported: %v", len(orders), imported, len(versions), len(issues), reported)
 }

@@ -129,8 +129,8 @@ func (w *crowd) keepToken(name, what, token string, opens bool) {
 	})
 }
 
-// letter is the one to an address, in whichever outbox it is; empty for none.
-func (w *crowd) letter(email string) string {
+// message returns the message to an address, in whichever outbox it is; empty if none exists.
+func (w *crowd) message(email string) string {
 	for _, dir := range w.dirs {
 		names, err := filepath.Glob(filepath.Join(dir, "outbox", "*.eml"))
 		if err != nil {
@@ -145,9 +145,9 @@ func (w *crowd) letter(email string) string {
 	return ""
 }
 
-var codeInLetter = regexp.MustCompile(`(?m)^ +(\d{6})`)
+var codeInMessage = regexp.MustCompile(`(?m)^ +(\d{6})`)
 
-// forecastWithout asks for a forecast without an account: a letter with a code,
+// forecastWithout asks for a forecast without an account: a message with a code,
 // and the forecast for it. The code is good once.
 func (w *crowd) forecastWithout(ctx context.Context, c visitor) error {
 	n := w.next("letter")
@@ -156,16 +156,16 @@ func (w *crowd) forecastWithout(ctx context.Context, c visitor) error {
 	if err := w.book.write(ctx, "code", func(ctx context.Context) error { _, err := anybody.FreemiumVerify(ctx, email); return err }); err != nil {
 		return err
 	}
-	letter := func() string { return w.letter(email) }
-	w.book.keep("letter to "+email, func(context.Context, visitor, bool) error {
-		if letter() == "" {
+	message := func() string { return w.message(email) }
+	w.book.keep("message to "+email, func(context.Context, visitor, bool) error {
+		if message() == "" {
 			return fmt.Errorf("none")
 		}
 		return nil
 	})
-	code := codeInLetter.FindStringSubmatch(letter())
+	code := codeInMessage.FindStringSubmatch(message())
 	if code == nil {
-		return fmt.Errorf("no code in the letter to %s", email)
+		return fmt.Errorf("no code in the message to %s", email)
 	}
 	ask := func(ctx context.Context, c *client.Client) error {
 		_, _, _, csv := file(3 * n)

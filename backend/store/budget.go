@@ -90,7 +90,7 @@ func (b *budget) spend(d Dependency, took time.Duration, reserved, silent bool) 
 type Changes struct{ possible atomic.Bool }
 
 // WithChanges returns a context whose Updates report to the returned Changes.
-// Updates of an [Aside] context do not.
+// Updates of an [WithoutCommitHook] context do not.
 func WithChanges(ctx context.Context) (context.Context, *Changes) {
 	c := new(Changes)
 	return context.WithValue(ctx, changesKey{}, c), c

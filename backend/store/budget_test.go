@@ -53,7 +53,7 @@ func TestBudget(t *testing.T) {
 func TestChanges(t *testing.T) {
 	ctx, changes := store.WithChanges(t.Context())
 	store.NoteChange(t.Context())
-	store.NoteChange(store.Aside(ctx))
+	store.NoteChange(store.WithoutCommitHook(ctx))
 	if changes.Possible() {
 		t.Error("something was changed before anything was")
 	}

@@ -21,14 +21,14 @@ type Checked interface {
 	Record() reflect.Type
 }
 
-// Plain claims a bucket of entries that have no form to check.
-type Plain string
+// Unchecked claims a bucket of entries that have no form to check.
+type Unchecked string
 
 // Buckets is the one bucket.
-func (p Plain) Buckets() []string { return []string{string(p)} }
+func (p Unchecked) Buckets() []string { return []string{string(p)} }
 
 // Check counts the entries.
-func (p Plain) Check(tx Tx, report func(error)) (records int) {
+func (p Unchecked) Check(tx Tx, report func(error)) (records int) {
 	for _, err := range tx.Scan(string(p), nil, nil, false) {
 		if err != nil {
 			report(fmt.Errorf("read %s: %w", p, err))
@@ -40,7 +40,7 @@ func (p Plain) Check(tx Tx, report func(error)) (records int) {
 }
 
 // Record is nil.
-func (p Plain) Record() reflect.Type { return nil }
+func (p Unchecked) Record() reflect.Type { return nil }
 
 // Record is T, or the type of the table's form.
 func (t Table[T]) Record() reflect.Type { return t.form().stored() }

@@ -26,9 +26,9 @@ var (
 // nil one of which nothing is remembered. It is safe for concurrent use.
 type Disk struct{ failed, full atomic.Pointer[error] }
 
-// Fail notes that a sync, or a write that cannot be taken back, failed. The
+// MarkFailed notes that a sync, or a write that cannot be taken back, failed. The
 // first cause is kept. The error wraps ErrDiskFailed and the cause.
-func (d *Disk) Fail(cause error) error {
+func (d *Disk) MarkFailed(cause error) error {
 	err := fmt.Errorf("%w: %w", ErrDiskFailed, cause)
 	if d != nil {
 		d.failed.CompareAndSwap(nil, &err)
@@ -36,8 +36,8 @@ func (d *Disk) Fail(cause error) error {
 	return err
 }
 
-// Fill notes that there was no room. The error wraps ErrDiskFull and the cause.
-func (d *Disk) Fill(cause error) error {
+// MarkFull notes that there was no room. The error wraps ErrDiskFull and the cause.
+func (d *Disk) MarkFull(cause error) error {
 	err := fmt.Errorf("%w: %w", ErrDiskFull, cause)
 	if d != nil {
 		d.full.Store(&err)
@@ -72,9 +72,9 @@ func held(p *atomic.Pointer[error]) error {
 	return nil
 }
 
-// NoRoom reports whether a write failed because a disk, a quota or a file's
+// IsNoSpace reports whether a write failed because a disk, a quota or a file's
 // size limit is full.
-func NoRoom(err error) bool {
+func IsNoSpace(err error) bool {
 	if errors.Is(err, ErrDiskFull) {
 		return true
 	}
@@ -97,9 +97,9 @@ func (d *Disk) Written(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &path) && path.Op == "sync":
-		return d.Fail(err)
-	case NoRoom(err):
-		return d.Fill(err)
+		return d.MarkFailed(err)
+	case IsNoSpace(err):
+		return d.MarkFull(err)
 	}
 	return err
 }

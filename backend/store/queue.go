@@ -17,26 +17,26 @@ type Job struct {
 	// Origin is set by the store, where it is empty, from the context of the
 	// transaction.
 	Origin Origin `json:",omitzero"`
-	// Spare means that the job is not needed if a job with the same Unique
+	// SkipIfPending means that the job is not needed if a job with the same Unique
 	// key waits or runs: that one is unchanged.
-	Spare bool `json:"-"`
+	SkipIfPending bool `json:"-"`
 }
 
-// Claimed is a job in a worker's hands.
+// Claimed is a job that a worker runs.
 type Claimed struct {
 	Job
-	Attempt  int // 1 at the first
-	Failures int // how many of the attempts before ended in [Failed]
-	Lapses   int // how many of them ended without a word, as the worker died
+	Attempt      int // 1 at the first
+	Failures     int // how many of the attempts before ended in [Failed]
+	LostAttempts int // how many attempts ended without a result because the worker died
 }
 
-// Spent means that all attempts were used, the last without a reported result:
+// AttemptsExhausted means that all attempts were used, the last without a reported result:
 // the job must not run but be given up, after its subject was informed.
-func (c Claimed) Spent() bool { return c.Attempt > c.MaxAttempts }
+func (c Claimed) AttemptsExhausted() bool { return c.Attempt > c.MaxAttempts }
 
 // Queue is the worker's side of the jobs. A worker that dies loses nothing: its
 // jobs go to the next one. A job becomes dead only by a [JobResult]: one whose
-// worker dies in its last attempt is handed out as Spent, again and again until
+// worker dies in its last attempt is handed out with its attempts exhausted until
 // it is given up.
 type Queue interface {
 	// Work runs due jobs, the oldest RunAt first, until ctx ends and the running
@@ -54,10 +54,10 @@ type Queue interface {
 	Next(ctx context.Context) (at time.Time, ok bool, err error)
 	// Dead are up to limit dead jobs, the latest first.
 	Dead(ctx context.Context, limit int) ([]DeadJob, error)
-	// Revive puts a dead job back to run at runAt with all its attempts;
+	// RetryDead puts a dead job back to run at runAt with all its attempts;
 	// ErrNotFound if it is not among the dead, ErrExists if another of its
 	// Unique key waits or runs.
-	Revive(ctx context.Context, id string, runAt time.Time) error
+	RetryDead(ctx context.Context, id string, runAt time.Time) error
 }
 
 // Worker is how jobs are run. All but Logger must be there.
@@ -80,21 +80,21 @@ type Worker struct {
 
 // JobResult is the result of a run of a job.
 type JobResult struct {
-	Outcome Outcome
+	Outcome JobOutcome
 	RunAt   time.Time // of Again, Failed and Stopped: not before then
 	Cause   string    // of all but Done
 }
 
-// Outcome is what becomes of a job after a run.
-type Outcome int
+// JobOutcome is what becomes of a job after a run.
+type JobOutcome int
 
 // Outcomes of a run. After the last attempt, Again and Failed mean Dead.
 const (
-	Done    Outcome = iota // the job is gone
-	Again                  // it runs again, for an external cause
-	Failed                 // it runs again, and Failures counts one more
-	Stopped                // it runs again, and the attempt does not count
-	Dead                   // it is a dead job
+	Done    JobOutcome = iota // the job is gone
+	Again                     // it runs again, for an external cause
+	Failed                    // it runs again, and Failures counts one more
+	Stopped                   // it runs again, and the attempt does not count
+	Dead                      // it is a dead job
 )
 
 // IsDead reports whether a job is dead after the given attempt.

@@ -46,7 +46,7 @@ var (
 // Records runs transactions. The closure may be run again from its start, so
 // it must have no effect but through tx. An error rolls everything back and is
 // returned as it is. A closure must not start another transaction, nor call
-// Telemetry or Queue: it could wait for itself. Update runs what [InCommit] has
+// Telemetry or Queue: it could wait for itself. Update runs what [WithCommitHook] has
 // put into ctx as part of the transaction.
 type Records interface {
 	View(ctx context.Context, fn func(tx Tx) error) error
@@ -78,16 +78,16 @@ type Tx interface {
 // Entry is a key and its value inside a Scan.
 type Entry struct{ Key, Value []byte }
 
-// Reason returns why a storage is not available, in words for
+// Reason returns why a storage is not available, as a text for
 // unauthenticated clients; empty for an error that does not wrap
 // [ErrUnavailable].
 func Reason(err error) string {
 	if !errors.Is(err, ErrUnavailable) {
 		return ""
 	}
-	var told interface{ Reason() string }
-	if errors.As(err, &told) {
-		return told.Reason()
+	var named interface{ Reason() string }
+	if errors.As(err, &named) {
+		return named.Reason()
 	}
 	return ErrUnavailable.Error()
 }

@@ -24,24 +24,24 @@ type TransactionEvent struct {
 
 type commitKey struct{}
 
-// InCommit is ctx whose Updates that write also run fn, as their last step: what
+// WithCommitHook is ctx whose Updates that write also run fn, as their last step: what
 // fn writes is there exactly when the change is. It is run in each such Update,
 // and again where that is, so it must write the same each time. Its error undoes
 // the change and is answered.
-func InCommit(ctx context.Context, fn func(tx Tx) error) context.Context {
+func WithCommitHook(ctx context.Context, fn func(tx Tx) error) context.Context {
 	return context.WithValue(ctx, commitKey{}, fn)
 }
 
-// Aside returns a ctx for Updates that are not the change itself but recorded
-// along with it: they do not run the functions of [InCommit], and do not count
+// WithoutCommitHook returns a ctx for Updates that are not the change itself but recorded
+// along with it: they do not run the functions of [WithCommitHook], and do not count
 // for [Changes].
-func Aside(ctx context.Context) context.Context {
-	return context.WithValue(InCommit(ctx, nil), changesKey{}, (*Changes)(nil))
+func WithoutCommitHook(ctx context.Context) context.Context {
+	return context.WithValue(WithCommitHook(ctx, nil), changesKey{}, (*Changes)(nil))
 }
 
-// Joined returns fn combined with the functions that [InCommit] has added to
+// RunCommitHook returns fn combined with the functions that [WithCommitHook] has added to
 // ctx. A store runs it instead of fn.
-func Joined(ctx context.Context, fn func(tx Tx) error) func(tx Tx) error {
+func RunCommitHook(ctx context.Context, fn func(tx Tx) error) func(tx Tx) error {
 	last, _ := ctx.Value(commitKey{}).(func(tx Tx) error)
 	if last == nil {
 		return fn

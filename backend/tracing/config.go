@@ -24,14 +24,14 @@ type Config struct {
 	Log      *slog.Logger     // of spans that cannot be sent
 }
 
-// Served is what became of a request.
-type Served struct {
+// ServedRequest is what became of a request.
+type ServedRequest struct {
 	Route, Method, RequestID string
 	Status                   int
 }
 
-// Work is something that is done later than what caused it.
-type Work struct {
+// SpanStart is something that is done later than what caused it.
+type SpanStart struct {
 	Name, ID, RequestID string
 	Attempt             int
 	Cause               string // traceparent of what caused it

@@ -33,10 +33,10 @@ func (*Tracer) Close() error { return nil }
 func (*Tracer) Request(ctx context.Context, _ http.Header) context.Context { return ctx }
 
 // EndRequest does nothing.
-func (*Tracer) EndRequest(context.Context, Served) {}
+func (*Tracer) EndRequest(context.Context, ServedRequest) {}
 
 // Begin returns ctx and a function that does nothing.
-func (*Tracer) Begin(ctx context.Context, _ Work) (context.Context, func(outcome string, failed bool)) {
+func (*Tracer) Begin(ctx context.Context, _ SpanStart) (context.Context, func(outcome string, failed bool)) {
 	return ctx, func(string, bool) {}
 }
 

@@ -24,7 +24,7 @@ func (t *Tracer) Request(ctx context.Context, h http.Header) context.Context {
 }
 
 // EndRequest ends the span of ctx.
-func (t *Tracer) EndRequest(ctx context.Context, s Served) {
+func (t *Tracer) EndRequest(ctx context.Context, s ServedRequest) {
 	span := trace.SpanFromContext(ctx)
 	if t == nil || !span.IsRecording() {
 		return
@@ -40,7 +40,7 @@ func (t *Tracer) EndRequest(ctx context.Context, s Served) {
 
 // Begin begins a separate trace for work, linked with its cause. The
 // function that it answers ends it.
-func (t *Tracer) Begin(ctx context.Context, w Work) (context.Context, func(outcome string, failed bool)) {
+func (t *Tracer) Begin(ctx context.Context, w SpanStart) (context.Context, func(outcome string, failed bool)) {
 	if t == nil {
 		return ctx, func(string, bool) {}
 	}
@@ -100,7 +100,7 @@ func (t *Tracer) Parent(ctx context.Context) string {
 	return carrier["traceparent"]
 }
 
-// Transport tells the place that is called of the span of its request.
+// Transport sends the trace context of a request to the called service.
 func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next

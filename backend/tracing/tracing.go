@@ -115,12 +115,12 @@ const quietFor = 5 * time.Minute
 func (q *quiet) Handle(err error) {
 	q.mu.Lock()
 	now := q.now()
-	told := !q.at.IsZero() && now.Sub(q.at) < quietFor
-	if !told {
+	logged := !q.at.IsZero() && now.Sub(q.at) < quietFor
+	if !logged {
 		q.at = now
 	}
 	q.mu.Unlock()
-	if !told {
+	if !logged {
 		q.log.Warn("traces cannot be sent", "error", redacted(err))
 	}
 }

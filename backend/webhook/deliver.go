@@ -14,7 +14,7 @@ type Outbox interface {
 	// keeps them from others until now+lease: a process that dies loses none.
 	Claim(ctx context.Context, now time.Time, lease time.Duration, n int) ([]Delivery, error)
 	// Delivered keeps what became of an attempt.
-	Delivered(ctx context.Context, id string, out Outcome) error
+	Delivered(ctx context.Context, id string, out PostResult) error
 	// NextDelivery is when the next one is due; ok is false when none waits.
 	NextDelivery(ctx context.Context) (at time.Time, ok bool, err error)
 	// Added receives after deliveries were added. It is a hint that may be late
@@ -36,7 +36,7 @@ const jitter = 0.1
 
 // next returns when a delivery is attempted again after a failed attempt; zero
 // if it is not. A requested longer delay is respected. chance is in [0,1).
-func next(attempt int, out Outcome, chance float64) time.Time {
+func next(attempt int, out PostResult, chance float64) time.Time {
 	if out.Failure == "" || out.Gone || attempt > len(delays) {
 		return time.Time{}
 	}
@@ -61,7 +61,7 @@ type Deliverer struct {
 	Log    *slog.Logger
 	// Around is called before an attempt, and returns the context for it
 	// and a function for its outcome; it may be nil.
-	Around func(ctx context.Context, one Delivery) (context.Context, func(Outcome))
+	Around func(ctx context.Context, one Delivery) (context.Context, func(PostResult))
 }
 
 // Run sends until ctx ends, then waits for the running calls, which are
@@ -109,7 +109,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 
 // send makes one attempt.
 func (d *Deliverer) send(ctx context.Context, one Delivery) {
-	ended := func(Outcome) {}
+	ended := func(PostResult) {}
 	if d.Around != nil {
 		ctx, ended = d.Around(ctx, one)
 	}

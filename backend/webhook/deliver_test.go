@@ -76,7 +76,7 @@ func TestOnly2xxReceives(t *testing.T) {
 	}{
 		{200, "", true, false, 0}, {202, "", true, false, 0}, {204, "", true, false, 0}, {304, "", false, false, 0}, {400, "", false, false, 0},
 		{410, "", false, true, 0}, {429, "120", false, false, 2 * time.Minute}, {503, clock().Add(time.Hour).Format(http.TimeFormat), false, false, time.Hour},
-		{503, "99999999999", false, false, longestAsk}, {500, "-5", false, false, 0}, {500, "soon", false, false, 0},
+		{503, "99999999999", false, false, maxRetryAfter}, {500, "-5", false, false, 0}, {500, "soon", false, false, 0},
 	} {
 		status, after = c.status, c.after
 		out := p.Post(t.Context(), delivery(place.URL))
@@ -87,7 +87,7 @@ func TestOnly2xxReceives(t *testing.T) {
 }
 
 func TestRetries(t *testing.T) {
-	failed := Outcome{At: clock(), Failure: "it answered 500"}
+	failed := PostResult{At: clock(), Failure: "it answered 500"}
 	want := []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour}
 	for i, d := range want {
 		if got := next(i+1, failed, 0).Sub(clock()); got != d {
@@ -100,10 +100,10 @@ func TestRetries(t *testing.T) {
 	if got := next(Attempts, failed, 0); !got.IsZero() {
 		t.Errorf("after the last attempt another comes at %s", got)
 	}
-	if got := next(1, Outcome{At: clock()}, 0); !got.IsZero() {
+	if got := next(1, PostResult{At: clock()}, 0); !got.IsZero() {
 		t.Errorf("what was received is sent again at %s", got)
 	}
-	if got := next(1, Outcome{At: clock(), Failure: "x", Gone: true}, 0); !got.IsZero() {
+	if got := next(1, PostResult{At: clock(), Failure: "x", Gone: true}, 0); !got.IsZero() {
 		t.Errorf("a place that is gone is tried again at %s", got)
 	}
 	asked := failed
@@ -120,14 +120,14 @@ func TestRetries(t *testing.T) {
 type memory struct {
 	mu    sync.Mutex
 	list  []Delivery
-	out   map[string]Outcome
+	out   map[string]PostResult
 	added chan struct{}
 	all   chan struct{} // closed when all have an outcome
 	want  int
 }
 
 func newMemory(list ...Delivery) *memory {
-	return &memory{list: list, out: map[string]Outcome{}, added: make(chan struct{}, 1), all: make(chan struct{}), want: len(list)}
+	return &memory{list: list, out: map[string]PostResult{}, added: make(chan struct{}, 1), all: make(chan struct{}), want: len(list)}
 }
 
 func (m *memory) Claim(_ context.Context, _ time.Time, _ time.Duration, n int) ([]Delivery, error) {
@@ -139,7 +139,7 @@ func (m *memory) Claim(_ context.Context, _ time.Time, _ time.Duration, n int) (
 	return part, nil
 }
 
-func (m *memory) Delivered(_ context.Context, id string, out Outcome) error {
+func (m *memory) Delivered(_ context.Context, id string, out PostResult) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.out[id] = out; len(m.out) == m.want {
@@ -154,7 +154,7 @@ func (m *memory) NextDelivery(context.Context) (time.Time, bool, error) {
 func (m *memory) Added() <-chan struct{} { return m.added }
 
 // A place that never answers holds up none of the others.
-func TestSlowPlaceHoldsUpNobody(t *testing.T) {
+func TestSlowSubscriberDelaysNoOthers(t *testing.T) {
 	hold := make(chan struct{})
 	slow, _ := receiver(t, func(_ http.ResponseWriter, q *http.Request) {
 		_, _ = io.Copy(io.Discard, q.Body)
@@ -184,7 +184,7 @@ func TestSlowPlaceHoldsUpNobody(t *testing.T) {
 	<-box.all
 	cancel()
 	<-ended
-	if _, told := box.out["whd_0"]; told || reached.Load() != 3 {
+	if _, waiting := box.out["whd_0"]; waiting || reached.Load() != 3 {
 		t.Errorf("%d were received, the stuck one has %+v", reached.Load(), box.out["whd_0"])
 	}
 }

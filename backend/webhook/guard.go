@@ -50,13 +50,13 @@ func NewGuard(allow ...string) (*Guard, error) {
 	return g, nil
 }
 
-// Refused states why a URL may not be called.
-type Refused struct{ Why string }
+// RefusedError states why a URL may not be called.
+type RefusedError struct{ Why string }
 
 // Error is the reason.
-func (r *Refused) Error() string { return r.Why }
+func (r *RefusedError) Error() string { return r.Why }
 
-func refuse(format string, args ...any) error { return &Refused{fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
 // Bounds of a URL.
 const (
@@ -66,7 +66,7 @@ const (
 	portHTTPAlt = "8443"
 )
 
-// Check validates a URL before it is stored. The error is a *[Refused]. A name
+// Check validates a URL before it is stored. The error is a *[RefusedError]. A name
 // that does not resolve now is accepted: it is checked again when it is called.
 func (g *Guard) Check(ctx context.Context, place string) error {
 	if len(place) > maxURL {
@@ -229,7 +229,7 @@ func (g *Guard) control(_, address string, _ syscall.RawConn) error {
 }
 
 // refusal is why the guard refused, if it did.
-func refusal(err error) (*Refused, bool) {
-	var r *Refused
+func refusal(err error) (*RefusedError, bool) {
+	var r *RefusedError
 	return r, errors.As(err, &r)
 }

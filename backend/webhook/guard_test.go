@@ -62,7 +62,7 @@ func TestGuardRefuses(t *testing.T) {
 		// Names of the own network.
 		"https://intranet/", "https://printer.local/", "https://metadata.google.internal/", "https://nas.lan/", "https://router.home.arpa/", "https://-bad-.org/", "https://under_score.org/", "https://a..org/",
 	} {
-		var refused *Refused
+		var refused *RefusedError
 		if err := g.Check(t.Context(), place); !errors.As(err, &refused) || refused.Why == "" {
 			t.Errorf("%q passes: %v", place, err)
 		}
@@ -215,7 +215,7 @@ func TestAnswerIsReadUpToABound(t *testing.T) {
 }
 
 // However an address of the inside is written, it is refused.
-func TestNoSpellingOfTheInsidePasses(t *testing.T) {
+func TestPrivateAddressesInAnySpelling(t *testing.T) {
 	g := newGuard(t, names("93.184.215.14"))
 	inside := []string{"10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "0.0.0.0/8"}
 	rapid.Check(t, func(t *rapid.T) {

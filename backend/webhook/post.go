@@ -14,9 +14,9 @@ import (
 
 // Limits of a call.
 const (
-	TimeOut    = 15 * time.Second
-	maxAnswer  = 64 << 10
-	longestAsk = 24 * time.Hour // that a Retry-After is heeded for
+	TimeOut       = 15 * time.Second
+	maxResponse   = 64 << 10
+	maxRetryAfter = 24 * time.Hour // that a Retry-After is heeded for
 )
 
 // Delivery is an event on its way to a place.
@@ -30,11 +30,11 @@ type Delivery struct {
 	RequestID, Trace string
 }
 
-// Outcome is what became of an attempt.
-type Outcome struct {
+// PostResult is what became of an attempt.
+type PostResult struct {
 	At         time.Time
 	Status     int           // of the answer; 0: there was none
-	Failure    string        // in words; empty: it was received
+	Failure    string        // reason; empty: it was received
 	Gone       bool          // the endpoint refuses further events
 	RetryAfter time.Duration // that the place asks for
 	Next       time.Time     // of the next attempt, or zero
@@ -57,7 +57,7 @@ type Poster struct {
 func NewPoster(g *Guard, now func() time.Time) *Poster {
 	calls := &http.Transport{
 		Proxy: nil, DialContext: g.dial, TLSHandshakeTimeout: TimeOut, ForceAttemptHTTP2: true,
-		MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxAnswer,
+		MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxResponse,
 	}
 	return &Poster{now: now, calls: calls, client: &http.Client{
 		Timeout:       TimeOut,
@@ -71,8 +71,8 @@ func (p *Poster) Close() { p.calls.CloseIdleConnections() }
 
 // Post makes one attempt. The response's body is read up to a limit and
 // discarded.
-func (p *Poster) Post(ctx context.Context, d Delivery) Outcome {
-	out := Outcome{At: p.now()}
+func (p *Poster) Post(ctx context.Context, d Delivery) PostResult {
+	out := PostResult{At: p.now()}
 	signature, err := Sign(d.Secrets, d.ID, out.At, d.Body)
 	if err != nil {
 		out.Failure = "its secret cannot be read"
@@ -91,11 +91,11 @@ func (p *Poster) Post(ctx context.Context, d Delivery) Outcome {
 	r, err := p.client.Do(q)
 	out.At = p.now()
 	if err != nil {
-		out.Failure = inWords(err)
+		out.Failure = failureText(err)
 		return out
 	}
 	defer r.Body.Close()
-	_, _ = io.CopyN(io.Discard, r.Body, maxAnswer)
+	_, _ = io.CopyN(io.Discard, r.Body, maxResponse)
 	out.Status = r.StatusCode
 	switch {
 	case r.StatusCode >= 200 && r.StatusCode < 300:
@@ -111,8 +111,8 @@ func (p *Poster) Post(ctx context.Context, d Delivery) Outcome {
 	return out
 }
 
-// inWords describes a failed call without details of the remote network.
-func inWords(err error) string {
+// failureText describes a failed call without details of the remote network.
+func failureText(err error) string {
 	var timeOut net.Error
 	var name *net.DNSError
 	if r, ok := refusal(err); ok {
@@ -131,9 +131,9 @@ func inWords(err error) string {
 func retryAfter(text string, now time.Time) time.Duration {
 	wait := time.Duration(0)
 	if seconds, err := strconv.Atoi(text); err == nil {
-		wait = time.Duration(min(max(seconds, 0), int(longestAsk.Seconds()))) * time.Second
+		wait = time.Duration(min(max(seconds, 0), int(maxRetryAfter.Seconds()))) * time.Second
 	} else if at, err := http.ParseTime(text); err == nil {
 		wait = at.Sub(now)
 	}
-	return min(max(wait, 0), longestAsk)
+	return min(max(wait, 0), maxRetryAfter)
 }

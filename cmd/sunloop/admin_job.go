@@ -58,10 +58,10 @@ type JobRetryCmd struct {
 func (c *JobRetryCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	err := socket.ErrNoProcess // each process asks the database itself
 	if g.Store == "" {
-		err = socket.Revive(ctx, g.Data, c.ID)
+		err = socket.RetryJob(ctx, g.Data, c.ID)
 	}
 	if errors.Is(err, socket.ErrNoProcess) {
-		err = withDataFolder(g, func(s *backend.Service) error { return s.Admin().Revive(ctx, c.ID) })
+		err = withDataFolder(g, func(s *backend.Service) error { return s.Admin().RetryJob(ctx, c.ID) })
 	}
 	if err != nil {
 		return err

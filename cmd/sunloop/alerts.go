@@ -23,7 +23,7 @@ func (c *AlertsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+	return c.report(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		all, counts, err := f.Alerts(ctx, c.State)
 		if err != nil {
 			return false, untold(err)

@@ -32,7 +32,7 @@ func (c *AvailabilityListCmd) Run(ctx context.Context, g *Globals, std streams) 
 	if _, _, err := fromTo(c.From, c.To, time.UTC); err != nil {
 		return &failure{statusUsage, err}
 	}
-	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+	return c.report(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		err := each(ctx, f, func(ctx context.Context, site api.Site) (*api.AvailabilityResponse, error) {
 			from, to, err := fromTo(c.From, c.To, f.Zones.Of(site.Ref()))
 			if err != nil {
@@ -108,7 +108,7 @@ func (c *AvailabilitySetCmd) Run(ctx context.Context, g *Globals, std streams) e
 	if c.Site == "" {
 		return wrong("--site is required")
 	}
-	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+	return c.report(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		return false, each(ctx, f, func(ctx context.Context, site api.Site) (*api.AvailabilityChangeResponse, error) {
 			from, to, err := fromTo(c.From, c.To, f.Zones.Of(site.Ref()))
 			if err != nil {
@@ -132,7 +132,7 @@ func (c *AvailabilityRevokeCmd) Run(ctx context.Context, g *Globals, std streams
 	if c.Site == "" {
 		return wrong("--site is required")
 	}
-	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+	return c.report(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		return false, each(ctx, f, func(ctx context.Context, site api.Site) (*api.AvailabilityChangeResponse, error) {
 			return client.Call(ctx, f.Client, api.RevokeAvailability, api.AvailabilityRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, ChangeID: c.Change, Reason: c.Reason})
 		}, func(site api.Site, r *api.AvailabilityChangeResponse) error { return printChange(f, site, r) })

@@ -93,7 +93,7 @@ func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *s
 		if o.TLS != nil {
 			return errors.New("--insecure takes any certificate; it does not go with --tls-fingerprint and --tls-ca")
 		}
-		o.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // asked for in words
+		o.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // requested by --insecure
 	}
 	if c.Plain {
 		return c.plainRemote(ctx, std, o)
@@ -175,7 +175,7 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 				o.Credential = store.token(service)
 			}
 			options.KeepSession = func(token string) error { return store.keep(service, token) }
-			o.Kept = func() string { return store.token(service) }
+			o.StoredToken = func() string { return store.token(service) }
 			o.OnToken = func(token string) {
 				if err := store.keep(service, token); err != nil {
 					log.Warn("keep the renewed session", "error", err)

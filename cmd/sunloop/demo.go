@@ -164,7 +164,7 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 		return fmt.Errorf("make the demo's user: %w", err)
 	}
 	o := d.client
-	o.Patience = commandPatience // the crew and the feed wait where a busy service tells them to
+	o.MaxRetryWait = commandPatience // the crew and the feed wait when a busy service requests it
 	feeder := client.New(o)
 	if d.login, err = feeder.Login(ctx, demoUser, d.state.Password); err != nil {
 		return fmt.Errorf("sign the demo in: %w", err)
@@ -192,7 +192,7 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 	go func() {
 		var err error
 		if !d.state.Fed {
-			err = f.Past(ctx)
+			err = f.UploadHistory(ctx)
 		}
 		if err == nil {
 			err = f.Live(ctx)
@@ -208,7 +208,7 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 	worked := make(chan struct{})
 	go func() {
 		defer close(worked)
-		crew := feed.Crew{Client: feeder, Fleet: d.fleet, Clock: clock, Look: demoLook}
+		crew := feed.Operators{Client: feeder, Fleet: d.fleet, Clock: clock, Look: demoLook}
 		if err := crew.Run(ctx); err != nil && ctx.Err() == nil {
 			d.log.Warn("the demo's crew ended", "error", err)
 		}

@@ -39,7 +39,7 @@ func TestDoctor(t *testing.T) {
 }
 
 // What is wrong is named, with what to do, and the status says so.
-func TestDoctorFindsWhatIsWrong(t *testing.T) {
+func TestDoctorFindsFaults(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", home)
 	data, dir := filepath.Join(home, "data"), filepath.Join(home, "sunloop")

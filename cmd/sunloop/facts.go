@@ -25,7 +25,7 @@ const (
 	statusUntold   = 3 // the service is not reached, or refuses
 )
 
-// FactFlags are what the commands that tell facts have in common.
+// FactFlags are the flags of all commands that print facts.
 type FactFlags struct {
 	Site     string `help:"Only this site."`
 	Customer string `help:"Only this customer's sites; required with --site if several customers have a site of that id."`
@@ -40,15 +40,15 @@ type facts struct {
 	out  io.Writer
 }
 
-// tell lets a command print its facts. Failures to report have a separate
+// report lets a command print its facts. Failures to report have a separate
 // exit status, as scripts take 1 for an alarm.
-func (c FactFlags) tell(ctx context.Context, g *Globals, std streams, print func(context.Context, *facts) (critical bool, err error)) error {
-	return c.tellBy(ctx, g, std, WorkFlags{CrewHours: maintenance.DefaultHours()}, print)
+func (c FactFlags) report(ctx context.Context, g *Globals, std streams, print func(context.Context, *facts) (critical bool, err error)) error {
+	return c.reportWith(ctx, g, std, WorkFlags{CrewHours: maintenance.DefaultHours()}, print)
 }
 
-// tellBy is tell with the times of maintenance that a data folder's work is
+// reportWith is report with the times of maintenance that a data folder's work is
 // judged by.
-func (c FactFlags) tellBy(ctx context.Context, g *Globals, std streams, by WorkFlags, print func(context.Context, *facts) (critical bool, err error)) error {
+func (c FactFlags) reportWith(ctx context.Context, g *Globals, std streams, by WorkFlags, print func(context.Context, *facts) (critical bool, err error)) error {
 	critical := false
 	err := c.ask(ctx, g, by, func(cl *client.Client) error {
 		plants, err := plain.Find(ctx, cl, c.Site, c.Customer)
@@ -230,7 +230,7 @@ func (l list[T]) print(f *facts, limit int) (critical bool, err error) {
 	return critical, err
 }
 
-// count is how many there are of what, in words.
+// count returns a number with its noun.
 func count(n int, one, more string) string {
 	switch n {
 	case 0:

@@ -36,9 +36,9 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 	}
 	if c.Summary {
-		return c.tell(ctx, g, std, c.summary)
+		return c.report(ctx, g, std, c.summary)
 	}
-	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+	return c.report(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		all, err := f.Findings(ctx, c.State == "active")
 		if err != nil {
 			return false, untold(err)

@@ -22,7 +22,7 @@ func (c *ForecastCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if c.Hours < 1 || c.Hours > api.MaxHorizonHours {
 		return wrong("--hours is from 1 to %d, not %d", api.MaxHorizonHours, c.Hours)
 	}
-	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+	return c.report(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		err := each(ctx, f, func(ctx context.Context, site api.Site) (*api.GeneratedForecast, error) {
 			return f.Client.Forecast(ctx, api.ForecastQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, HorizonHours: c.Hours})
 		}, func(site api.Site, v *api.GeneratedForecast) error { return c.print(f, site, v) })

@@ -14,7 +14,7 @@ import (
 
 // A line that drops, and a request to end, close the console in good order: the
 // terminal is given back, and the data folder is free for the next one.
-func TestConsoleEndsInGoodOrder(t *testing.T) {
+func TestConsoleShutdown(t *testing.T) {
 	bin := binary(t)
 	for name, signal := range map[string]syscall.Signal{"hangup": syscall.SIGHUP, "end": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
@@ -30,13 +30,13 @@ func TestConsoleEndsInGoodOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer terminal.Close()
-			seen, told := "", false
+			seen, answered := "", false
 			buffer := make([]byte, 4096)
 			for {
 				n, err := terminal.Read(buffer)
 				seen += string(buffer[:n])
-				if !told && strings.Contains(seen, "administrator") {
-					told = true
+				if !answered && strings.Contains(seen, "administrator") {
+					answered = true
 					if err := cmd.Process.Signal(signal); err != nil {
 						t.Fatal(err)
 					}

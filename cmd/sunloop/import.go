@@ -88,7 +88,7 @@ func withOwnKey(ctx context.Context, service *backend.Service, lasts time.Durati
 	if err != nil {
 		return fmt.Errorf("make a key for the command: %w", err)
 	}
-	err = do(client.New(client.Options{Transport: client.InProcess(service.Handler()), Credential: key, Now: time.Now, Patience: commandPatience}))
+	err = do(client.New(client.Options{Transport: client.InProcess(service.Handler()), Credential: key, Now: time.Now, MaxRetryWait: commandPatience}))
 	_, _, revoked := service.Auth().As(api.Unlimited(commandLine)).RevokeKey(context.WithoutCancel(ctx), record.ID)
 	return errors.Join(err, revoked)
 }

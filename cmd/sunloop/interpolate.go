@@ -206,7 +206,7 @@ func writeFilledValues(path string, all []unitFilled) (err error) {
 	return w.Error()
 }
 
-// parsePlace finds where --location is, and says in words what it was taken for.
+// parsePlace finds the place of --location, and describes it in a sentence.
 func parsePlace(text string) (place.Found, error) {
 	found, ok := place.Find(text)
 	if !ok {

@@ -25,7 +25,7 @@ func (c *KPICmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if _, err := c.window(api.SiteRef{}, time.Now(), time.UTC); err != nil {
 		return err
 	}
-	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+	return c.report(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		err := each(ctx, f, func(ctx context.Context, site api.Site) (*api.KPIs, error) {
 			var now time.Time
 			if c.Period != "" { // of the plant's clock, which a simulation runs fast

@@ -142,7 +142,7 @@ type TLSCmd struct{}
 
 // Run prints how clients know the certificate.
 func (TLSCmd) Run(g *Globals, std streams) error {
-	kept, err := listener.KeptIn(tlsFolder(g.Data))
+	kept, err := listener.ReadStored(tlsFolder(g.Data))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no certificate in %s; sunloop serve --tls self makes one", tlsFolder(g.Data))
 	}

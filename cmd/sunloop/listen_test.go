@@ -208,7 +208,7 @@ trusted-proxy = ["10.0.0.0/8", "fd00::1"]
 	<-s.ended
 }
 
-func TestFlagsOfListenersThatCannotBe(t *testing.T) {
+func TestInvalidListenerFlags(t *testing.T) {
 	data := home(t)
 	for _, c := range []struct {
 		words string

@@ -223,7 +223,7 @@ func stopped(t *testing.T, server *pgtest.Server, url string) {
 		}
 		return
 	}
-	if !errors.Is(err, postgres.ErrMoving) {
+	if !errors.Is(err, postgres.ErrImporting) {
 		t.Fatal(err)
 	}
 }

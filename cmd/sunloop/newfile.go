@@ -66,7 +66,7 @@ func removeLeftovers(dir string) {
 }
 
 // commit writes the file to the disk and gives it its name. It replaces no
-// other file on systems that can tell.
+// other file on systems that can determine it.
 func (f *newFile) commit() error {
 	if err := f.Sync(); err != nil {
 		return errors.Join(err, f.discard())

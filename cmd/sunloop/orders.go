@@ -24,7 +24,7 @@ func (c *OrdersCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return c.tellBy(ctx, g, std, c.WorkFlags, func(ctx context.Context, f *facts) (bool, error) {
+	return c.reportWith(ctx, g, std, c.WorkFlags, func(ctx context.Context, f *facts) (bool, error) {
 		narrow := api.OrderRequest{Technician: c.Technician}
 		switch c.State {
 		case "open":

@@ -47,7 +47,7 @@ func (c *ConsoleCmd) plainRemote(ctx context.Context, std streams, o client.Opti
 	store, service, keep := c.sessionStore(c.Remote)()
 	if keep {
 		o.Credential = store.token(service)
-		o.Kept = func() string { return store.token(service) }
+		o.StoredToken = func() string { return store.token(service) }
 		o.OnToken = func(token string) { _ = store.keep(service, token) } // without it one signs in again
 	}
 	cl := client.New(o)

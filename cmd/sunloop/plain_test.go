@@ -125,8 +125,8 @@ func plainOverAPipe(t *testing.T, bin string) {
 	if text, err := unknown.CombinedOutput(); unknown.ProcessState.ExitCode() != statusUsage || string(text) != "sunloop: there is no site \"attic\"\n" {
 		t.Errorf("an unknown site: %v %q", err, text)
 	}
-	nobody := run("--plain", "--remote", "http://127.0.0.1:1")
-	if text, err := nobody.CombinedOutput(); err == nil || !strings.Contains(string(text), "--token") {
+	anonymous := run("--plain", "--remote", "http://127.0.0.1:1")
+	if text, err := anonymous.CombinedOutput(); err == nil || !strings.Contains(string(text), "--token") {
 		t.Errorf("cannot prompt: %v %q", err, text)
 	}
 }

@@ -47,7 +47,7 @@ func (c *RatingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	case c.changes() && c.Site == "":
 		return wrong("--site is required to set a value")
 	}
-	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+	return c.report(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		return false, each(ctx, f, func(ctx context.Context, site api.Site) (*siteRatings, error) {
 			if c.changes() {
 				if err := c.set(ctx, f, site); err != nil {

@@ -69,7 +69,7 @@ func (f RemoteFlags) client() (*client.Client, error) {
 	if f.Token == "" {
 		return nil, errors.New("--remote requires an API key or a token: --token, or SUNLOOP_TOKEN in the environment")
 	}
-	o.Patience = commandPatience
+	o.MaxRetryWait = commandPatience
 	return client.New(o), nil
 }
 
@@ -89,7 +89,7 @@ func checkRemote(address string) (*url.URL, error) {
 // inWords is an error of the client in one sentence: a refusal with its
 // reason, or why there was no answer.
 func inWords(err error) error {
-	var untrusted *client.Untrusted
+	var untrusted *client.CertificateError
 	if errors.As(err, &untrusted) {
 		return untrusted
 	}

@@ -176,7 +176,7 @@ func noGrowth(t *testing.T, days []usage) {
 	t.Helper()
 	n := len(days) / 3
 	if n < 3 {
-		return // too few to tell
+		return // too few for a conclusion
 	}
 	least := func(of []usage, value func(usage) float64) float64 {
 		low := math.Inf(1)

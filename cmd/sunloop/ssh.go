@@ -96,7 +96,7 @@ func (c *SSHCmd) remote(ctx context.Context, g *Globals, log *slog.Logger) error
 	return serve(ctx)
 }
 
-// onBehalf tells the service elsewhere who asks, which counts where this
+// onBehalf sends the address of the client to the remote service, which counts where this
 // machine is one of its trusted proxies.
 type onBehalf struct {
 	http.RoundTripper

@@ -53,7 +53,7 @@ func (w *sshWorld) now() time.Time {
 // openSSHWorld serves until the test ends.
 func openSSHWorld(t *testing.T, requireMFA bool) *sshWorld {
 	t.Helper()
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // nobody's own settings
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // no settings of a user
 	w := &sshWorld{t: t, at: time.Date(2026, 11, 28, 9, 0, 7, 0, time.UTC), globals: &Globals{Data: t.TempDir(), LogLevel: "info"}}
 	service, err := backend.New(backend.Config{
 		DataDir: w.globals.Data, Now: w.now, RequireMFA: requireMFA, Argon: &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32},

@@ -44,7 +44,7 @@ func statusOf(s api.SiteSummary) summaryStatus {
 
 // Run prints the facts; exit status 1 when a critical finding is active.
 func (c *StatusCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return c.tell(ctx, g, std, c.print)
+	return c.report(ctx, g, std, c.print)
 }
 
 func (c *StatusCmd) print(ctx context.Context, f *facts) (bool, error) {

@@ -48,9 +48,9 @@ var buildProgram = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// TestMuteTerminal runs commands in a terminal that never answers: none of
+// TestUnresponsiveTerminal runs commands in a terminal that never answers: none of
 // them may ask it anything, or they would wait for the answer.
-func TestMuteTerminal(t *testing.T) {
+func TestUnresponsiveTerminal(t *testing.T) {
 	bin, dir := binary(t), t.TempDir()
 	question := regexp.MustCompile("\x1b[\\[\\]P_]")
 	for _, args := range [][]string{{"status"}, {"findings"}, {"kpi"}, {"version"}, {"keys"}, {"serve", "--listen", "127.0.0.1:0"}} {

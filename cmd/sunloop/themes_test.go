@@ -9,7 +9,7 @@ import (
 	"app.sunloop/themes"
 )
 
-func TestOwnThemesAreReadAnew(t *testing.T) {
+func TestUserThemesAreReloaded(t *testing.T) {
 	source, err := os.ReadFile("../../themes/daylight.toml")
 	if err != nil {
 		t.Fatal(err)

@@ -189,7 +189,7 @@ func idleConsole(b *testing.B, cmd *exec.Cmd, settle, idle time.Duration) {
 }
 
 // processCPU is the CPU time that a process has used, where there is a /proc
-// that tells.
+// that reports it.
 func processCPU(b *testing.B, pid int) (used time.Duration, ok bool) {
 	b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

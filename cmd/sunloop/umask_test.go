@@ -29,9 +29,9 @@ func program(t *testing.T, home string, args ...string) *exec.Cmd {
 	return c
 }
 
-// TestNoFileIsOpenToOthers: under a umask that takes nothing away, what the
+// TestFilesArePrivate: under a umask that takes nothing away, what the
 // program makes is its owner's alone.
-func TestNoFileIsOpenToOthers(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	base := t.TempDir()
 	home := filepath.Join(base, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
@@ -79,7 +79,7 @@ func TestNoFileIsOpenToOthers(t *testing.T) {
 		}
 	}
 	if at == "" {
-		t.Fatal("the service does not tell where it listens")
+		t.Fatal("the service does not report its address")
 	}
 	go func() { _, _ = io.Copy(io.Discard, said) }()
 	c := client.New(client.Options{BaseURL: at, Credential: key, TLS: &tls.Config{InsecureSkipVerify: true}})

@@ -27,9 +27,9 @@ func unfit(text string) (r rune, found bool) {
 	return 0, false
 }
 
-// TestNothingSteersTheTerminal: whatever is written, in whatever parts, comes
+// TestOutputHasNoControlSequences: whatever is written, in whatever parts, comes
 // out as text; text comes out as it is, and JSON means the same.
-func TestNothingSteersTheTerminal(t *testing.T) {
+func TestOutputHasNoControlSequences(t *testing.T) {
 	pieces := rapid.SampledFrom([]string{"\x1b[2J", "\x1b]52;c;eA==\a", "\u009b31m", "\u202e", "\u2066", "\x00", "\r", "\x7f", "\U000e0041", "é", "日", "x", "\n"})
 	rapid.Check(t, func(rt *rapid.T) {
 		text := strings.Join(rapid.SliceOf(pieces).Draw(rt, "pieces"), "") + rapid.String().Draw(rt, "any")

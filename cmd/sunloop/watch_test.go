@@ -40,7 +40,7 @@ func (s *service) address(t *testing.T, message string) string {
 
 // Metrics and profiles have listeners of their own, and the public ones never
 // show them.
-func TestMetricsAndProfilesStandApart(t *testing.T) {
+func TestMetricsListenerIsSeparate(t *testing.T) {
 	data := home(t)
 	s := startService(t, 1, "--data", data, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--pprof", "127.0.0.1:0")
 	public, metrics, profiles := s.lines[0]["address"].(string), s.address(t, "serving metrics"), s.address(t, "serving profiles")

@@ -33,7 +33,7 @@ const (
 	plateauPin     = 3e-4  // of units that stand on a round set-point
 	curtailmentDip = 3600  // seconds for which clouds may hide a plateau
 	plateauWorth   = 0.02  // of the energy made, that the light must give beyond it
-	plateauTight   = 0.002 // of units that follow one command, where nothing else tells
+	plateauTight   = 0.002 // of units that follow one command, if nothing else shows it
 	roundLevel     = 0.004 // from a whole twentieth of the rating
 )
 
@@ -227,7 +227,7 @@ func curtailmentEvidence(r *record) []Evidence {
 		out = append(out, shows("round_level", 0.8, 100*f.level, 100*round, "%", "That is a round set-point: %.0f %%.", 100*round))
 	}
 	if f.running > 0 && f.counterKWh > 0 {
-		out = append(out, shows("headroom", 1.5, f.counterKWh, 0, "kWh", "The irradiance would have given %s more by the time it was noticed.", KWhInWords(f.counterKWh)))
+		out = append(out, shows("headroom", 1.5, f.counterKWh, 0, "kWh", "The irradiance would have given %s more by the time it was noticed.", FormatKWh(f.counterKWh)))
 	}
 	if 4*f.days >= 3*f.samples {
 		out = append(out, shows("one_command", 1, 100*plateauTight, 100*plateauWidth, "%", "Four in five units agree within %.1f %%: they follow one command.", 100*plateauTight))

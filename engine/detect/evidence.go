@@ -62,16 +62,16 @@ func codeEvidence(code float64) Evidence {
 	return shows("event_code", 1.5, code, 0, "", "The unit reports event code %.0f, in SunSpec's reading %s.", code, strings.Join(names, ", "))
 }
 
-// KWhInWords is an amount of energy for people.
-func KWhInWords(v float64) string {
+// FormatKWh is an amount of energy for people.
+func FormatKWh(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f kWh", v)
 	}
 	return fmt.Sprintf("%.1f kWh", math.Round(v*10)/10+0) // no minus before a zero
 }
 
-// MinutesInWords is a length of time for people.
-func MinutesInWords(length float64) string {
+// FormatDuration is a length of time for people.
+func FormatDuration(length float64) string {
 	minutes := int(math.Round(length))
 	switch {
 	case minutes < 60:

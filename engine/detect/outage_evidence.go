@@ -24,7 +24,7 @@ func outageEvidence(r *record) []Evidence {
 		if gained > 0.05*f.counterKWh {
 			kind, weight = "counter_moves", -1
 		}
-		out = append(out, shows(kind, weight, gained, f.counterKWh, "kWh", "The lifetime counter gained %s where %s was to be expected.", KWhInWords(gained), KWhInWords(f.counterKWh)))
+		out = append(out, shows(kind, weight, gained, f.counterKWh, "kWh", "The lifetime counter gained %s where %s was to be expected.", FormatKWh(gained), FormatKWh(f.counterKWh)))
 	}
 	if f.code > 0 {
 		out = append(out, codeEvidence(f.code))
@@ -46,7 +46,7 @@ func outageEvidence(r *record) []Evidence {
 		out = append(out, shows("irradiance", weight, g, 80, "W/m²", "The site's irradiance averaged %.0f W/m² meanwhile.", g))
 	}
 	if f.armedHours >= 2 {
-		out = append(out, shows(durationKind(r), min(0.25*f.armedHours, 1), f.armedHours, persistence.Hours(), "h", "It has been so through %s of sunshine hours.", MinutesInWords(f.armedHours*60)))
+		out = append(out, shows(durationKind(r), min(0.25*f.armedHours, 1), f.armedHours, persistence.Hours(), "h", "It has been so through %s of sunshine hours.", FormatDuration(f.armedHours*60)))
 	}
 	if f.coldest <= 2 && f.tier != tierPeers {
 		out = append(out, shows("cold", -1, f.coldest, 2, "°C", "It was as cold as %.1f °C: snow on the modules would look the same.", f.coldest))
@@ -86,14 +86,14 @@ func powerEvidence(f *facts) Evidence {
 		source, weight = "the forecast", 0.8
 	}
 	return shows("power_zero", weight, f.maxKW, expected, "kW", "Power was at most %.1f kW over %s of daylight, while %s put the expectation at %.1f kW.",
-		f.maxKW, MinutesInWords(f.armedHours*60), source, expected)
+		f.maxKW, FormatDuration(f.armedHours*60), source, expected)
 }
 
 func stateEvidence(f *facts) (Evidence, bool) {
 	names := map[float64]string{stateOff: "off", stateFault: "fault", stateStandby: "standby", stateSleeping: "sleeping"}
 	switch {
 	case f.running > 0.5*f.armedHours:
-		return shows("state_running", -1.5, f.state, 0, "state", "The unit says that it was running for %s of it.", MinutesInWords(f.running*60)), true
+		return shows("state_running", -1.5, f.state, 0, "state", "The unit says that it was running for %s of it.", FormatDuration(f.running*60)), true
 	case f.state == stateFault:
 		return shows("state_fault", 0.7, f.state, 0, "state", "The unit says that its state is fault."), true
 	case names[f.state] != "":

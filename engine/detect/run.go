@@ -181,7 +181,7 @@ func (s *session) choose() (step, first int64) {
 			s.note(u.AssetID, "a single row shows no fault")
 			continue
 		case interval > int64(coarsest/time.Second):
-			s.note(u.AssetID, "one reading in %s is too rare to see outages or gaps; two hours is the limit", MinutesInWords(float64(interval)/3600*60))
+			s.note(u.AssetID, "one reading in %s is too rare to see outages or gaps; two hours is the limit", FormatDuration(float64(interval)/3600*60))
 			continue
 		}
 		step = max(step, interval, int64(finest/time.Second))

@@ -146,7 +146,7 @@ func stuckEvidence(r *record) []Evidence {
 	out := []Evidence{shows("equal_readings", 2.5, float64(f.samples), stuckSamples, "samples", "The reading was %.3f kW in %d samples in a row.", f.maxKW, f.samples),
 		shows("expected_moved", 1.5, f.expectedKWh, stuckMoves*f.rating, "kW", "Meanwhile what was to be expected moved by %.1f kW.", f.expectedKWh)}
 	if gained := f.counterTo - f.counterFrom; gained > 0 {
-		out = append(out, shows("counter_moved", 1, gained, 0, "kWh", "The lifetime counter continued: %s.", KWhInWords(gained)))
+		out = append(out, shows("counter_moved", 1, gained, 0, "kWh", "The lifetime counter continued: %s.", FormatKWh(gained)))
 	}
 	return out
 }

@@ -34,7 +34,7 @@ func labelled(t *testing.T, seed uint64, days int, kinds ...simulate.Kind) (dete
 
 // What a finding promises holds of every one: caps of the confidence, causes
 // and alternatives in order and within it, a sentence, actions.
-func TestFindingsKeepTheirPromises(t *testing.T) {
+func TestFindingInvariants(t *testing.T) {
 	_, findings := labelled(t, 1, 60, simulate.UnitOutage, simulate.CommunicationGap, simulate.SiteOutage, simulate.StuckSensor, simulate.ScaleError)
 	if len(findings) < 8 {
 		t.Fatalf("only %d findings", len(findings))

@@ -21,10 +21,10 @@ func (c *context) summary(e detect.Event) string {
 	}
 	since := "since " + c.clock(e.Start)
 	if e.End != nil {
-		since = fmt.Sprintf("from %s for %s", c.clock(e.Start), detect.MinutesInWords(e.End.Sub(e.Start).Minutes()))
+		since = fmt.Sprintf("from %s for %s", c.clock(e.Start), detect.FormatDuration(e.End.Sub(e.Start).Minutes()))
 	}
 	value := func(kind string) float64 { v, _ := e.Find(kind); return v.Value }
-	lost := detect.KWhInWords(e.LostKWh)
+	lost := detect.FormatKWh(e.LostKWh)
 	switch e.Family {
 	case detect.CommunicationGap:
 		switch {

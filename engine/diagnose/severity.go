@@ -45,7 +45,7 @@ func Revenue(kWh, tariffPerKWh float64) float64 {
 	return math.Round(kWh*tariffPerKWh*100) / 100
 }
 
-// Severity is one judgement in the words of each place it is shown.
+// Severity is one severity in the terms of each place that shows it.
 type Severity struct {
 	Label    string // critical, warning or normal
 	Partner  string // Critical, High, Medium, Low

@@ -26,7 +26,7 @@ type ClearSky struct {
 const ClearSkyLevels = weeks * hours
 
 // Plausible is the power of a site in shares of its peak (the 99.9th percentile
-// of what shines), which it answers in kW, with notes in words. Negative power
+// of what shines), which it returns in kW, with notes. Negative power
 // is zero, spikes beyond any plausible power are missing. Errors wrap
 // [ErrUnfit].
 func Plausible(site Site, power series.Series) (share series.Series, peakKW float64, notes []string, err error) {
@@ -63,16 +63,16 @@ func (c *ClearSky) Check() error {
 	return nil
 }
 
-// Light is the clear sky over the intervals of a series: GHI in W/m² by the
+// ClearSkyInputs is the clear sky over the intervals of a series: GHI in W/m² by the
 // true clock; Base, the plane-of-array irradiance as a share of 1000 W/m², and
 // Share, the site's clear-sky power as a share of its peak, both by the clock
 // of the site's power.
-type Light struct{ GHI, Base, Share []float32 }
+type ClearSkyInputs struct{ GHI, Base, Share []float32 }
 
 // Over is the light over n intervals of step from start on. Intervals longer
 // than a quarter of an hour hold the mean of their quarters; in shorter ones
 // light runs straight between the middles of quarters.
-func (c *ClearSky) Over(start time.Time, step time.Duration, n, workers int) Light {
+func (c *ClearSky) Over(start time.Time, step time.Duration, n, workers int) ClearSkyInputs {
 	e := &envelope{}
 	copy(e.ratios[:], c.Ratios)
 	copy(e.dim[:], c.Dim)
@@ -83,7 +83,7 @@ func (c *ClearSky) Over(start time.Time, step time.Duration, n, workers int) Lig
 	for i, b := range s.base {
 		share[i] = e.share(from+int64(i), b)
 	}
-	out := Light{make([]float32, n), make([]float32, n), make([]float32, n)}
+	out := ClearSkyInputs{make([]float32, n), make([]float32, n), make([]float32, n)}
 	parts := int(max(1, (step+tick/2)/tick))
 	for i := range n {
 		for p := range parts {

@@ -8,7 +8,7 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-func TestYoungSites(t *testing.T) {
+func TestColdStartSites(t *testing.T) {
 	longer := synthetic(testSite, testStart, 60, time.Hour, 17).Power
 	for _, days := range []int{0, 1, 3, 10, 30} {
 		issue := testStart.AddDate(0, 0, days)

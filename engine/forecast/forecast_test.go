@@ -88,7 +88,7 @@ func checkBands(t interface{ Fatalf(string, ...any) }, site Site, points []Point
 	}
 }
 
-func TestForecastKeepsItsPromises(t *testing.T) {
+func TestForecastInvariants(t *testing.T) {
 	x := trainedOnce(t)
 	offline := weather.Offline{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -125,7 +125,7 @@ func TestForecastKeepsItsPromises(t *testing.T) {
 	})
 }
 
-func TestNothingAfterTheIssueFlowsIn(t *testing.T) {
+func TestForecastUsesNothingAfterItsIssue(t *testing.T) {
 	x := trainedOnce(t)
 	issue := testStart.AddDate(0, 0, 100).Add(11 * time.Hour)
 	recent := x.history.Power.Slice(testStart, issue.Add(24*time.Hour))
@@ -299,7 +299,7 @@ func TestReportIsTrue(t *testing.T) {
 	}
 }
 
-// Whatever the history, it is learned from or refused in words.
+// Whatever the history, it is used or refused with a reason.
 func TestBadHistories(t *testing.T) {
 	base := synthetic(testSite, testStart, 110, time.Hour, 11).Power
 	with := func(change func(i int, v float64) float64) series.Series {

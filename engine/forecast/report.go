@@ -15,7 +15,7 @@ type Report struct {
 	TrainingPoints int           // samples the final fit saw
 	Step           time.Duration // learned and forecast in
 	PeakKW         float64       // of the history, robustly
-	Notes          []string      // what is odd about the data, in words
+	Notes          []string      // unusual properties of the data, as sentences
 
 	Features []string
 	Members  []string

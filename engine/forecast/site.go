@@ -53,7 +53,7 @@ func unfit(format string, a ...any) error {
 const overCapacity = 1.3
 
 // plausible is the power in shares of the site's peak, negative night values
-// as zero, with the peak in kW and notes in words on what was seen.
+// as zero, with the peak in kW and notes on what was found.
 func plausible(site Site, power series.Series) (share series.Series, peakKW float64, notes []string, err error) {
 	switch {
 	case !(site.CapacityKW > 0) || math.IsInf(site.CapacityKW, 0):

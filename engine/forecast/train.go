@@ -36,7 +36,7 @@ type training struct {
 
 // Train learns a site's model and measures it. It needs [MinimumDays] days
 // with power; a history it cannot learn from is refused with [ErrUnfit] and
-// the reason in words.
+// the reason as a sentence.
 func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {

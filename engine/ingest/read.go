@@ -86,7 +86,7 @@ func readContent(c content, o Options) (*Result, error) {
 		}
 		rep := &report{}
 		c.tell(rep)
-		p.tell(encoding, d, mark, o, rep)
+		p.reportDecisions(encoding, d, mark, o, rep)
 		if len(mapping.Entries) > 0 {
 			rep.decide("mapping", "%s: %s", from, mapping)
 		}
@@ -143,9 +143,9 @@ func readAll(r io.Reader, limit int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// tell reports the decisions so far, and applies the caller's zone if the file
+// reportDecisions reports the decisions so far, and applies the caller's zone if the file
 // names none.
-func (p *plan) tell(encoding string, d dialect, mark string, o Options, rep *report) {
+func (p *plan) reportDecisions(encoding string, d dialect, mark string, o Options, rep *report) {
 	rep.decide("encoding", "%s", encoding)
 	rep.decide("delimiter", "%s: %s", delimiterNames[d.delim], d.why)
 	from, to := p.head.stack[0].line, p.head.stack[len(p.head.stack)-1].line

@@ -16,7 +16,7 @@ type Report struct {
 	Weather    bool     // irradiance was known for enough of the history
 	Siblings   bool     // other units were
 	Learned    bool     // long enough a history for the learners
-	Notes      []string // in words, what was seen and done about it
+	Notes      []string // sentences on findings and corrections
 	Seed       uint64
 
 	FadeMinutes float64  // in which an edge's last index fades into its mean

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Found is what a text was taken for, and why, in words.
+// Found is the place that a text was understood as, with the reason.
 type Found struct {
 	Place
 	Words string

@@ -18,7 +18,7 @@ type Data struct {
 	// the files allow. Missing is NaN; where the sun is well down it is zero.
 	Power   series.Series
 	Weather []weather.Column
-	Notes   []string // in words, on what was left out
+	Notes   []string // sentences on what was left out
 }
 
 // Load reads the data of a plan. Errors name the file and the line or column.

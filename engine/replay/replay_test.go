@@ -358,7 +358,7 @@ func TestPeerLearns(t *testing.T) {
 			}
 		}
 		for n, d := range p.forecast(k, day, rows) {
-			at, sure := metric.Interval{Issue: s.Power.Time(day), Day: s.Power.Time(day).Format(time.DateOnly)}, metric.Sure(o.smart(rows[n]))
+			at, sure := metric.Interval{Issue: s.Power.Time(day), Day: s.Power.Time(day).Format(time.DateOnly)}, metric.Certain(o.smart(rows[n]))
 			trees.Add(at, &d, k.power.Values[rows[n]])
 			smart.Add(at, &sure, k.power.Values[rows[n]])
 		}

@@ -207,9 +207,9 @@ func (p *part) score(s *Replay, k *siteHistory, at time.Time, said []quantileFor
 		file := func(name string, d metric.Distribution) { p.tallies[name].Add(where, &d, actual) }
 		past := indices.at(k, i)
 		file("", f.power)
-		file(persistence, metric.Sure(o.persistence(i)))
-		file(smartPersistence, metric.Sure(o.smart(i)))
-		file(climatologyMix, metric.Sure(o.mix(i, past)))
+		file(persistence, metric.Certain(o.persistence(i)))
+		file(smartPersistence, metric.Certain(o.smart(i)))
+		file(climatologyMix, metric.Certain(o.mix(i, past)))
 		file(completeHistory, o.ensemble(i, past))
 	}
 	if trees == nil {

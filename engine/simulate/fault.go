@@ -33,7 +33,7 @@ const (
 	Underperformance Kind = "underperformance"           // Severity is the share lost once it has crept in
 )
 
-// Family is the kind in the words of detection.
+// Family is the kind under its name in detection.
 func (k Kind) Family() string {
 	switch k {
 	case ScaleError, Spikes:
@@ -65,7 +65,7 @@ type Fault struct {
 	AzimuthDeg float64 // of PartialShade: where the window begins, from north clockwise
 	WidthDeg   float64 // of PartialShade: how wide it is
 	Code       int     // event code reported, SunSpec Evt1 bits; 0 for none
-	Cause      string  // why, in words
+	Cause      string  // reason, as a sentence
 }
 
 // Open reports whether the fault has not ended at t.

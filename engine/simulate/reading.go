@@ -35,12 +35,12 @@ func (w *window) at(k int, t, stepS int64) (r reading, ok bool) {
 	if t < w.day.startS || t >= w.endS {
 		other := window{site: w.site}
 		other.move(t)
-		return other.tell(k, t, stepS)
+		return other.readingAt(k, t, stepS)
 	}
-	return w.tell(k, t, stepS)
+	return w.readingAt(k, t, stepS)
 }
 
-func (w *window) tell(k int, t, stepS int64) (r reading, ok bool) {
+func (w *window) readingAt(k int, t, stepS int64) (r reading, ok bool) {
 	for _, f := range w.hiding[k] {
 		if !f.hidesRows() || !f.within(t) {
 			continue

@@ -219,7 +219,7 @@ func TestFaultsShowInTheData(t *testing.T) {
 	}
 }
 
-func TestManyMayAsk(t *testing.T) {
+func TestConcurrentUse(t *testing.T) {
 	s := Demo(9, now.AddDate(0, 0, -20), now).Site("Gila-Bend")
 	want := s.Frames(now.AddDate(0, 0, -3), now, 15*time.Minute)
 	var group sync.WaitGroup

@@ -30,7 +30,7 @@ type Site struct {
 	Climate      Climate
 	Units        []Unit
 	Faults       []Fault // what happens to it: the truth, in order of From
-	Portal       Portal  // what its portal tells
+	Portal       Portal  // what its portal reports
 	Start        time.Time
 
 	seed uint64

@@ -46,7 +46,7 @@ func (q Quantity) Plausible(v float64) float64 {
 // measured, or what was forecast, each value as last known before it. NaN is
 // missing.
 type Column struct {
-	Name     string // tells columns of one forecast apart
+	Name     string // distinguishes the columns of one forecast
 	Quantity Quantity
 	Measured bool
 	Series   series.Series

@@ -35,7 +35,7 @@ type Forecast struct {
 	IssuedAt   time.Time
 	Start      time.Time
 	Step       time.Duration
-	Source     string // in words, for people
+	Source     string // description for users
 	Conditions []Conditions
 	Columns    []Column
 }

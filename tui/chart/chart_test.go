@@ -50,7 +50,7 @@ func TestPeaksAndGapsSurvive(t *testing.T) {
 }
 
 // One more sample changes only the cells it is drawn in.
-func TestAxisStandsStill(t *testing.T) {
+func TestAxisIsStable(t *testing.T) {
 	loc := berlin(t)
 	before := sampleDay(loc)
 	before.Palette = palette(t, themes.ControlRoom, themes.TrueColor)

@@ -175,7 +175,7 @@ func (m Map) Match(pressed string, scopes ...Scope) (a Action, ok, pending bool)
 	return a, ok, pending && !ok
 }
 
-// unusable are keys that terminals cannot tell from others, or keep.
+// unusable are keys that terminals cannot distinguish from others, or use themselves.
 var unusable = map[string]string{
 	"ctrl+m": "it is enter", "ctrl+i": "it is tab", "ctrl+h": "it is backspace", "ctrl+[": "it is esc",
 	"ctrl+enter": "terminals do not send it", "alt+enter": "terminals use it for full screen", "f1": "desktops keep it for their help",

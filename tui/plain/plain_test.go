@@ -163,7 +163,7 @@ energy lost        unknown  kWh                            unknown  Only 3 % of 
 	}
 }
 
-// What figures rest on is in words: an inferred rating says so, and a window that
+// The basis of figures is a sentence: an inferred rating says so, and a window that
 // is over names its revision with the reason.
 func TestFigureDetails(t *testing.T) {
 	at := api.At(time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC))

@@ -47,7 +47,7 @@ type watcher struct {
 	begun    bool
 	now      time.Time // the plants'
 	date     string    // of the last line
-	told     time.Time // when the power was, by the plants' clock
+	printed  time.Time // when the power was, by the plants' clock
 	alerts   map[string]Sited[api.Alert]
 	findings map[string]Sited[api.Finding]
 	orders   map[string]Sited[api.Order]
@@ -119,8 +119,8 @@ func (w *watcher) answers() {
 	w.gone, w.failures = time.Time{}, 0
 }
 
-// look asks for everything and then tells what is new, so that what fails
-// half-way tells nothing twice.
+// look requests everything and then prints what is new, so that what fails
+// half-way prints nothing twice.
 func (w *watcher) look(ctx context.Context) error {
 	plants, err := Find(ctx, w.Client, w.Site.SiteID, w.Site.CustomerID)
 	if err != nil {
@@ -195,7 +195,7 @@ func (w *watcher) vitals(ctx context.Context, p *Plants) (map[api.SiteRef]api.Si
 // due reports whether the power is to be printed at a time of the plants'
 // clock.
 func (w *watcher) due(now time.Time) bool {
-	return w.Power > 0 && (w.told.IsZero() || now.Sub(w.told) >= w.Power)
+	return w.Power > 0 && (w.printed.IsZero() || now.Sub(w.printed) >= w.Power)
 }
 
 func (w *watcher) tellPower(vitals map[api.SiteRef]api.SiteSummary) {
@@ -207,7 +207,7 @@ func (w *watcher) tellPower(vitals map[api.SiteRef]api.SiteSummary) {
 			w.at(s.Ref(), "%s", Vitals(v))
 		}
 	}
-	w.told = w.now
+	w.printed = w.now
 }
 
 // endedOrders are the orders that were open and are not any more, as they are

@@ -117,13 +117,13 @@ func fault(assetID string, all []string, family string) string {
 	return widget.Family(family) + " of the " + wholeSite
 }
 
-// alertStates in words.
+// alertStates are the labels of the states of alerts.
 var alertStates = map[string]string{
 	api.AlertUnacknowledged: "not acknowledged", api.AlertAcknowledged: "acknowledged", api.AlertReturned: "over, not acknowledged",
 	api.AlertShelved: "shelved", api.AlertSuppressed: "suppressed", api.AlertCleared: "cleared",
 }
 
-// alertState is an alert's state in words, with who and until when.
+// alertState returns the label of an alert's state, with who and until when.
 func alertState(a api.Alert, zone *time.Location) string {
 	words := alertStates[a.State]
 	switch {
@@ -163,7 +163,7 @@ func orderWork(o api.Order) string {
 	return Words(o.MaintenanceType) + " work"
 }
 
-// orderStatus is an order's status in words, with why it is on hold.
+// orderStatus returns the label of an order's status, with why it is on hold.
 func orderStatus(o api.Order) string {
 	if o.Status == api.OrderOnHold && o.HoldReason != "" {
 		return Words(o.Status) + " for " + Words(o.HoldReason)

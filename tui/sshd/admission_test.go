@@ -19,10 +19,10 @@ import (
 	"app.sunloop/tui/sshd"
 )
 
-// TestSSHConnectionsOfStrangers: connections that never sign in, from many
+// TestUnauthenticatedSSHConnections: connections that never sign in, from many
 // networks, take places from each other. Users sign in meanwhile, and who has
 // signed in stays.
-func TestSSHConnectionsOfStrangers(t *testing.T) {
+func TestUnauthenticatedSSHConnections(t *testing.T) {
 	w := open(t, false, sshd.Limits{Waiting: 20, Sessions: 2})
 	key := newKey(t)
 	w.user("ana", key)

@@ -163,13 +163,13 @@ func (s *Server) console(ctx context.Context, c *connection, conn *gossh.ServerC
 // watched calls a function for each byte that is read.
 type watched struct {
 	io.Reader
-	tell func()
+	onRead func()
 }
 
 func (w watched) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if n > 0 {
-		w.tell()
+		w.onRead()
 	}
 	return n, err
 }

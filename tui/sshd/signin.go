@@ -141,7 +141,7 @@ func (s *Server) byQuestions(sctx ssh.Context, ask gossh.KeyboardInteractiveChal
 	r, err := c.service().Login(ctx, sctx.User(), password)
 	done()
 	if err != nil {
-		tell(ask, words(err))
+		show(ask, words(err))
 		return false
 	}
 	if !opensConsole(r) {
@@ -174,11 +174,11 @@ func (c *connection) secondFactor(r *api.LoginResponse, ask gossh.KeyboardIntera
 		case errors.Is(err, api.ErrInvalidTOTP), errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest:
 			wrong = state.Sentence(err)
 		default:
-			tell(ask, state.Sentence(err))
+			show(ask, state.Sentence(err))
 			return nil, err
 		}
 	}
-	tell(ask, wrong)
+	show(ask, wrong)
 	return nil, errDenied
 }
 
@@ -191,9 +191,9 @@ func answer(ask gossh.KeyboardInteractiveChallenge, words, question string, echo
 	return answers[0], true
 }
 
-// tell shows text and asks nothing. The next read finds out if the client has
+// show shows text and asks nothing. The next read finds out if the client has
 // left.
-func tell(ask gossh.KeyboardInteractiveChallenge, words string) {
+func show(ask gossh.KeyboardInteractiveChallenge, words string) {
 	if words != "" {
 		_, _ = ask("", words, nil, nil)
 	}

@@ -214,9 +214,9 @@ func TestLockedAccount(t *testing.T) {
 	}
 }
 
-// TestWhoIsKeptOut hears so, but only with the right password; by key there is
+// TestUsersWhoAreRefused hears so, but only with the right password; by key there is
 // nothing to hear.
-func TestWhoIsKeptOut(t *testing.T) {
+func TestUsersWhoAreRefused(t *testing.T) {
 	w := open(t, false, sshd.Limits{})
 	key := newKey(t)
 	w.user("ana", key)

@@ -22,7 +22,7 @@ func Reason(err error) string {
 	var refusal *api.Error
 	var dns *net.DNSError
 	var timeout net.Error
-	var untrusted *client.Untrusted
+	var untrusted *client.CertificateError
 	switch {
 	case err == nil:
 		return "the service has sent nothing newer"
@@ -101,7 +101,7 @@ func capital(s string) string {
 	return s
 }
 
-// Soon is the wait until the next try in words that change seldom.
+// Soon describes the wait until the next try in a text that changes seldom.
 func Soon(d time.Duration) string {
 	if d < 5*time.Second {
 		return "in a moment"

@@ -14,7 +14,7 @@ import (
 // wrong, and nothing that a terminal would take for a command.
 func TestReasonOfACertificateThatIsNotTrusted(t *testing.T) {
 	why := errors.New("x509: certificate signed by \x1b[31munknown authority")
-	err := fmt.Errorf("ask /forecast: %w", &url.Error{Op: "Get", URL: "https://ops.example.com", Err: &client.Untrusted{Service: "https://ops.example.com", Fingerprint: "3f9c", Err: why}})
+	err := fmt.Errorf("ask /forecast: %w", &url.Error{Op: "Get", URL: "https://ops.example.com", Err: &client.CertificateError{Service: "https://ops.example.com", Fingerprint: "3f9c", Err: why}})
 	got := Reason(err)
 	for _, words := range []string{"https://ops.example.com", "unknown authority", "3f9c", "--tls-fingerprint", "--tls-ca"} {
 		if !strings.Contains(got, words) {

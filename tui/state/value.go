@@ -56,7 +56,7 @@ func (v *Value[T]) SetError(err error, now, next time.Time) {
 	v.Err, v.NextTry = err, next
 }
 
-// Age is in words as coarse as a person needs, so that an idle screen changes
+// Age returns a text as coarse as a person needs, so that an idle screen changes
 // seldom: steps of 5 s in the first minute, then minutes, hours and days.
 func Age(d time.Duration) string {
 	switch {

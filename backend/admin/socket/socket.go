@@ -37,9 +37,9 @@ type Service interface {
 	Backup(ctx context.Context, w io.Writer) (Backup, error)
 	// Jobs returns the counts of the queue and its dead jobs.
 	Jobs(ctx context.Context) (Jobs, error)
-	// Revive returns a dead job to the queue, to run at once with all its
+	// RetryJob returns a dead job to the queue, to run at once with all its
 	// attempts. The error is for the client.
-	Revive(ctx context.Context, id string) error
+	RetryJob(ctx context.Context, id string) error
 }
 
 // Jobs is the state of the queue.
@@ -230,7 +230,7 @@ func (l *Listener) handler(s Service, now func() time.Time) http.Handler {
 		}
 	})
 	mux.HandleFunc("POST /jobs/{id}/revive", func(w http.ResponseWriter, r *http.Request) {
-		if err := s.Revive(r.Context(), r.PathValue("id")); err != nil {
+		if err := s.RetryJob(r.Context(), r.PathValue("id")); err != nil {
 			http.Error(w, err.Error(), http.StatusConflict)
 			return
 		}
@@ -338,9 +338,9 @@ func JobsOf(ctx context.Context, dir string) (Jobs, error) {
 	return jobs, nil
 }
 
-// Revive requests that the process that holds dir returns a dead job to the
+// RetryJob requests that the process that holds dir returns a dead job to the
 // queue. The error is [ErrNoProcess] if there is no such process.
-func Revive(ctx context.Context, dir, id string) error {
+func RetryJob(ctx context.Context, dir, id string) error {
 	answer, err := request(ctx, dir, http.MethodPost, "/jobs/"+url.PathEscape(id)+"/revive")
 	if err != nil {
 		return err

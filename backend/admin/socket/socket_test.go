@@ -24,7 +24,7 @@ func (a answers) Backup(ctx context.Context, w io.Writer) (Backup, error) { retu
 
 func (answers) Jobs(context.Context) (Jobs, error) { return queued, nil }
 
-func (answers) Revive(_ context.Context, id string) error {
+func (answers) RetryJob(_ context.Context, id string) error {
 	if id != queued.DeadJobs[0].ID {
 		return errors.New("no dead job " + id)
 	}
@@ -38,7 +38,7 @@ func TestJobs(t *testing.T) {
 	if _, err := JobsOf(t.Context(), dir); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("before anybody listens: %v", err)
 	}
-	if err := Revive(t.Context(), dir, "job_1"); !errors.Is(err, ErrNoProcess) {
+	if err := RetryJob(t.Context(), dir, "job_1"); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("before anybody listens: %v", err)
 	}
 	serve(t, dir, os.Getuid(), whole)
@@ -46,10 +46,10 @@ func TestJobs(t *testing.T) {
 	if diff := cmp.Diff(queued, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	if err := Revive(t.Context(), dir, queued.DeadJobs[0].ID); err != nil {
+	if err := RetryJob(t.Context(), dir, queued.DeadJobs[0].ID); err != nil {
 		t.Error(err)
 	}
-	if err := Revive(t.Context(), dir, "job_2"); err == nil || err.Error() != "no dead job job_2" {
+	if err := RetryJob(t.Context(), dir, "job_2"); err == nil || err.Error() != "no dead job job_2" {
 		t.Errorf("an unknown job: %v", err)
 	}
 }
@@ -138,10 +138,10 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestStranger asks as a user who is not the service's.
-func TestStranger(t *testing.T) {
+// TestOtherUserIsRefused asks as a user who is not the service's.
+func TestOtherUserIsRefused(t *testing.T) {
 	if p := peerOfConn(pair(t)); !p.known {
-		t.Skip("this system does not tell who asks; the modes of socket and folder are the guard")
+		t.Skip("this system does not report the peer of a socket; the modes of socket and folder are the guard")
 	}
 	dir := t.TempDir()
 	asked := false

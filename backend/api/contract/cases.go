@@ -20,7 +20,7 @@ const (
 	goodReason   = "String current is low"
 )
 
-// p is a parameter; its rule tells whether it is required, and what is malformed.
+// p is a parameter; its rule states whether it is required, and what is malformed.
 func p(name string, good any, bad ...any) Param { return Param{Name: name, Good: good, Bad: bad} }
 
 // must is a parameter that the domain requires.

@@ -22,7 +22,7 @@ import (
 type Param struct {
 	Name string
 	Good any   // a valid value; text in braces is an id that the test fills in
-	Bad  []any // values that are refused by name, besides those that the field's rule tells
+	Bad  []any // values that are refused by name, in addition to those of the field's rule
 
 	required bool // by a rule of the domain
 }
@@ -87,7 +87,7 @@ type Rule struct {
 	Route      *api.Route
 	Action     string
 	As         Encoding
-	Case       string         // in words
+	Case       string         // description
 	Params     map[string]any // what is sent
 	Credential string         // one of the constants below
 	Method     string

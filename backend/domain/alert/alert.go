@@ -85,10 +85,10 @@ func (a *Alert) ExpireTimers(now time.Time) {
 }
 
 // Reconcile brings the site's alerts up to date with its findings.
-func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.Outcome, active []finding.Finding) error {
+func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.RunResult, active []finding.Finding) error {
 	for _, list := range [][]finding.Finding{active, out.Ended, out.Past, out.Revised} {
 		for _, f := range list {
-			a, err := Last(tx, f.SiteID, f.SummaryID)
+			a, err := LatestOf(tx, f.SiteID, f.SummaryID)
 			if err != nil {
 				return err
 			}
@@ -110,8 +110,8 @@ func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.Outcome, a
 	return nil
 }
 
-// Last is the newest alert of a finding; nil if none exists.
-func Last(tx store.Tx, siteID, summaryID string) (*Alert, error) {
+// LatestOf is the newest alert of a finding; nil if none exists.
+func LatestOf(tx store.Tx, siteID, summaryID string) (*Alert, error) {
 	var newest *Alert
 	err := alerts.Each(tx, store.Query{Index: "finding", Prefix: store.Key(siteID, summaryID)}, func(a Alert) error {
 		// By id, which sorts by when it was raised: devices and starts may differ.
@@ -185,7 +185,7 @@ func (s *Service) update(a *Alert, f finding.Finding, opened bool) {
 			m.Reason = "it fired again"
 			a.move(api.AlertUnacknowledged, m)
 		}
-	case !hidden && finding.Urgency(a.AlertSeverity) < finding.Urgency(was) && a.State == api.AlertAcknowledged && finding.NeedsAction(a.AlertSeverity):
+	case !hidden && finding.UrgencyRank(a.AlertSeverity) < finding.UrgencyRank(was) && a.State == api.AlertAcknowledged && finding.NeedsAction(a.AlertSeverity):
 		m.Reason = fmt.Sprintf("it became %s, from %s", a.AlertSeverity, was)
 		a.move(api.AlertUnacknowledged, m)
 	}
@@ -195,7 +195,7 @@ func (s *Service) update(a *Alert, f finding.Finding, opened bool) {
 var alertMoves = map[string]struct {
 	from []string
 	to   string
-	done string // in words
+	done string // message of the response
 }{
 	api.ActionAcknowledge: {[]string{api.AlertUnacknowledged, api.AlertReturned}, api.AlertAcknowledged, "Alert acknowledged"},
 	api.ActionShelve:      {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved}, api.AlertShelved, "Alert shelved"},
@@ -217,7 +217,7 @@ func allowedAlertActions(state string) []string {
 }
 
 // MoveAlert does what r.Action says to an alert, and answers it with what was
-// done in words; 409 with the actions that are allowed for another. To
+// done as a sentence; 409 with the actions that are allowed for another. To
 // acknowledge once more is no error.
 func (s *Service) MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRequest) (api.Alert, string, error) {
 	move, ok := alertMoves[r.Action]
@@ -301,7 +301,7 @@ func (s *Service) AcknowledgeFor(tx store.Tx, siteID, summaryID, actor, reason s
 	if summaryID == "" {
 		return nil
 	}
-	a, err := Last(tx, siteID, summaryID)
+	a, err := LatestOf(tx, siteID, summaryID)
 	if err != nil || a == nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (s *Service) Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, 
 			return state == "" || a.State == state
 		},
 		Order: func(a *Alert) record.SortKey {
-			return record.SortKey{}.Number(int64(slices.Index(stateOrder, a.State))).Number(int64(finding.Urgency(a.AlertSeverity))).NewestFirst(a.Timestamp.Time)
+			return record.SortKey{}.Number(int64(slices.Index(stateOrder, a.State))).Number(int64(finding.UrgencyRank(a.AlertSeverity))).NewestFirst(a.Timestamp.Time)
 		},
 	}.Page(ctx, s.records, q.Page)
 	if err != nil {

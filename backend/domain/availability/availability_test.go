@@ -17,14 +17,14 @@ import (
 // plant is the site South with units of 50 kW; day is the last midnight but one, and
 // utc the hour 0 of UTC on it.
 type plant struct {
-	*domaintest.Desk
+	*domaintest.Fixture
 	site     api.Site
 	day, utc time.Time
 }
 
 func newPlant(t *testing.T, units ...string) *plant {
 	t.Helper()
-	p := &plant{Desk: domaintest.New(t)}
+	p := &plant{Fixture: domaintest.New(t)}
 	p.site = p.AddSite("South", "acme")
 	for _, id := range units {
 		p.AddUnit(id, "South")

@@ -64,11 +64,11 @@ func detectionOwner(d Detection) (customer, site, asset string) {
 
 // RecordRun stores a run: the detections of the assets about which it says
 // something new, and the findings they lead to, with their activities.
-func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.Outcome, error) {
+func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.RunResult, error) {
 	if run.DayKWh == nil {
 		run.DayKWh = func([]string) float64 { return 0 }
 	}
-	out := finding.Outcome{Detections: map[string]api.Detection{}}
+	out := finding.RunResult{Detections: map[string]api.Detection{}}
 	if err := s.findings.Reconcile(tx, run, &out); err != nil {
 		return out, err
 	}
@@ -78,13 +78,13 @@ func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.Outcome, erro
 	}
 	for _, asset := range run.Units {
 		if a, ok := run.Analyses[asset]; ok {
-			run.Analyses[asset] = named(a, asset, found)
+			run.Analyses[asset] = withFindings(a, asset, found)
 		}
 		d, isNew, err := s.detection(tx, run, asset)
 		if err != nil {
 			return out, err
 		}
-		if isNew || slices.Contains(run.Asked, asset) {
+		if isNew || slices.Contains(run.Requested, asset) {
 			if err := detections.Put(tx, d); err != nil {
 				return out, fmt.Errorf("store detection %s: %w", d.DetectionID, err)
 			}
@@ -101,7 +101,7 @@ func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.Outcome, erro
 	if err := s.alerts.Reconcile(tx, run, out, lasting); err != nil {
 		return out, err
 	}
-	if err := s.tell(tx, run, out); err != nil {
+	if err := s.announce(tx, run, out); err != nil {
 		return out, err
 	}
 	return out, finding.LinkDetections(tx, out, slices.Concat(lasting, out.Ended, out.Past))
@@ -110,7 +110,7 @@ func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.Outcome, erro
 // RecordPast stores the findings of a run over years before the present, with cleared
 // alerts. All of its events have ended: they open no issue and raise no alarm.
 func (s *Service) RecordPast(tx store.Tx, run finding.Run) error {
-	var out finding.Outcome
+	var out finding.RunResult
 	run.Past = true
 	if run.DayKWh == nil {
 		run.DayKWh = func([]string) float64 { return 0 }
@@ -136,9 +136,9 @@ func findingsOf(tx store.Tx, run finding.Run) (list []finding.Finding, err error
 	return list, record.Wrap(err, "list the findings of site "+run.Site.SiteID)
 }
 
-// named returns an analysis whose anomalies name their findings and have the losses
+// withFindings returns an analysis whose anomalies name their findings and have the losses
 // of these, so that the run, its findings and their alerts say the same.
-func named(a api.Analysis, asset string, found []finding.Finding) api.Analysis {
+func withFindings(a api.Analysis, asset string, found []finding.Finding) api.Analysis {
 	a.Anomalies = slices.Clone(a.Anomalies)
 	for i := range a.Anomalies {
 		n := &a.Anomalies[i]
@@ -157,7 +157,7 @@ func (s *Service) detection(tx store.Tx, run finding.Run, asset string) (d Detec
 	d.Status, d.Severity = "completed", api.SeverityNormal
 	var marks []string
 	for _, e := range run.Events {
-		if !slices.Contains(e.Units, asset) || e.LastThere().Before(run.Now.Add(-finding.Calm)) {
+		if !slices.Contains(e.Units, asset) || e.LastPresent().Before(run.Now.Add(-finding.CalmPeriod)) {
 			continue
 		}
 		d.AnomaliesDetected++
@@ -187,7 +187,7 @@ func (s *Service) detection(tx store.Tx, run finding.Run, asset string) (d Detec
 	return d, d.Signature != was, nil
 }
 
-func (s *Service) tell(tx store.Tx, run finding.Run, out finding.Outcome) error {
+func (s *Service) announce(tx store.Tx, run finding.Run, out finding.RunResult) error {
 	note := func(f finding.Finding, phase, title string) error {
 		return s.activities.Record(tx, activity.Record{CustomerID: run.Site.CustomerID, SiteID: run.Site.SiteID, AssetID: f.AssetID, Phase: phase,
 			Title: title, Description: cmp.Or(f.Summary, f.FaultFamily), Actor: "detector"})

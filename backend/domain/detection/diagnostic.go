@@ -46,7 +46,7 @@ func (s *Service) Diagnose(ctx context.Context, scope api.Scope, r api.DiagnoseR
 		if err != nil {
 			return err
 		}
-		back := finding.Calm
+		back := finding.CalmPeriod
 		if r.LookbackHours > 0 {
 			back = time.Duration(r.LookbackHours) * time.Hour
 		}

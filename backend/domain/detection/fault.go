@@ -32,7 +32,7 @@ func (s *Service) Faults(ctx context.Context, siteID string, since time.Time) ([
 				return nil
 			}
 			one := Fault{Finding: f}
-			if one.Alert, err = alert.Last(tx, f.SiteID, f.SummaryID); err != nil {
+			if one.Alert, err = alert.LatestOf(tx, f.SiteID, f.SummaryID); err != nil {
 				return err
 			}
 			if one.Alert != nil {

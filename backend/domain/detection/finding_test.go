@@ -156,7 +156,7 @@ func TestShortRunsLeaveOldFindings(t *testing.T) {
 	d.Clock = d.Clock.Add(time.Hour)
 	d.Update(func(tx store.Tx) error {
 		_, err := d.Detections.RecordRun(tx, finding.Run{Site: site, From: d.Clock.AddDate(0, 0, -60), Now: d.Clock, Units: []string{"INV-1", "INV-2"},
-			Slow: []string{"string_outage"}, Learned: d.Clock.AddDate(0, 0, -30)})
+			LongRunFamilies: []string{"string_outage"}, LearnedAt: d.Clock.AddDate(0, 0, -30)})
 		return err
 	})
 	for _, f := range d.ListFindings() {

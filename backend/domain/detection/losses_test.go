@@ -15,7 +15,7 @@ import (
 )
 
 // stored is the only finding of a site, as it is read again.
-func stored(t *testing.T, d *domaintest.Desk, siteID string) (out finding.Finding) {
+func stored(t *testing.T, d *domaintest.Fixture, siteID string) (out finding.Finding) {
 	t.Helper()
 	n := 0
 	err := d.Store.View(t.Context(), func(tx store.Tx) error {
@@ -170,10 +170,10 @@ func TestRunFindingAndAlertAgree(t *testing.T) {
 	e.LostKWh = 23 // of a run that saw less than the finding holds
 	analysis := api.Analysis{SeverityLabel: e.Severity, Status: api.AnomalyDetected, Anomalies: []api.Anomaly{{FaultFamily: e.Family, SeverityLabel: e.Severity,
 		StartedAt: api.At(e.Start), LastSeenAt: api.At(e.LastSeen), LostKWh: e.LostKWh}}}
-	var out finding.Outcome
+	var out finding.RunResult
 	d.Update(func(tx store.Tx) (err error) {
 		out, err = d.Detections.RecordRun(tx, finding.Run{Site: site, From: d.Clock.AddDate(0, 0, -30), Now: d.Clock, Units: []string{"INV-1"}, Events: []finding.Event{e},
-			Asked: []string{"INV-1"}, Analyses: map[string]api.Analysis{"INV-1": analysis}})
+			Requested: []string{"INV-1"}, Analyses: map[string]api.Analysis{"INV-1": analysis}})
 		return err
 	})
 	f, run := stored(t, d, site.SiteID), out.Detections["INV-1"]
@@ -185,7 +185,7 @@ func TestRunFindingAndAlertAgree(t *testing.T) {
 		t.Errorf("the run says %+v, the finding %+v", a, f)
 	}
 	err := d.Store.View(t.Context(), func(tx store.Tx) error {
-		last, err := alert.Last(tx, site.SiteID, f.SummaryID)
+		last, err := alert.LatestOf(tx, site.SiteID, f.SummaryID)
 		if err == nil && (last == nil || last.Metadata.SummaryID != f.SummaryID || last.Metadata.LostKWh != f.LostKWh || last.AssetID != f.AssetID) {
 			t.Errorf("the alert is %+v", last)
 		}

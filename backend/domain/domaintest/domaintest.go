@@ -18,8 +18,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// Desk is the domain on a real store, with a clock that the test moves.
-type Desk struct {
+// Fixture is the domain on a real store, with a clock that the test moves.
+type Fixture struct {
 	*domain.Services
 	T     *testing.T
 	Store *bolt.Store
@@ -27,9 +27,9 @@ type Desk struct {
 }
 
 // New returns a Desk on an empty store, on a morning of June 2026.
-func New(t *testing.T) *Desk {
+func New(t *testing.T) *Fixture {
 	t.Helper()
-	d := &Desk{T: t, Clock: time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)}
+	d := &Fixture{T: t, Clock: time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return d.Clock }
 	var err error
 	if d.Store, err = bolt.Open(t.TempDir(), bolt.Options{Now: now}); err != nil {
@@ -45,7 +45,7 @@ func New(t *testing.T) *Desk {
 }
 
 // ListAlerts returns the alerts of customer acme in a state.
-func (d *Desk) ListAlerts(state string) []api.Alert {
+func (d *Fixture) ListAlerts(state string) []api.Alert {
 	d.T.Helper()
 	list, _, _, err := d.Alerts.Alerts(d.T.Context(), Acme, api.ListQuery{CustomerID: "acme"}, state)
 	if err != nil {
@@ -55,9 +55,9 @@ func (d *Desk) ListAlerts(state string) []api.Alert {
 }
 
 // RecordRun records a run over a month up to the desk's clock.
-func (d *Desk) RecordRun(site api.Site, events ...finding.Event) finding.Outcome {
+func (d *Fixture) RecordRun(site api.Site, events ...finding.Event) finding.RunResult {
 	d.T.Helper()
-	var out finding.Outcome
+	var out finding.RunResult
 	d.Update(func(tx store.Tx) error {
 		var err error
 		out, err = d.Detections.RecordRun(tx, finding.Run{Site: site, ModelVersion: "rules", From: d.Clock.Add(-30 * 24 * time.Hour), Now: d.Clock,
@@ -68,7 +68,7 @@ func (d *Desk) RecordRun(site api.Site, events ...finding.Event) finding.Outcome
 }
 
 // ListFindings returns the findings of customer acme.
-func (d *Desk) ListFindings() []api.Finding {
+func (d *Fixture) ListFindings() []api.Finding {
 	d.T.Helper()
 	list, _, err := d.Findings.Findings(d.T.Context(), Acme, api.ListQuery{CustomerID: "acme"})
 	if err != nil {
@@ -95,7 +95,7 @@ func Hours(issued, start time.Time, n int, kW float64) forecast.Forecast {
 }
 
 // ListIssues of acme, newest first.
-func (d *Desk) ListIssues() []api.Issue {
+func (d *Fixture) ListIssues() []api.Issue {
 	d.T.Helper()
 	list, _, err := d.Issues.Issues(d.T.Context(), Acme, api.ListQuery{CustomerID: "acme"})
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *Desk) ListIssues() []api.Issue {
 }
 
 // KPIsOf of a desk's site South as figures by name.
-func (d *Desk) KPIsOf(from, to time.Time) (api.KPIs, map[string]api.KPI) {
+func (d *Fixture) KPIsOf(from, to time.Time) (api.KPIs, map[string]api.KPI) {
 	d.T.Helper()
 	k, err := d.KPIs.KPIs(d.T.Context(), Acme, "South", from, to)
 	if err != nil {
@@ -135,7 +135,7 @@ func Trained(sequence int, end time.Time, losses ...float64) model.Model {
 }
 
 // Report stores samples of a unit of South every five minutes from a time on.
-func (d *Desk) Report(site api.Site, asset string, from time.Time, powerKW, temperatureC []float64) {
+func (d *Fixture) Report(site api.Site, asset string, from time.Time, powerKW, temperatureC []float64) {
 	d.T.Helper()
 	var f series.Frame
 	for i := range powerKW {
@@ -151,7 +151,7 @@ func (d *Desk) Report(site api.Site, asset string, from time.Time, powerKW, temp
 }
 
 // Update runs fn in a transaction and fails the test if it fails.
-func (d *Desk) Update(fn func(tx store.Tx) error) {
+func (d *Fixture) Update(fn func(tx store.Tx) error) {
 	d.T.Helper()
 	if err := d.Store.Update(d.T.Context(), fn); err != nil {
 		d.T.Fatal(err)
@@ -159,7 +159,7 @@ func (d *Desk) Update(fn func(tx store.Tx) error) {
 }
 
 // AddSite creates a site of 100 kW in Vienna.
-func (d *Desk) AddSite(id, customer string) api.Site {
+func (d *Fixture) AddSite(id, customer string) api.Site {
 	d.T.Helper()
 	s, err := d.Sites.SetSite(d.T.Context(), api.Unlimited("test"), api.Site{SiteID: id, CustomerID: customer, Timezone: "Europe/Vienna", CapacityKW: 100})
 	if err != nil {
@@ -169,7 +169,7 @@ func (d *Desk) AddSite(id, customer string) api.Site {
 }
 
 // AddUnit creates an inverter of 50 kW at a site.
-func (d *Desk) AddUnit(id, site string) api.Asset {
+func (d *Fixture) AddUnit(id, site string) api.Asset {
 	d.T.Helper()
 	a, err := d.Sites.AddAsset(d.T.Context(), api.Unlimited("test"), api.Asset{AssetID: id, Name: id, Type: "Solar Inverter", CapacityKW: 50, Location: "roof", SiteID: site})
 	if err != nil {

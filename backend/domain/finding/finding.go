@@ -68,18 +68,18 @@ var findings = store.Table[Finding]{
 	Form: store.As(newFindingRecord, findingRecord.finding),
 }
 
-// Reopening is how long after its end a finding is opened again by the same
+// ReopenWithin is how long after its end a finding is opened again by the same
 // fault, rather than a new one made.
-const Reopening = 72 * time.Hour
+const ReopenWithin = 72 * time.Hour
 
-// Calm is how long a lower severity must last before the label falls.
-const Calm = 24 * time.Hour
+// CalmPeriod is how long a lower severity must last before the label falls.
+const CalmPeriod = 24 * time.Hour
 
 // Reconcile brings a site's findings up to date with a run: each event updates
 // the finding it continues or opens one, and an active finding whose units
 // were judged and that was not seen again is ended. It writes into out those
 // that opened (also again), those that ended, and those of the past.
-func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
+func (s *Service) Reconcile(tx store.Tx, run Run, out *RunResult) error {
 	events := slices.Clone(run.Events)
 	slices.SortStableFunc(events, func(a, b Event) int { return a.Start.Compare(b.Start) })
 	seen := map[string]*Finding{} // by id, in this run
@@ -112,7 +112,7 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 	}
 	for _, id := range order {
 		f := seen[id]
-		f.account(former[id], latest[id], run)
+		f.addLosses(former[id], latest[id], run)
 		switch {
 		case f.Active && !wasActive[id]:
 			out.Opened = append(out.Opened, *f)
@@ -135,12 +135,12 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
 		return err
 	}
 	for _, f := range list {
-		if seen[f.SummaryID] != nil || !run.judged(f) {
+		if seen[f.SummaryID] != nil || !run.evaluated(f) {
 			continue
 		}
 		f.Active, f.EndedAt = false, f.LastDetectionAt
 		f.EnergyAtRiskKW, f.RevenueAtRisk = 0, 0
-		f.account(f, nil, run)
+		f.addLosses(f, nil, run)
 		out.Ended = append(out.Ended, f)
 		if err := findings.Put(tx, f); err != nil {
 			return fmt.Errorf("end finding %s: %w", f.SummaryID, err)
@@ -168,7 +168,7 @@ func (s *Service) continued(tx store.Tx, run Run, e Event, seen map[string]*Find
 		if g.EndedAt.After(last) {
 			last = g.EndedAt.Time
 		}
-		if !e.Start.After(last.Add(Reopening)) && !e.LastThere().Before(g.StartedAt.Time) {
+		if !e.Start.After(last.Add(ReopenWithin)) && !e.LastPresent().Before(g.StartedAt.Time) {
 			return g, true, nil
 		}
 	}
@@ -207,7 +207,7 @@ func updated(f Finding, e Event, run Run, again bool) Finding {
 		}
 		slices.Sort(f.AssetIDs)
 	}
-	if Rank(e.Severity) >= Rank(f.SeverityLabel) || run.Now.Sub(f.SeverityAt) >= Calm {
+	if Rank(e.Severity) >= Rank(f.SeverityLabel) || run.Now.Sub(f.SeverityAt) >= CalmPeriod {
 		f.SeverityLabel, f.SeverityAt, f.Grade = e.Severity, run.Now, e.Grade
 	}
 	f.ModelVersion = run.ModelVersion

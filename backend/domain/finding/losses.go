@@ -57,12 +57,12 @@ func (f Finding) Ledger(zone *time.Location) loss.Ledger {
 	if len(f.Losses) > 0 {
 		return ledgerOf(f.Losses)
 	}
-	return spread(f.StartedAt.Time, f.Until(), f.LostKWh, zone)
+	return spreadLoss(f.StartedAt.Time, f.Until(), f.LostKWh, zone)
 }
 
-// spread divides a loss over the daylight within from..to; evenly where that
+// spreadLoss divides a loss over the daylight within from..to; evenly where that
 // holds none.
-func spread(from, to time.Time, kWh float64, zone *time.Location) loss.Ledger {
+func spreadLoss(from, to time.Time, kWh float64, zone *time.Location) loss.Ledger {
 	const step = 15 * time.Minute
 	if !to.After(from) {
 		to = from.Add(time.Second)
@@ -91,10 +91,10 @@ func spread(from, to time.Time, kWh float64, zone *time.Location) loss.Ledger {
 	return out
 }
 
-// account updates the losses and occasions of f, which was former, by the events
+// addLosses updates the losses and occasions of f, which was former, by the events
 // of a run that continue it. No hour of a finding that stays active falls; a
 // finding that is over loses nothing after its end.
-func (f *Finding) account(former Finding, events []Event, run Run) {
+func (f *Finding) addLosses(former Finding, events []Event, run Run) {
 	zone := record.Zone(run.Site.Timezone)
 	losses, asOf := loss.Ledger{}, time.Time{}
 	if former.SummaryID != "" {
@@ -111,7 +111,7 @@ func (f *Finding) account(former Finding, events []Event, run Run) {
 			if one := e.Losses; len(one.Spans()) > 0 {
 				latest = append(latest, one)
 			} else {
-				latest = append(latest, spread(e.Start, e.LastThere(), e.LostKWh, zone))
+				latest = append(latest, spreadLoss(e.Start, e.LastPresent(), e.LostKWh, zone))
 			}
 		}
 		seen := first.Unix() - first.Unix()%hourLength
@@ -123,7 +123,7 @@ func (f *Finding) account(former Finding, events []Event, run Run) {
 			revised = loss.FromSpans(append(slices.Clone(revised.Before(end).Spans()), later...))
 		}
 		losses = revised
-		f.occur(former, events, first)
+		f.addOccasions(former, events, first)
 	}
 	if !f.Active {
 		losses = losses.Before(f.EndedAt.Unix())
@@ -133,9 +133,9 @@ func (f *Finding) account(former Finding, events []Event, run Run) {
 	f.LostKWh, f.LastedHours = record.Known(ledgerOf(f.Losses).Total()), f.lastedHours()
 }
 
-// occur updates the occasions: those that ended before the first event of a run,
+// addOccasions updates the occasions: those that ended before the first event of a run,
 // and those of its events. One that is all of the finding is left out.
-func (f *Finding) occur(former Finding, events []Event, first time.Time) {
+func (f *Finding) addOccasions(former Finding, events []Event, first time.Time) {
 	var all []Period
 	if former.SummaryID != "" {
 		for _, p := range former.Periods() {
@@ -149,7 +149,7 @@ func (f *Finding) occur(former Finding, events []Event, first time.Time) {
 		if len(e.Occasions) > 0 {
 			all = append(all, e.Occasions...)
 		} else {
-			all = append(all, Period{e.Start, e.LastThere()})
+			all = append(all, Period{e.Start, e.LastPresent()})
 		}
 	}
 	slices.SortFunc(all, func(a, b Period) int { return a.From.Compare(b.From) })

@@ -18,21 +18,21 @@ type Run struct {
 	Units        []string // that were judged
 	Events       []Event
 	Analyses     map[string]api.Analysis // by asset
-	// Asked are the assets whose run was asked for: their detections are
+	// Requested are the assets whose run was asked for: their detections are
 	// stored even when they say nothing new.
-	Asked []string
+	Requested []string
 	// DayKWh is the energy that units are expected to make in a day.
 	DayKWh func(units []string) float64
 	// NotJudged are families that this run could not judge; their findings
 	// stay as they are.
 	NotJudged []string
-	// Slow are families of which the run cannot tell whether what began before
+	// LongRunFamilies are families of which the run cannot determine whether what began before
 	// Learned is still there: those findings are not ended by it.
-	Slow    []string
-	Learned time.Time
-	// Yields are the whole days of units of late, in order, where a repair
+	LongRunFamilies []string
+	LearnedAt       time.Time
+	// DayYields are the whole days of units of late, in order, where a repair
 	// waits to be verified.
-	Yields map[string][]DayYield
+	DayYields map[string][]DayYield
 	// Past says that the run evaluated years before the present: it ends no
 	// active finding and changes none.
 	Past bool
@@ -47,10 +47,10 @@ type DayYield struct {
 	Clear    bool      // about the most was expected that the season gives
 }
 
-// judged reports whether the run evaluated all of the finding's units for
+// evaluated reports whether the run evaluated all of the finding's units for
 // its family.
-func (r Run) judged(f Finding) bool {
-	if slices.Contains(r.NotJudged, f.FaultFamily) || slices.Contains(r.Slow, f.FaultFamily) && f.StartedAt.Before(r.Learned) {
+func (r Run) evaluated(f Finding) bool {
+	if slices.Contains(r.NotJudged, f.FaultFamily) || slices.Contains(r.LongRunFamilies, f.FaultFamily) && f.StartedAt.Before(r.LearnedAt) {
 		return false
 	}
 	for _, u := range f.Units() {
@@ -61,8 +61,8 @@ func (r Run) judged(f Finding) bool {
 	return true
 }
 
-// Outcome is what recording a run changed.
-type Outcome struct {
+// RunResult is what recording a run changed.
+type RunResult struct {
 	Detections    map[string]api.Detection // stored now, by asset
 	Opened, Ended []Finding
 	Past          []Finding // began and ended before the run that first saw them
@@ -70,13 +70,13 @@ type Outcome struct {
 }
 
 // HasOpened says whether the finding opened now, first or again.
-func (o Outcome) HasOpened(f Finding) bool {
+func (o RunResult) HasOpened(f Finding) bool {
 	return slices.ContainsFunc(o.Opened, func(x Finding) bool { return x.SummaryID == f.SummaryID })
 }
 
 // LinkDetections writes the ids of the stored detections into the findings that
 // their anomalies name.
-func LinkDetections(tx store.Tx, out Outcome, list []Finding) error {
+func LinkDetections(tx store.Tx, out RunResult, list []Finding) error {
 	for _, f := range list {
 		units := f.AssetIDs
 		if len(units) == 0 {
@@ -133,8 +133,8 @@ func (e Event) subject() string {
 	return ""
 }
 
-// LastThere is when the event was last there.
-func (e Event) LastThere() time.Time {
+// LastPresent is when the event was last there.
+func (e Event) LastPresent() time.Time {
 	if e.End.IsZero() {
 		return e.LastSeen
 	}

@@ -20,11 +20,13 @@ func AlertSeverity(f Finding) string {
 	return cmp.Or(severity, api.AlertMinor)
 }
 
-// Urgency orders severities: 0 is the worst.
-func Urgency(severity string) int { return slices.Index(api.AlertSeverities(), severity) }
+// UrgencyRank orders severities: 0 is the worst.
+func UrgencyRank(severity string) int { return slices.Index(api.AlertSeverities(), severity) }
 
-// NeedsAction tells an alarm from an event, which requires no acknowledgement.
-func NeedsAction(severity string) bool { return Urgency(severity) <= Urgency(api.AlertModerate) }
+// NeedsAction reports whether the severity is an alarm; an event requires no acknowledgement.
+func NeedsAction(severity string) bool {
+	return UrgencyRank(severity) <= UrgencyRank(api.AlertModerate)
+}
 
 // Severity is the finding's on the partners' scale.
 func (f Finding) Severity() string {

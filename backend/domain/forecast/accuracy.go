@@ -50,7 +50,7 @@ func (t *ScoreSum) Add(p10, p50, p90, actual, capacityKW float64) {
 	}
 }
 
-func (t *ScoreSum) join(o ScoreSum) {
+func (t *ScoreSum) merge(o ScoreSum) {
 	t.N, t.Within = t.N+o.N, t.Within+o.Within
 	t.Abs, t.Bias, t.Pinball, t.Width = t.Abs+o.Abs, t.Bias+o.Bias, t.Pinball+o.Pinball, t.Width+o.Width
 }
@@ -174,7 +174,7 @@ func (s *Service) Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyR
 		if t.N > 0 {
 			out.Leads = append(out.Leads, api.LeadAccuracy{FromHours: first, ToHours: Leads[i], ModelScore: t.Score()})
 		}
-		all.join(t)
+		all.merge(t)
 		first = Leads[i] + 1
 	}
 	out.Overall = all.Score()
@@ -216,7 +216,7 @@ func (s *Service) addScores(tx store.Tx, siteID string, from, to time.Time, clas
 			return err
 		}
 		for i := range min(len(d.Classes), len(classes)) {
-			classes[i].join(d.Classes[i])
+			classes[i].merge(d.Classes[i])
 		}
 		if out.From == "" || d.Day < out.From {
 			out.From = d.Day

@@ -233,17 +233,17 @@ func (s *Service) Stored(ctx context.Context, scope api.Scope, q api.ListQuery) 
 // Prune deletes forecasts from before a time, except the first of each
 // site's day.
 func Prune(tx store.Tx, before time.Time) (int, error) {
-	return record.Prune(tx, forecasts, allButFirstOfDay(before))
+	return record.Prune(tx, forecasts, laterOfDay(before))
 }
 
 // PruneWeather deletes the weather of such forecasts.
 func PruneWeather(tx store.Tx, before time.Time) (int, error) {
-	return record.Prune(tx, weatherTable, allButFirstOfDay(before))
+	return record.Prune(tx, weatherTable, laterOfDay(before))
 }
 
-// allButFirstOfDay reports of records in their order whether they are due: all from
+// laterOfDay reports of records in their order whether they are due: all from
 // before a limit except the first of each site's day.
-func allButFirstOfDay(limit time.Time) func(siteID string, made time.Time) bool {
+func laterOfDay(limit time.Time) func(siteID string, made time.Time) bool {
 	former := ""
 	return func(siteID string, made time.Time) bool {
 		day := siteID + made.Format(time.DateOnly)

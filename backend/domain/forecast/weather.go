@@ -136,9 +136,9 @@ func weatherBefore(tx store.Tx, siteID string, at time.Time) ([]Weather, error) 
 	return nil, nil
 }
 
-// WeatherBehind is the weather that a forecast was made from, as its source
+// WeatherOfForecast is the weather that a forecast was made from, as its source
 // issued it; [store.ErrNotFound] for one made without a source.
-func (s *Service) WeatherBehind(ctx context.Context, f Forecast) (w Weather, err error) {
+func (s *Service) WeatherOfForecast(ctx context.Context, f Forecast) (w Weather, err error) {
 	if f.WeatherID == "" {
 		return w, store.ErrNotFound
 	}
@@ -152,10 +152,10 @@ func (s *Service) WeatherBehind(ctx context.Context, f Forecast) (w Weather, err
 	return w, nil
 }
 
-// Over is the most wind, in m/s, and rain, in mm an hour, that the source said
+// WindAndRain is the most wind, in m/s, and rain, in mm an hour, that the source said
 // for a span, with how much rain in mm; known is false unless it spoke of all
 // of it.
-func (w Weather) Over(from, to time.Time) (windMS, rainMMH, rainMM float64, known bool) {
+func (w Weather) WindAndRain(from, to time.Time) (windMS, rainMMH, rainMM float64, known bool) {
 	step := time.Duration(w.StepMinutes) * time.Minute
 	if step <= 0 || from.Before(w.Start) || !from.Before(to) {
 		return 0, 0, 0, false

@@ -52,15 +52,15 @@ func TestWeatherOver(t *testing.T) {
 		wind, most, sum float64
 		known           bool
 	}{{0, 1, 5, 0, 0, true}, {0.5, 1.5, 6, 0.4, 0.2, true}, {0, 3, 7, 2, 2.4, true}, {2.5, 3, 7, 2, 1, true}, {2, 3.5, 0, 0, 0, false}, {-1, 1, 0, 0, 0, false}, {3, 9, 0, 0, 0, false}} {
-		wind, most, sum, known := wet.Over(at(c.from), at(c.to))
+		wind, most, sum, known := wet.WindAndRain(at(c.from), at(c.to))
 		if known != c.known || wind != c.wind || math.Abs(most-c.most) > 1e-9 || math.Abs(sum-c.sum) > 1e-9 {
 			t.Errorf("from hour %g to %g: wind %g, rain %g an hour, %g in all, known %v", c.from, c.to, wind, most, sum, known)
 		}
 	}
-	if _, _, _, known := forecast.WeatherOf("South", showers(t0, t0, 5)).Over(at(0), at(1)); known {
+	if _, _, _, known := forecast.WeatherOf("South", showers(t0, t0, 5)).WindAndRain(at(0), at(1)); known {
 		t.Error("a source without rain knows of it")
 	}
-	if _, _, _, known := (forecast.Weather{}).Over(at(0), at(1)); known {
+	if _, _, _, known := (forecast.Weather{}).WindAndRain(at(0), at(1)); known {
 		t.Error("no weather is known")
 	}
 	// Joined, what was not said of rain stays unknown.

@@ -115,9 +115,9 @@ func lastIssue(tx store.Tx, siteID, subject, issueType string) (*Issue, error) {
 
 // Reconcile brings the site's issues up to date with its findings: a finding
 // that matters has one open issue, which is resolved when the finding ends and
-// opened again when that fires within [Reopening]. Its priority follows the
+// opened again when that fires within [ReopenWithin]. Its priority follows the
 // finding's severity, which falls only after a calm day.
-func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.Outcome, active []finding.Finding) error {
+func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.RunResult, active []finding.Finding) error {
 	for _, f := range active {
 		if err := s.raiseIssue(tx, run, f, out.HasOpened(f)); err != nil {
 			return err
@@ -145,7 +145,7 @@ func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, op
 	if err != nil {
 		return err
 	}
-	fresh := i == nil || i.Status == api.IssueResolved && s.now().Sub(i.UpdatedAt.Time) > finding.Reopening
+	fresh := i == nil || i.Status == api.IssueResolved && s.now().Sub(i.UpdatedAt.Time) > finding.ReopenWithin
 	title := ""
 	switch {
 	case fresh && (f.SeverityLabel == api.SeverityNormal || i != nil && !opened):
@@ -251,7 +251,7 @@ func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRe
 	var i Issue
 	err := s.records.Update(ctx, func(tx store.Tx) error {
 		var err error
-		if i, err = s.In(tx, scope, r.SiteID, r.IssueID); err != nil {
+		if i, err = s.FindInTx(tx, scope, r.SiteID, r.IssueID); err != nil {
 			return err
 		}
 		duplicate := i.Status == api.IssueNew && to == api.IssueResolved && r.Reason == api.ReasonDuplicate
@@ -267,10 +267,10 @@ func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRe
 	return i.toAPI(), err
 }
 
-// In is an issue by its id, inside the transaction: [api.ErrIssueNotFound]
+// FindInTx is an issue by its id, inside the transaction: [api.ErrIssueNotFound]
 // if none exists, or none of the site if that is given;
 // [api.ErrForbidden] when it is another's.
-func (s *Service) In(tx store.Tx, scope api.Scope, siteID, issueID string) (Issue, error) {
+func (s *Service) FindInTx(tx store.Tx, scope api.Scope, siteID, issueID string) (Issue, error) {
 	list, _, err := issues.List(tx, store.Query{Index: "id", Prefix: store.Key(issueID), Limit: 1})
 	if err != nil {
 		return Issue{}, fmt.Errorf("look up issue %s: %w", issueID, err)
@@ -281,9 +281,9 @@ func (s *Service) In(tx store.Tx, scope api.Scope, siteID, issueID string) (Issu
 	return list[0], scope.Check(list[0].CustomerID, list[0].SiteID)
 }
 
-// Open is the newest issue of a unit and type that is not resolved; ok is
+// LatestOpen is the newest issue of a unit and type that is not resolved; ok is
 // false if none exists.
-func (s *Service) Open(tx store.Tx, siteID, assetID, issueType string) (i Issue, ok bool, err error) {
+func (s *Service) LatestOpen(tx store.Tx, siteID, assetID, issueType string) (i Issue, ok bool, err error) {
 	last, err := lastIssue(tx, siteID, assetID, issueType)
 	if err != nil || last == nil || last.Status == api.IssueResolved {
 		return i, false, err

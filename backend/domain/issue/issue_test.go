@@ -64,7 +64,7 @@ func TestIssueOpensAgainWithin72Hours(t *testing.T) {
 		}
 	}
 	resolved(first)
-	d.Clock = d.Clock.Add(finding.Reopening)
+	d.Clock = d.Clock.Add(finding.ReopenWithin)
 	fire("INV-1", "inverter_outage")
 	got := d.ListIssues()
 	if len(got) != 1 || got[0].IssueID != first || got[0].Status != api.IssueInProgress || got[0].Reopened != 1 {
@@ -75,7 +75,7 @@ func TestIssueOpensAgainWithin72Hours(t *testing.T) {
 		t.Errorf("its last move is %+v", last)
 	}
 	resolved(first)
-	d.Clock = d.Clock.Add(finding.Reopening + time.Hour)
+	d.Clock = d.Clock.Add(finding.ReopenWithin + time.Hour)
 	fire("INV-1", "inverter_outage")
 	if got = d.ListIssues(); len(got) != 2 || got[0].IssueID == first || got[0].Status != api.IssueNew || got[0].Reopened != 0 || got[1].Status != api.IssueResolved {
 		t.Errorf("after more than 72 h: %+v", got)

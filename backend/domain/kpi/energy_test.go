@@ -13,7 +13,7 @@ import (
 )
 
 // storeUnits stores frames of both units of twoUnits.
-func storeUnits(t *testing.T, d *domaintest.Desk, one, two series.Frame) {
+func storeUnits(t *testing.T, d *domaintest.Fixture, one, two series.Frame) {
 	t.Helper()
 	key := store.SiteKey{ID: "South", Zone: record.Zone("Europe/Vienna")}
 	if err := d.Store.Append(t.Context(), key, []store.AssetFrame{{AssetID: "INV-1", Frame: one}, {AssetID: "INV-2", Frame: two}}); err != nil {

@@ -29,7 +29,7 @@ func (s *Service) Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) (
 			return nil, "", err
 		}
 		f.Summary.Figures = nil // those of a site are in its summary
-		if err := s.wrong(ctx, &f); err != nil {
+		if err := s.addFindings(ctx, &f); err != nil {
 			return nil, "", err
 		}
 		out = append(out, f)
@@ -37,8 +37,8 @@ func (s *Service) Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) (
 	return out, next, nil
 }
 
-// wrong fills in what lasts at a site, and what of it asks for a person.
-func (s *Service) wrong(ctx context.Context, f *api.FleetSite) error {
+// addFindings fills in the active findings of a site and its unacknowledged alerts.
+func (s *Service) addFindings(ctx context.Context, f *api.FleetSite) error {
 	err := s.records.View(ctx, func(tx store.Tx) error {
 		clear(f.Findings)
 		f.EnergyAtRiskKW, f.Unacknowledged = 0, 0

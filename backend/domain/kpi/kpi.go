@@ -149,7 +149,7 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	served := r.available.InServiceHours()
 	failures := found.failures(r.from, r.to)
 	mtbf := kpi.MeanTimeBetweenFailuresH(served, found.begun(r.from, r.to))
-	because(add("mtbf", mtbf, "sun-up hours in service of all units, over failures that began in the window"), math.IsInf(mtbf, 1), "Nothing failed in the window.")
+	explainMissing(add("mtbf", mtbf, "sun-up hours in service of all units, over failures that began in the window"), math.IsInf(mtbf, 1), "Nothing failed in the window.")
 	times := kpi.RepairTimes(failures)
 	for _, of := range []struct {
 		name  string
@@ -161,7 +161,7 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 		{"mttd_mean", times.MeanToDetectH, "No failure ended in the window."},
 		{"mtta_mean", times.MeanToAcknowledgeH, "No failure that ended in the window was acknowledged."},
 	} {
-		because(add(of.name, of.value, basisRepair), math.IsNaN(of.value), of.note)
+		explainMissing(add(of.name, of.value, basisRepair), math.IsNaN(of.value), of.note)
 	}
 	if r.known > 0 && !math.IsNaN(energy) {
 		out.Losses = r.waterfall(found, energy)
@@ -212,9 +212,9 @@ func (r *reading) waterfall(found events, actualKWh float64) *api.Losses {
 	return out
 }
 
-// because gives a figure that could not be made for a known reason its words,
+// explainMissing notes the known reason why a figure could not be made,
 // unless too little data is the reason.
-func because(f *api.KPI, holds bool, note string) {
+func explainMissing(f *api.KPI, holds bool, note string) {
 	if holds && f.DataAvailability != nil && *f.DataAvailability >= kpi.LeastData {
 		f.Value, f.Reportable, f.Note = nil, false, note
 	}

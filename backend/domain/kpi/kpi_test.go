@@ -47,7 +47,7 @@ func wantFigures(t *testing.T, got map[string]api.KPI, want map[string]float64) 
 
 // twoUnits is a plant of two units of 50 kW on the last whole day: 20 kW each
 // under 500 W/m², the second down from 08:00 to 10:00 UTC.
-func twoUnits(t *testing.T, second func(hour float64) float64) (d *domaintest.Desk, site api.Site, day time.Time) {
+func twoUnits(t *testing.T, second func(hour float64) float64) (d *domaintest.Fixture, site api.Site, day time.Time) {
 	t.Helper()
 	d = domaintest.New(t)
 	site = d.AddSite("South", "acme")

@@ -28,7 +28,7 @@ var nowcastRanges = map[string]nowcastRange{
 }
 
 // isProducing says whether a unit that reports is active: it feeds in, or the sun,
-// as a share of capacity that is expected, gives too little to tell.
+// as a share of capacity that is expected, is too little for a result.
 func isProducing(powerKW, capacityKW, sun float64) bool {
 	return powerKW > 0.005*capacityKW || !(sun > 0.05)
 }

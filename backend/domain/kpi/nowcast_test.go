@@ -20,7 +20,7 @@ func same(a, b *float64) bool {
 // overview is a fleet at 10:00 UTC: INV-1 has reported for an hour and feeds
 // 20 kW at 30 °C, INV-2 for half an hour, INV-3 fell silent three hours ago,
 // INV-4 never spoke. All are of 50 kW.
-func overview(t *testing.T) *domaintest.Desk {
+func overview(t *testing.T) *domaintest.Fixture {
 	d := domaintest.New(t)
 	south := d.AddSite("South", "acme")
 	for _, id := range []string{"INV-1", "INV-2", "INV-3", "INV-4"} {

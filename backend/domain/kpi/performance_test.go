@@ -14,7 +14,7 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-func set(t *testing.T, d *domaintest.Desk, change api.Site) {
+func set(t *testing.T, d *domaintest.Fixture, change api.Site) {
 	t.Helper()
 	change.SiteID = "South"
 	if _, err := d.Sites.SetSite(t.Context(), domaintest.Acme, change); err != nil {
@@ -83,7 +83,7 @@ func TestImplausibleRatio(t *testing.T) {
 
 // plant is a site in Vienna of one unit of 100 kW whose modules face south at 35°,
 // on a spring day under a clear sky; its irradiance is horizontal.
-func horizontalPlant(t *testing.T, settings api.Site) (*domaintest.Desk, time.Time) {
+func horizontalPlant(t *testing.T, settings api.Site) (*domaintest.Fixture, time.Time) {
 	t.Helper()
 	d := domaintest.New(t)
 	site := d.AddSite("South", "acme")

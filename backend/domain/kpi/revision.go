@@ -126,7 +126,7 @@ func (s *Service) keep(ctx context.Context, r *reading, site api.Site, units []a
 	if err != nil || !changed {
 		return out, err
 	}
-	err = s.records.Update(store.Aside(ctx), func(tx store.Tx) error {
+	err = s.records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error {
 		was, err := windows.Get(tx, windowKey(k.SiteID, k.From, k.To))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err

@@ -35,7 +35,7 @@ func (r Rollup) Figure(name string) float64 {
 }
 
 // Rollup reads the window from <= t < to of a site, which is not empty. It
-// leaves out what only years tell.
+// leaves out what requires years of data.
 func (s *Service) Rollup(ctx context.Context, site api.Site, units []api.Asset, from, to time.Time) (Rollup, error) {
 	out := Rollup{ProductionKWh: math.NaN(), StateUptime: math.NaN()}
 	r, err := s.read(ctx, site, units, from, to)

@@ -14,7 +14,7 @@ import (
 
 // Two units stand under the same sun for ten hours. One says by its run state
 // that it runs for half of them, the other says nothing; both have batteries,
-// at 80 and 60 %, of which one tells its health.
+// at 80 and 60 %, of which one reports its health.
 func TestRollup(t *testing.T) {
 	d, site, day := twoUnits(t, steady(20))
 	frame := sunny(day.Add(2*time.Hour), steady(20))

@@ -23,8 +23,8 @@ type years struct {
 
 // Bounds of what a loss rate is made of.
 const (
-	mostYears      = 5
-	mostYearUnits  = 100
+	maxYears       = 5
+	maxYearUnits   = 100
 	leastYearHours = 1 // of full sun: a day with less is noise
 	wholeDay       = 0.9
 )
@@ -37,11 +37,11 @@ func (s *Service) readYears(ctx context.Context, r *reading, to time.Time) (year
 		return y, nil
 	}
 	ids, rated := []string{}, map[string]float64{}
-	for _, u := range r.units[:min(len(r.units), mostYearUnits)] {
+	for _, u := range r.units[:min(len(r.units), maxYearUnits)] {
 		ids, rated[u.id] = append(ids, u.id), u.CapacityKW
 		y.from = record.Earlier(y.from, u.first)
 	}
-	y.from = record.Later(y.from, to.AddDate(-mostYears, 0, 0))
+	y.from = record.Later(y.from, to.AddDate(-maxYears, 0, 0))
 	sums, err := s.telemetry.Daily(ctx, r.siteID, y.from, to, ids...)
 	if err != nil {
 		return y, fmt.Errorf("read the days of site %s: %w", r.siteID, err)

@@ -71,8 +71,8 @@ var boms = store.Table[bom]{
 		store.Index[bom]{Name: "id", Key: func(b bom) []byte { return store.Key(b.BOMID) }}),
 }
 
-// seen is the bill as it is answered, with its items.
-func (b bom) seen() api.BOM {
+// toAPI returns the bill for a response, with its items.
+func (b bom) toAPI() api.BOM {
 	out := api.BOM{BOMID: b.BOMID, AssetID: b.AssetID, SiteID: b.SiteID, GeneratedAt: b.GeneratedAt, ItemCount: len(b.Items), Items: []api.BOMItem{},
 		Currency: b.Currency, MaintenanceType: b.MaintenanceType, ScheduleID: b.ScheduleID, FaultFamily: b.FaultFamily, SummaryID: b.SummaryID,
 		EstimatedHours: b.Hours, Isolating: b.Isolating, Measuring: b.Measuring, OrderID: b.OrderID}
@@ -98,9 +98,9 @@ func (b bom) seen() api.BOM {
 	return out
 }
 
-// inMoneyOf turns the bill's costs into the site's currency, each piece to the
+// convertedTo converts the bill's costs to the site's currency, each piece to the
 // nearest cent, if the rate is known. Else they stay as the catalogue has them.
-func (b *bom) inMoneyOf(site api.Site, rates site.Rates) {
+func (b *bom) convertedTo(site api.Site, rates site.Rates) {
 	b.SiteCurrency = site.Currency
 	rate := rates.Between(b.Currency, site.Currency)
 	if site.Currency == "" || site.Currency == b.Currency || rate == 0 {
@@ -136,7 +136,7 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 	b.MaintenanceType = cmp.Or(b.MaintenanceType, api.MaintenanceCorrective)
 	units := 1
 	if b.MaintenanceType != api.MaintenancePreventive {
-		f, ok, err := s.inHand(ctx, scope, asset, r.FaultFamily)
+		f, ok, err := s.findingOf(ctx, scope, asset, r.FaultFamily)
 		if err != nil {
 			return api.BOM{}, err
 		}
@@ -149,7 +149,7 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 	if err != nil {
 		return api.BOM{}, err
 	}
-	b.inMoneyOf(site, s.Rates)
+	b.convertedTo(site, s.Rates)
 	b.BOMID, b.GeneratedAt = s.id("bom"), api.At(s.Now())
 	err = s.Records.Update(ctx, func(tx store.Tx) error {
 		if err := room(tx, boms, b.SiteID, b.AssetID, api.MaxBOMs, "bills of materials"); err != nil {
@@ -159,9 +159,9 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 			return fmt.Errorf("store bill of materials %s: %w", b.BOMID, err)
 		}
 		return s.note(tx, b.CustomerID, b.SiteID, b.AssetID, api.PhaseDecide, "Bill of materials made",
-			fmt.Sprintf("%d items, %.2f %s", len(b.Items), b.seen().TotalCost, b.Currency), scope.Actor)
+			fmt.Sprintf("%d items, %.2f %s", len(b.Items), b.toAPI().TotalCost, b.Currency), scope.Actor)
 	})
-	return b.seen(), err
+	return b.toAPI(), err
 }
 
 // priority of work on a finding: high when it is critical, or loses what a
@@ -183,9 +183,9 @@ func (c *Catalogue) priority(f api.Finding, rates site.Rates) string {
 	return api.PriorityLow
 }
 
-// inHand is the finding that work at an asset is about: the worst active one,
+// findingOf returns the finding that work at an asset concerns: the worst active one,
 // of a family where one is named.
-func (s *Service) inHand(ctx context.Context, scope api.Scope, asset api.Asset, family string) (f api.Finding, ok bool, err error) {
+func (s *Service) findingOf(ctx context.Context, scope api.Scope, asset api.Asset, family string) (f api.Finding, ok bool, err error) {
 	list, _, err := s.Domain.Findings.Findings(ctx, scope, api.ListQuery{CustomerID: asset.CustomerID, SiteID: asset.SiteID, AssetID: asset.AssetID, Page: api.Page{Limit: api.MaxLimit}})
 	if errors.Is(err, api.ErrNoSummaries) {
 		return f, false, nil
@@ -252,7 +252,7 @@ func (s *Service) BOM(ctx context.Context, scope api.Scope, bomID string) (api.B
 		b, err = byID(tx, boms, scope, bomID, api.ErrBOMNotFound, bom.owner)
 		return err
 	})
-	return b.seen(), err
+	return b.toAPI(), err
 }
 
 // BOMs lists the newest first, without their items.
@@ -262,7 +262,7 @@ func (s *Service) BOMs(ctx context.Context, scope api.Scope, q api.ListQuery) ([
 	})
 	out := make([]api.BOM, len(list))
 	for i, b := range list {
-		out[i] = b.seen()
+		out[i] = b.toAPI()
 		out[i].Items = nil
 	}
 	return out, next, err

@@ -69,7 +69,7 @@ func TestWorkingFillsShifts(t *testing.T) {
 }
 
 // Places whose clock and sun disagree.
-func TestWorkingWhereTheClockIsWrong(t *testing.T) {
+func TestShiftsWithAWrongTimeZone(t *testing.T) {
 	for _, c := range []struct {
 		zone     string
 		lat, lon float64

@@ -33,9 +33,9 @@ func TestOneOpenOrderOfAFinding(t *testing.T) {
 	refused := func(status string) {
 		t.Helper()
 		_, err := d.CreateOrder(t.Context(), boss, again)
-		var told *api.Error
-		if !errors.As(err, &told) || told.Status != http.StatusConflict || told.Details["order_id"] != first.OrderID || told.Details["order_status"] != status ||
-			told.Details["summary_id"] != first.SummaryID || !strings.Contains(told.Message, first.OrderID+", which is "+status) {
+		var refusal *api.Error
+		if !errors.As(err, &refusal) || refusal.Status != http.StatusConflict || refusal.Details["order_id"] != first.OrderID || refusal.Details["order_status"] != status ||
+			refusal.Details["summary_id"] != first.SummaryID || !strings.Contains(refusal.Message, first.OrderID+", which is "+status) {
 			t.Errorf("a second order while the first is %s: %v", status, err)
 		}
 	}
@@ -87,11 +87,11 @@ func TestOrdersOfAFindingRace(t *testing.T) {
 	all.Wait()
 	made := 0
 	for _, err := range results {
-		var told *api.Error
+		var refusal *api.Error
 		switch {
 		case err == nil:
 			made++
-		case !errors.As(err, &told) || told.Status != http.StatusConflict:
+		case !errors.As(err, &refusal) || refusal.Status != http.StatusConflict:
 			t.Error(err)
 		}
 	}

@@ -50,7 +50,7 @@ func TestOrderListsAgree(t *testing.T) {
 		q := rapid.SampledFrom([]api.ListQuery{{CustomerID: acme}, {SiteID: south}, {SiteID: south, AssetID: inv}, {}}).Draw(rt, "of")
 		limit := rapid.IntRange(1, 13).Draw(rt, "limit")
 		whole := all(rt, q, api.OrderRequest{}, limit)
-		if len(whole) != 12 || !slices.IsSortedFunc(whole, func(a, b api.Order) int { return truth(!open(a)) - truth(!open(b)) }) {
+		if len(whole) != 12 || !slices.IsSortedFunc(whole, func(a, b api.Order) int { return boolToInt(!open(a)) - boolToInt(!open(b)) }) {
 			rt.Fatalf("%d orders: %v", len(whole), ids(whole))
 		}
 		status := rapid.SampledFrom(api.OrderStatuses()).Draw(rt, "status")

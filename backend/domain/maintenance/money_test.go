@@ -54,7 +54,7 @@ func TestBillsInTheSitesCurrency(t *testing.T) {
 		}
 	}
 	// A site without a currency has no other amounts.
-	if seen := (bom{Currency: "EUR"}).seen(); seen.CurrencyNote != "" || seen.TotalCostUSD != nil {
+	if seen := (bom{Currency: "EUR"}).toAPI(); seen.CurrencyNote != "" || seen.TotalCostUSD != nil {
 		t.Errorf("%+v", seen)
 	}
 }

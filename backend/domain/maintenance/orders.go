@@ -73,8 +73,8 @@ func (o *order) acknowledged(at time.Time) {
 	}
 }
 
-// seenOrder is the order as it is answered.
-func (s *Service) seenOrder(o order) api.Order {
+// orderResponse returns the order for a response.
+func (s *Service) orderResponse(o order) api.Order {
 	out := o.Order
 	out.Clocks = o.clocks(s.limits(o), s.Now())
 	if !o.ExpiredAt.IsZero() && o.open() {
@@ -124,7 +124,7 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 			return err
 		}
 		if !r.Additional {
-			if err := notInHand(tx, bill.SummaryID); err != nil {
+			if err := checkNoOpenOrder(tx, bill.SummaryID); err != nil {
 				return err
 			}
 		}
@@ -137,11 +137,11 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 			return err
 		}
 		o.CreatedBy = scope.Actor
-		if err := s.takeOn(tx, scope, &o, r.IssueID); err != nil {
+		if err := s.acknowledgeIssue(tx, scope, &o, r.IssueID); err != nil {
 			return err
 		}
 		if plan.ScheduleID == "" && !r.PlannedStart.IsZero() {
-			if plan, err = s.ownPlan(tx, &o, site, r.Note); err != nil {
+			if plan, err = s.createPlan(tx, &o, site, r.Note); err != nil {
 				return err
 			}
 		}
@@ -167,7 +167,7 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 	if err == nil && o.ScheduleID != "" {
 		s.shown(ctx)
 	}
-	return s.seenOrder(o), err
+	return s.orderResponse(o), err
 }
 
 // billFor is the bill of an order to be made, which no other open order takes.
@@ -184,9 +184,9 @@ func (s *Service) billFor(tx store.Tx, scope api.Scope, bomID string, o order) (
 	return b, nil
 }
 
-// notInHand refuses a finding that an open order is about; none is never
+// checkNoOpenOrder refuses a finding that an open order is about; none is never
 // refused.
-func notInHand(tx store.Tx, summaryID string) error {
+func checkNoOpenOrder(tx store.Tx, summaryID string) error {
 	if summaryID == "" {
 		return nil
 	}
@@ -214,20 +214,20 @@ func (s *Service) planFor(tx store.Tx, scope api.Scope, scheduleID string, o ord
 	case p.AssetID != o.AssetID || p.SiteID != o.SiteID:
 		return p, api.InvalidField("schedule_id", fmt.Sprintf("schedule %s is of asset %s", p.ScheduleID, p.AssetID))
 	case !p.open():
-		return p, illegal("Schedule", p.ScheduleID, p.Status, api.ScheduleConfirmed, scheduleMoves[p.Status])
+		return p, invalidTransition("Schedule", p.ScheduleID, p.Status, api.ScheduleConfirmed, scheduleMoves[p.Status])
 	case p.OrderID != "":
 		return p, api.Conflict("Schedule %s is done by order %s", p.ScheduleID, p.OrderID).With("order_id", p.OrderID)
 	}
 	return p, nil
 }
 
-// ownPlan creates the schedule of an order that is planned for a time and has
+// createPlan creates the schedule of an order that is planned for a time and has
 // none, so that it appears in the plan of its site.
-func (s *Service) ownPlan(tx store.Tx, o *order, site api.Site, note string) (schedule, error) {
+func (s *Service) createPlan(tx store.Tx, o *order, site api.Site, note string) (schedule, error) {
 	p := schedule{CustomerID: o.CustomerID, Zone: site.Timezone, OfOrder: true}
 	p.AssetID, p.SiteID, p.MaintenanceType, p.ScheduledDate, p.Priority = o.AssetID, o.SiteID, o.MaintenanceType, o.PlannedStart, o.Priority
 	if p.Reason = note; p.Reason == "" && o.IssueID != "" {
-		i, err := s.Domain.Issues.In(tx, api.Unlimited("work"), o.SiteID, o.IssueID)
+		i, err := s.Domain.Issues.FindInTx(tx, api.Unlimited("work"), o.SiteID, o.IssueID)
 		if err != nil {
 			return p, err
 		}
@@ -274,16 +274,16 @@ func (s *Service) begun(r api.OrderRequest, o order, site api.Site) error {
 	return api.InvalidField("planned_start", fmt.Sprintf("%s is in the past; only emergency work may have begun", r.PlannedStart))
 }
 
-// takeOn links the issue that the order fixes and acknowledges it, if it is
+// acknowledgeIssue links the issue that the order fixes and acknowledges it, if it is
 // unacknowledged.
-func (s *Service) takeOn(tx store.Tx, scope api.Scope, o *order, issueID string) error {
+func (s *Service) acknowledgeIssue(tx store.Tx, scope api.Scope, o *order, issueID string) error {
 	var i issue.Issue
 	var err error
 	there := issueID != ""
 	if there {
-		i, err = s.Domain.Issues.In(tx, scope, o.SiteID, issueID)
+		i, err = s.Domain.Issues.FindInTx(tx, scope, o.SiteID, issueID)
 	} else if o.FaultFamily != "" {
-		i, there, err = s.Domain.Issues.Open(tx, o.SiteID, o.AssetID, o.FaultFamily)
+		i, there, err = s.Domain.Issues.LatestOpen(tx, o.SiteID, o.AssetID, o.FaultFamily)
 	}
 	if err != nil || !there {
 		return err
@@ -307,7 +307,7 @@ func (s *Service) Order(ctx context.Context, scope api.Scope, orderID string) (a
 		o, err = byID(tx, orders, scope, orderID, api.ErrOrderNotFound, order.owner)
 		return err
 	})
-	return s.seenOrder(o), err
+	return s.orderResponse(o), err
 }
 
 // Orders lists open ones first, then those that ended, each the newest first.
@@ -320,7 +320,7 @@ func (s *Service) Orders(ctx context.Context, scope api.Scope, q api.ListQuery, 
 	})
 	out := make([]api.Order, len(list))
 	for i, o := range list {
-		out[i] = s.seenOrder(o)
+		out[i] = s.orderResponse(o)
 		out[i].Parts, out[i].Downtime, out[i].History = nil, nil, nil
 	}
 	return out, next, err

@@ -29,7 +29,7 @@ type delivery struct {
 	NextAttemptAt  api.Time   `json:"next_attempt_at,omitzero"`
 	DeliveredAt    api.Time   `json:"delivered_at,omitzero"`
 	AnswerStatus   int        `json:"answer_status,omitempty"`            // the HTTP status of the last answer
-	Failure        string     `json:"failure,omitempty" limit:"line cut"` // of the last attempt, in words
+	Failure        string     `json:"failure,omitempty" limit:"line cut"` // error of the last attempt
 
 	CustomerID string    `json:"customer_id" limit:"id"`
 	SiteID     string    `json:"site_id" limit:"id"`
@@ -132,7 +132,7 @@ func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
 	return nil
 }
 
-// added tells the deliverer that something waits.
+// added notifies the deliverer that a delivery waits.
 func (s *Service) added() {
 	select {
 	case s.waiting <- struct{}{}:
@@ -253,7 +253,7 @@ func (s *Service) outgoing(tx store.Tx, d delivery) (out webhook.Delivery, live 
 
 // Delivered keeps what became of an attempt, and what that says of the
 // subscription.
-func (s *Service) Delivered(ctx context.Context, id string, out webhook.Outcome) error {
+func (s *Service) Delivered(ctx context.Context, id string, out webhook.PostResult) error {
 	released := false
 	err := s.Records.Update(ctx, func(tx store.Tx) error {
 		d, err := byID(tx, deliveries, api.Unlimited("webhook"), id, api.ErrDeliveryNotFound, delivery.owner)
@@ -278,7 +278,7 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.Outcome)
 		paused := v.Status == api.SubscriptionPaused // while it was on its way
 		switch {
 		case v.live():
-			v.judge(out)
+			v.recordResult(out)
 		case paused && out.Failure == "":
 			v.LastSuccessAt = api.At(out.At)
 		}
@@ -306,8 +306,8 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.Outcome)
 	return err
 }
 
-// judge is what an attempt says of the subscription.
-func (v *subscription) judge(out webhook.Outcome) {
+// recordResult updates the subscription after an attempt.
+func (v *subscription) recordResult(out webhook.PostResult) {
 	at := api.At(out.At)
 	if out.Failure == "" {
 		v.Status, v.StatusReason, v.LastSuccessAt, v.FailingSince = api.SubscriptionActive, "", at, api.Time{}
@@ -336,7 +336,7 @@ func (s *Service) settle(tx store.Tx, v *subscription) (released bool, err error
 	case !v.live():
 		return false, nil
 	}
-	if left, released, err := s.letGo(tx, v.SubscriptionID); err != nil || left || v.Status != api.SubscriptionActive {
+	if left, released, err := s.releaseHeld(tx, v.SubscriptionID); err != nil || left || v.Status != api.SubscriptionActive {
 		return released, err
 	}
 	o, err := byID(tx, orders, api.Unlimited("webhook"), v.OrderID, api.ErrOrderNotFound, order.owner)
@@ -393,8 +393,8 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 
 var _ webhook.Outbox = (*Service)(nil)
 
-// Standing is how the webhooks stand as a whole.
-type Standing struct {
+// OutboxStatus summarizes the deliveries and subscriptions of all orders.
+type OutboxStatus struct {
 	Waiting  int       // deliveries, among them those that are tried again
 	Oldest   time.Time // when the oldest of them was made; zero: none waits
 	Disabled int       // subscriptions that were given up
@@ -403,10 +403,10 @@ type Standing struct {
 // mostWaiting bounds how many deliveries are counted.
 const mostWaiting = 20_000
 
-// Standing reads all deliveries and subscriptions.
-func (s *Service) Standing(ctx context.Context) (out Standing, err error) {
+// OutboxStatus reads all deliveries and subscriptions.
+func (s *Service) OutboxStatus(ctx context.Context) (out OutboxStatus, err error) {
 	err = s.Records.View(ctx, func(tx store.Tx) error {
-		out = Standing{}
+		out = OutboxStatus{}
 		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: mostWaiting})
 		if err != nil {
 			return err

@@ -35,7 +35,7 @@ func (d *desk) claim(n int) []webhook.Delivery {
 }
 
 // attempt is one attempt at what is due, which must be one delivery.
-func (d *desk) attempt(out webhook.Outcome) webhook.Delivery {
+func (d *desk) attempt(out webhook.PostResult) webhook.Delivery {
 	d.t.Helper()
 	list := d.claim(10)
 	if len(list) != 1 {
@@ -119,12 +119,12 @@ func TestSubscriptionLife(t *testing.T) {
 	o := d.order()
 	d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	first := d.attempt(webhook.Outcome{Status: 500, Failure: "it answered 500", Next: d.clock.Add(5 * time.Second)})
+	first := d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500", Next: d.clock.Add(5 * time.Second)})
 	if list := d.claim(1); len(list) != 0 {
 		t.Errorf("tried again at once: %+v", list)
 	}
 	d.clock = d.clock.Add(5 * time.Second)
-	if again := d.attempt(webhook.Outcome{Status: 500, Failure: "it answered 500"}); again.ID != first.ID || again.Attempt != 2 {
+	if again := d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500"}); again.ID != first.ID || again.Attempt != 2 {
 		t.Errorf("tried again as %+v after %+v", again, first)
 	}
 	v, list := d.tracked(o.OrderID)
@@ -135,7 +135,7 @@ func TestSubscriptionLife(t *testing.T) {
 	if again, err := d.Replay(t.Context(), boss, api.TrackRequest{SubscriptionID: v.SubscriptionID}); err != nil || len(again) != 1 || again[0].DeliveryID != first.ID || again[0].Attempts != 0 {
 		t.Errorf("sent again: %+v, %v", again, err)
 	}
-	d.attempt(webhook.Outcome{Status: 200})
+	d.attempt(webhook.PostResult{Status: 200})
 	v, list = d.tracked(o.OrderID)
 	if v.Status != api.SubscriptionActive || !v.FailingSince.IsZero() || v.LastSuccessAt.IsZero() || list[0].Status != api.DeliveryDelivered || list[0].Failure != "" {
 		t.Errorf("received: %+v %+v", v, list)
@@ -145,7 +145,7 @@ func TestSubscriptionLife(t *testing.T) {
 	if v, _ = d.tracked(o.OrderID); v.Status != api.SubscriptionActive {
 		t.Errorf("before the last event is received it is %s", v.Status)
 	}
-	d.attempt(webhook.Outcome{Status: 204})
+	d.attempt(webhook.PostResult{Status: 204})
 	if v, _ = d.tracked(o.OrderID); v.Status != api.SubscriptionCompleted {
 		t.Errorf("after it is %s", v.Status)
 	}
@@ -155,7 +155,7 @@ func TestSubscriptionLife(t *testing.T) {
 		t.Errorf("opened again: %+v, %d deliveries", v, len(list))
 	}
 	// An endpoint that returned 410 receives nothing more, until a client subscribes again.
-	d.attempt(webhook.Outcome{Status: 410, Failure: "it answered 410", Gone: true})
+	d.attempt(webhook.PostResult{Status: 410, Failure: "it answered 410", Gone: true})
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
 	v, list = d.tracked(o.OrderID)
 	if v.Status != api.SubscriptionDisabled || len(list) != 3 || len(d.claim(10)) != 0 {
@@ -172,21 +172,21 @@ func TestSubscriptionLife(t *testing.T) {
 
 // A place that receives nothing for five days is disabled, and what waits for
 // it is dropped.
-func TestSilentPlaceIsDisabled(t *testing.T) {
+func TestUnresponsiveSubscriberIsDisabled(t *testing.T) {
 	d := newDesk(t, nil)
 	o := d.order()
 	d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	d.attempt(webhook.Outcome{Failure: "the endpoint was not reachable", Next: d.clock.Add(silentFor - time.Second)})
+	d.attempt(webhook.PostResult{Failure: "the endpoint was not reachable", Next: d.clock.Add(silentFor - time.Second)})
 	d.clock = d.clock.Add(silentFor - time.Second)
-	d.attempt(webhook.Outcome{Failure: "the endpoint was not reachable", Next: d.clock.Add(time.Second)})
+	d.attempt(webhook.PostResult{Failure: "the endpoint was not reachable", Next: d.clock.Add(time.Second)})
 	if v, _ := d.tracked(o.OrderID); v.Status != api.SubscriptionActive {
 		t.Errorf("a second before it is %s", v.Status)
 	}
 	d.clock = d.clock.Add(time.Second)
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
 	one := d.claim(1)
-	if err := d.Delivered(t.Context(), one[0].ID, webhook.Outcome{At: d.clock, Failure: "the endpoint was not reachable", Next: d.clock.Add(time.Hour)}); err != nil {
+	if err := d.Delivered(t.Context(), one[0].ID, webhook.PostResult{At: d.clock, Failure: "the endpoint was not reachable", Next: d.clock.Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	v, _ := d.tracked(o.OrderID)
@@ -221,7 +221,7 @@ func TestOldDeliveriesAreDropped(t *testing.T) {
 	o := d.order()
 	d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	d.attempt(webhook.Outcome{Status: 200})
+	d.attempt(webhook.PostResult{Status: 200})
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther}) // waits
 	d.clock = d.clock.Add(keepDeliveries + time.Second)
 	d.move(api.OrderRequest{Action: api.ActionResume, OrderID: o.OrderID})
@@ -242,7 +242,7 @@ func TestRetryOverClockJumps(t *testing.T) {
 		o := d.order()
 		d.subscribe(o.OrderID)
 		d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-		d.attempt(webhook.Outcome{Failure: "closed", Next: d.clock.Add(5 * time.Minute)})
+		d.attempt(webhook.PostResult{Failure: "closed", Next: d.clock.Add(5 * time.Minute)})
 		d.clock = d.clock.Add(time.Minute)
 		if list := d.claim(9); len(list) != 0 {
 			t.Fatalf("sent before its time: %+v", list)
@@ -251,7 +251,7 @@ func TestRetryOverClockJumps(t *testing.T) {
 		if down {
 			d.looked = time.Time{}
 		}
-		// The elapsed minute is not known any more when it waits again.
+		// The elapsed minute is no longer known when it waits again.
 		for _, step := range []struct {
 			after time.Duration
 			want  int

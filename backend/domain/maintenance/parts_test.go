@@ -41,7 +41,7 @@ func TestBillAddsUp(t *testing.T) {
 			sum += int64(i.Quantity) * int64(i.UnitCost)
 			b.Items = append(b.Items, i)
 		}
-		if got := fmt.Sprintf("%.2f", b.seen().TotalCost); got != fmt.Sprintf("%d.%02d", sum/100, sum%100) {
+		if got := fmt.Sprintf("%.2f", b.toAPI().TotalCost); got != fmt.Sprintf("%d.%02d", sum/100, sum%100) {
 			t.Fatalf("%s, want %d cents", got, sum)
 		}
 	})

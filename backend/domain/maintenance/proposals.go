@@ -51,13 +51,13 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 	if err != nil {
 		return out, err
 	}
-	sky, err := s.Domain.Forecasts.WeatherBehind(ctx, f)
+	sky, err := s.Domain.Forecasts.WeatherOfForecast(ctx, f)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return out, err
 	}
 	out.CostOf, out.ProducingShare, out.StateFindings = state.of, state.producing, state.findings
 	out.SiteID, out.ForecastID, out.IssuedAt, out.Currency = site.SiteID, f.ForecastID, api.At(f.IssuedAt), site.Currency
-	windows := outlook{Forecast: f, site: site, crew: s.Crew, sky: sky, assetID: r.AssetID, share: state.share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r)
+	windows := siteForecast{Forecast: f, site: site, crew: s.Crew, sky: sky, assetID: r.AssetID, share: state.share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r)
 	if out.Windows, out.NextCursor, err = record.Page(windows, r.Page); err != nil {
 		return out, err
 	}
@@ -153,8 +153,8 @@ func (s *Service) workState(ctx context.Context, site api.Site, assetID string) 
 	return state, nil
 }
 
-// outlook is what a forecast says of a site, or of a share of it.
-type outlook struct {
+// siteForecast is the forecast of a site, or of a share of its power.
+type siteForecast struct {
 	forecast.Forecast
 	site    api.Site
 	crew    Hours
@@ -164,7 +164,7 @@ type outlook struct {
 }
 
 // windows are the times at which work of a length may be done, the best first.
-func (f outlook) windows(now time.Time, length time.Duration, kind string, r api.ScheduleRequest) []api.WorkWindow {
+func (f siteForecast) windows(now time.Time, length time.Duration, kind string, r api.ScheduleRequest) []api.WorkWindow {
 	list := []api.WorkWindow{}
 	add := func(from time.Time) {
 		if w, ok := f.window(from, from.Add(length)); ok {
@@ -190,7 +190,7 @@ func (f outlook) windows(now time.Time, length time.Duration, kind string, r api
 		}
 	}
 	slices.SortStableFunc(list, func(a, b api.WorkWindow) int {
-		rough := cmp.Compare(truth(a.Windy || a.Rainy), truth(b.Windy || b.Rainy))
+		rough := cmp.Compare(boolToInt(a.Windy || a.Rainy), boolToInt(b.Windy || b.Rainy))
 		if r.Indoors {
 			rough = 0
 		}
@@ -208,7 +208,7 @@ func (f outlook) windows(now time.Time, length time.Duration, kind string, r api
 
 // window is what the forecast says of a span; ok is false where it does not
 // speak of all of it.
-func (f outlook) window(from, to time.Time) (w api.WorkWindow, ok bool) {
+func (f siteForecast) window(from, to time.Time) (w api.WorkWindow, ok bool) {
 	w = api.WorkWindow{SiteID: f.site.SiteID, AssetID: f.assetID, Start: api.At(from), End: api.At(to), SunSuffices: true}
 	if from.Before(f.Start) || to.After(f.End()) {
 		return w, false
@@ -234,7 +234,7 @@ func (f outlook) window(from, to time.Time) (w api.WorkWindow, ok bool) {
 			w.WindMS = rounded(wind)
 		}
 	}
-	if wind, rain, sum, known := f.sky.Over(from, to); known {
+	if wind, rain, sum, known := f.sky.WindAndRain(from, to); known {
 		w.WindMS, w.RainMM, w.Rainy, w.WeatherKnown = rounded(wind), rounded(sum), rain > api.RainForWork, true
 	}
 	w.Windy = w.WindMS > api.WindForWork
@@ -244,7 +244,7 @@ func (f outlook) window(from, to time.Time) (w api.WorkWindow, ok bool) {
 
 // irradiance of an interval in the plane of the modules, or horizontal where
 // plane or place are not known, W/m²; 0 where the forecast has none.
-func (f outlook) irradiance(i int) float64 {
+func (f siteForecast) irradiance(i int) float64 {
 	ghi := f.GHIWM2.At(i)
 	if math.IsNaN(ghi) {
 		return 0
@@ -292,7 +292,7 @@ func (s *Service) nearby(ctx context.Context, site api.Site, date time.Time) (li
 // mostNearby bounds the hint.
 const mostNearby = 50
 
-func truth(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
@@ -302,10 +302,10 @@ func truth(b bool) int {
 // rounded keeps three decimals, never -0.
 func rounded(v float64) float64 { return math.Round(v*1e3)/1e3 + 0 }
 
-// mostAskew is how far a place's clock is from its mean solar time at most;
+// maxClockError is how far a place's clock is from its mean solar time at most;
 // the west of China has 3 h. A larger difference is a time zone that a user
 // set, or the default of a new site.
-const mostAskew = 4 * time.Hour
+const maxClockError = 4 * time.Hour
 
 // clock is what crews at a site go by on the day of t: the clock of its zone
 // or, where that cannot be true, mean solar time at its longitude.
@@ -318,7 +318,7 @@ func clock(site api.Site, t time.Time) *time.Location {
 	sun := int(math.Round(*site.Longitude * 240)) // seconds; 15° an hour
 	// Around the date line the two may be a day apart and yet agree.
 	askew := math.Remainder(float64(offset-sun), 86400)
-	if math.Abs(askew) <= mostAskew.Seconds() {
+	if math.Abs(askew) <= maxClockError.Seconds() {
 		return zone
 	}
 	return time.FixedZone("solar", sun)

@@ -151,7 +151,7 @@ func (d *desk) rains(mm float64) {
 
 // Windows with rain come after the dry ones, except for work indoors and
 // emergencies; without a source of weather it is unknown.
-func TestProposeKnowsRain(t *testing.T) {
+func TestProposeAvoidsRain(t *testing.T) {
 	d := newDesk(t, nil)
 	d.clock = time.Date(2026, 6, 15, 3, 0, 0, 0, time.UTC)
 	d.foretell()
@@ -201,7 +201,7 @@ func TestProposeKnowsRain(t *testing.T) {
 }
 
 // With the plane of the modules known, the light is that on it.
-func TestMeasuringWantsLightOnThePlane(t *testing.T) {
+func TestMeasuringRequiresIrradiance(t *testing.T) {
 	d := newDesk(t, nil)
 	d.clock = time.Date(2026, 6, 15, 3, 0, 0, 0, time.UTC)
 	tilt, east := 40.0, 90.0
@@ -238,7 +238,7 @@ func TestProposeBundles(t *testing.T) {
 
 // The cost of a window is what the unit would have produced in it: a unit that
 // is down loses nothing more, and the site loses what its other units produce.
-func TestProposeKnowsTheStateOfUnits(t *testing.T) {
+func TestProposeUsesTheStateOfUnits(t *testing.T) {
 	d := newDesk(t, nil)
 	d.clock = time.Date(2026, 6, 15, 3, 0, 0, 0, time.UTC)
 	d.foretell()

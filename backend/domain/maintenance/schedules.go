@@ -268,11 +268,11 @@ func (s *Service) MoveSchedule(ctx context.Context, scope api.Scope, r api.Sched
 		case rec.Status == to:
 			return nil
 		case !slices.Contains(scheduleMoves[rec.Status], to):
-			return illegal("Schedule", rec.ScheduleID, rec.Status, to, scheduleMoves[rec.Status])
+			return invalidTransition("Schedule", rec.ScheduleID, rec.Status, to, scheduleMoves[rec.Status])
 		case rec.OrderID != "":
 			return api.Conflict("Schedule %s is done by order %s: move that one", rec.ScheduleID, rec.OrderID).With("order_id", rec.OrderID)
 		}
-		if err := stale("Schedule", rec.ScheduleID, rec.Version, r.Version); err != nil {
+		if err := versionConflict("Schedule", rec.ScheduleID, rec.Version, r.Version); err != nil {
 			return err
 		}
 		at := cmp.Or(r.CompletedAt.Time, s.Now())

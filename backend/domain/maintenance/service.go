@@ -187,13 +187,13 @@ func within(scope api.Scope, q api.ListQuery, customer, site, asset string) bool
 		(q.SiteID == "" || q.SiteID == site) && (q.AssetID == "" || q.AssetID == asset)
 }
 
-// illegal refuses a move that the table of moves does not have.
-func illegal(kind, id, from, to string, allowed []string) error {
+// invalidTransition refuses a move that the table of moves does not have.
+func invalidTransition(kind, id, from, to string, allowed []string) error {
 	return api.Conflict("%s %s is %s: it cannot become %s", kind, id, from, to).With("allowed", append([]string{}, allowed...))
 }
 
-// stale refuses a change of a record that is not the version the caller knows.
-func stale(kind, id string, is, known int) error {
+// versionConflict refuses a change of a record that is not the version the caller knows.
+func versionConflict(kind, id string, is, known int) error {
 	if known == 0 || known == is {
 		return nil
 	}

@@ -60,8 +60,8 @@ func (s *Service) putStock(tx store.Tx, v stock) error {
 	return nil
 }
 
-// seenStock is a part with its stock as it is answered.
-func (s *Service) seenStock(p *Part, v stock) api.Part {
+// stockResponse returns a part with its stock for a response.
+func (s *Service) stockResponse(p *Part, v stock) api.Part {
 	out := api.Part{PartNumber: p.Number, Description: p.Description, UnitCost: p.UnitCost.Amount(), Currency: s.Catalogue.Currency, Essential: p.Essential,
 		Counted: v.Counted, OnHand: v.OnHand, Reserved: v.Reserved, Available: max(v.OnHand-v.Reserved, 0), Minimum: p.Minimum, UpdatedAt: v.UpdatedAt}
 	if v.Minimum != nil {
@@ -71,9 +71,9 @@ func (s *Service) seenStock(p *Part, v stock) api.Part {
 	return out
 }
 
-// storeroom is the customer whose stock a request is about. Who may see one of
+// stockOwner is the customer whose stock a request is about. Who may see one of
 // a customer's sites may see its stock.
-func (s *Service) storeroom(ctx context.Context, scope api.Scope, customerID, siteID string) (string, error) {
+func (s *Service) stockOwner(ctx context.Context, scope api.Scope, customerID, siteID string) (string, error) {
 	if siteID != "" {
 		site, err := s.Domain.Sites.Site(ctx, scope, siteID)
 		return site.CustomerID, err
@@ -93,7 +93,7 @@ func (s *Service) storeroom(ctx context.Context, scope api.Scope, customerID, si
 
 // Parts lists the catalogue with a customer's stock, by part number.
 func (s *Service) Parts(ctx context.Context, scope api.Scope, r api.PartsRequest) (out []api.Part, next string, err error) {
-	customer, err := s.storeroom(ctx, scope, r.CustomerID, r.SiteID)
+	customer, err := s.stockOwner(ctx, scope, r.CustomerID, r.SiteID)
 	if err != nil {
 		return nil, "", err
 	}
@@ -108,7 +108,7 @@ func (s *Service) Parts(ctx context.Context, scope api.Scope, r api.PartsRequest
 			if err != nil {
 				return err
 			}
-			part := s.seenStock(p, v)
+			part := s.stockResponse(p, v)
 			if r.Below && !part.BelowMinimum {
 				continue
 			}
@@ -130,7 +130,7 @@ var errWholeCustomer = api.ErrForbidden.With("reason", "the stock is the custome
 // AdjustStock counts a part, or books what came or went. Stock never falls
 // below 0: that is a 409. The scope must cover all sites of the customer.
 func (s *Service) AdjustStock(ctx context.Context, scope api.Scope, r api.PartsRequest) (api.Part, error) {
-	customer, err := s.storeroom(ctx, scope, r.CustomerID, r.SiteID)
+	customer, err := s.stockOwner(ctx, scope, r.CustomerID, r.SiteID)
 	if err != nil {
 		return api.Part{}, err
 	}
@@ -168,7 +168,7 @@ func (s *Service) AdjustStock(ctx context.Context, scope api.Scope, r api.PartsR
 		return s.note(tx, customer, r.SiteID, "", api.PhaseAct, "Stock adjusted", fmt.Sprintf("%s: %d → %d. %s", p.Number, was, v.OnHand, r.Reason), scope.Actor)
 	})
 	v.UpdatedAt = api.At(s.Now())
-	return s.seenStock(p, v), err
+	return s.stockResponse(p, v), err
 }
 
 // reserveAll writes the parts of the bill into the order and reserves those
@@ -269,7 +269,7 @@ func (s *Service) topUp(tx store.Tx, o *order) (short []api.OrderPart, err error
 	return short, nil
 }
 
-// shortages in words.
+// shortages lists the missing parts as a sentence.
 func shortages(short []api.OrderPart) string {
 	var list []string
 	for _, p := range short {

@@ -49,7 +49,7 @@ func TestReservationExpires(t *testing.T) {
 }
 
 // Of many who move an order at once one does it, and it is written once.
-func TestOneOfManyMovesIt(t *testing.T) {
+func TestConcurrentTransitionsSucceedOnce(t *testing.T) {
 	d := newDesk(t, nil)
 	o := d.order()
 	d.subscribe(o.OrderID)

@@ -77,7 +77,7 @@ const maxSubscriptions = 50
 // the guard does not let it be called.
 func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.TrackRequest) (_ api.Subscription, secret string, err error) {
 	if err := s.Guard.Check(ctx, r.CallbackURL); err != nil {
-		var refused *webhook.Refused
+		var refused *webhook.RefusedError
 		if !errors.As(err, &refused) {
 			return api.Subscription{}, "", err
 		}
@@ -358,7 +358,7 @@ func (v subscription) allow(to string) error {
 	if slices.Contains(subscriptionMoves[v.Status], to) {
 		return nil
 	}
-	return illegal("Subscription", v.SubscriptionID, v.Status, to, subscriptionMoves[v.Status])
+	return invalidTransition("Subscription", v.SubscriptionID, v.Status, to, subscriptionMoves[v.Status])
 }
 
 // secrets sign what is posted to the subscription, the newest first.
@@ -396,9 +396,9 @@ func held(tx store.Tx, subscriptionID string, most int) ([]delivery, error) {
 	return list, nil
 }
 
-// letGo lets the oldest delivery go that is kept back, once all before it
+// releaseHeld lets the oldest delivery go that is kept back, once all before it
 // have been tried: so they come in order. left says that there was one.
-func (s *Service) letGo(tx store.Tx, subscriptionID string) (left, released bool, err error) {
+func (s *Service) releaseHeld(tx store.Tx, subscriptionID string) (left, released bool, err error) {
 	next, err := held(tx, subscriptionID, 1)
 	if err != nil || len(next) == 0 {
 		return false, false, err

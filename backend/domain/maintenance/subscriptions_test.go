@@ -59,13 +59,13 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 	o := d.order()
 	v, _ := d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	d.attempt(webhook.Outcome{Status: 500, Failure: "it answered 500", Next: d.clock.Add(time.Hour)}) // to be tried again
+	d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500", Next: d.clock.Add(time.Hour)}) // to be tried again
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
 	flying := d.claim(1) // on its way
 	d.change(pause, v.SubscriptionID, api.SubscriptionPaused)
 	d.change(pause, v.SubscriptionID, api.SubscriptionPaused)
 	d.move(api.OrderRequest{Action: api.ActionResume, OrderID: o.OrderID})
-	if err := d.Delivered(t.Context(), flying[0].ID, webhook.Outcome{At: d.clock, Status: 200}); err != nil {
+	if err := d.Delivered(t.Context(), flying[0].ID, webhook.PostResult{At: d.clock, Status: 200}); err != nil {
 		t.Fatal(err)
 	}
 	d.clock = d.clock.Add(2 * time.Hour)
@@ -89,7 +89,7 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 	d.change(resume, v.SubscriptionID, api.SubscriptionActive)
 	d.change(resume, v.SubscriptionID, api.SubscriptionActive)
 	d.move(api.OrderRequest{Action: api.ActionComplete, OrderID: o.OrderID, CompletionNotes: "n"}) // behind the others
-	var told []string
+	var statuses []string
 	for range 3 {
 		one := d.claim(10)
 		if len(one) != 1 {
@@ -99,24 +99,24 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 		if err := json.Unmarshal(one[0].Body, &e); err != nil {
 			t.Fatal(err)
 		}
-		told = append(told, e.Status)
+		statuses = append(statuses, e.Status)
 		if v, _ := d.tracked(o.OrderID); v.Status != api.SubscriptionActive {
 			t.Errorf("with events to come it is %s", v.Status)
 		}
 		// The second fails: those after it do not wait for its next attempt.
-		out := webhook.Outcome{At: d.clock, Status: 200}
-		if len(told) == 2 {
-			out = webhook.Outcome{At: d.clock, Status: 500, Failure: "it answered 500", Next: d.clock.Add(5 * time.Second)}
+		out := webhook.PostResult{At: d.clock, Status: 200}
+		if len(statuses) == 2 {
+			out = webhook.PostResult{At: d.clock, Status: 500, Failure: "it answered 500", Next: d.clock.Add(5 * time.Second)}
 		}
 		if err := d.Delivered(t.Context(), one[0].ID, out); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Join(told, " "); got != "in_progress in_progress completed" {
+	if got := strings.Join(statuses, " "); got != "in_progress in_progress completed" {
 		t.Errorf("received %s", got)
 	}
 	d.clock = d.clock.Add(5 * time.Second)
-	d.attempt(webhook.Outcome{Status: 200})
+	d.attempt(webhook.PostResult{Status: 200})
 	if v, _ := d.tracked(o.OrderID); v.Status != api.SubscriptionCompleted {
 		t.Errorf("with everything received it is %s", v.Status)
 	}
@@ -124,12 +124,12 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 
 // A failing endpoint that is paused starts fresh; one without waiting events
 // whose order has ended is completed when it is resumed.
-func TestResumeBeginsAnew(t *testing.T) {
+func TestResumeResetsFailures(t *testing.T) {
 	d := newDesk(t, nil)
 	o := d.order()
 	v, _ := d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	d.attempt(webhook.Outcome{Status: 500, Failure: "it answered 500"})
+	d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500"})
 	d.change(pause, v.SubscriptionID, api.SubscriptionPaused)
 	d.clock = d.clock.Add(10 * day)
 	v = d.change(resume, v.SubscriptionID, api.SubscriptionActive)
@@ -137,7 +137,7 @@ func TestResumeBeginsAnew(t *testing.T) {
 		t.Errorf("resumed it is %+v", v)
 	}
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
-	d.attempt(webhook.Outcome{Status: 500, Failure: "it answered 500", Next: d.clock.Add(time.Hour)})
+	d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500", Next: d.clock.Add(time.Hour)})
 	if v, _ := d.tracked(o.OrderID); v.Status != api.SubscriptionActive {
 		t.Errorf("the time of the pause counts: %+v", v)
 	}
@@ -145,7 +145,7 @@ func TestResumeBeginsAnew(t *testing.T) {
 	d.move(api.OrderRequest{Action: api.ActionCancel, OrderID: o.OrderID, Reason: "r"})
 	d.change(resume, v.SubscriptionID, api.SubscriptionActive)
 	for range 2 {
-		d.attempt(webhook.Outcome{Status: 200})
+		d.attempt(webhook.PostResult{Status: 200})
 	}
 	if v, _ := d.tracked(o.OrderID); v.Status != api.SubscriptionCompleted {
 		t.Errorf("at the end it is %+v", v)
@@ -175,7 +175,7 @@ func TestHeldDeliveriesEnd(t *testing.T) {
 		t.Errorf("swept, the deliveries are %s", got)
 	}
 	d.change(resume, v.SubscriptionID, api.SubscriptionActive)
-	d.attempt(webhook.Outcome{Status: 410, Failure: "it answered 410", Gone: true})
+	d.attempt(webhook.PostResult{Status: 410, Failure: "it answered 410", Gone: true})
 	if got := d.statuses(o.OrderID); got != "dropped dropped failed" {
 		t.Errorf("the place is gone, the deliveries are %s", got)
 	}
@@ -271,7 +271,7 @@ func (d *desk) attempt2() []string {
 		d.t.Fatalf("due are %+v", list)
 	}
 	for _, one := range list {
-		if err := d.Delivered(d.t.Context(), one.ID, webhook.Outcome{At: d.clock, Status: 200}); err != nil {
+		if err := d.Delivered(d.t.Context(), one.ID, webhook.PostResult{At: d.clock, Status: 200}); err != nil {
 			d.t.Fatal(err)
 		}
 	}

@@ -43,7 +43,7 @@ func TestLimitsRise(t *testing.T) {
 }
 
 // What is configured bounds the shifts, the windows and the clocks of orders.
-func TestTermsOfOnesOwn(t *testing.T) {
+func TestConfiguredLimits(t *testing.T) {
 	d := newDesk(t, func(c *Config) {
 		c.Crew = Hours{10 * time.Hour, 14 * time.Hour}
 		c.Limits = map[string]Limits{api.PriorityMedium: {time.Hour, 2 * time.Hour, 5 * time.Hour}}

@@ -24,16 +24,16 @@ type orderGuard func(s *Service, tx store.Tx, o *order, scope api.Scope, r api.O
 
 // orderMoves are all moves of an order.
 var orderMoves = []orderMove{
-	{api.ActionStart, api.OrderPending, api.OrderInProgress, []orderGuard{assigned, supplied}},
-	{api.ActionStart, api.OrderOnHold, api.OrderInProgress, []orderGuard{assigned, supplied}},
+	{api.ActionStart, api.OrderPending, api.OrderInProgress, []orderGuard{requireAssignee, requireParts}},
+	{api.ActionStart, api.OrderOnHold, api.OrderInProgress, []orderGuard{requireAssignee, requireParts}},
 	{api.ActionHold, api.OrderPending, api.OrderOnHold, nil},
 	{api.ActionHold, api.OrderInProgress, api.OrderOnHold, nil},
 	{api.ActionResume, api.OrderOnHold, api.OrderPending, nil},    // where it was held
 	{api.ActionResume, api.OrderOnHold, api.OrderInProgress, nil}, // as above
 	{api.ActionComplete, api.OrderInProgress, api.OrderCompleted, []orderGuard{workDone}},
 	{api.ActionCancel, api.OrderPending, api.OrderCancelled, []orderGuard{unused}},
-	{api.ActionCancel, api.OrderOnHold, api.OrderCancelled, []orderGuard{unused, supervised}},
-	{api.ActionCancel, api.OrderInProgress, api.OrderCancelled, []orderGuard{supervised, unused}},
+	{api.ActionCancel, api.OrderOnHold, api.OrderCancelled, []orderGuard{unused, requireSupervisor}},
+	{api.ActionCancel, api.OrderInProgress, api.OrderCancelled, []orderGuard{requireSupervisor, unused}},
 	{api.ActionReopen, api.OrderCompleted, api.OrderInProgress, []orderGuard{recent}},
 }
 
@@ -86,7 +86,7 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 			states, actions := nextOf(o.Status)
 			return api.Conflict("Order %s is %s: %s is not possible", o.OrderID, o.Status, r.Action).With("allowed", states).With("actions", actions)
 		}
-		if err := stale("Order", o.OrderID, o.Version, r.Version); err != nil {
+		if err := versionConflict("Order", o.OrderID, o.Version, r.Version); err != nil {
 			return err
 		}
 		for _, guard := range orderMoves[at].guards {
@@ -111,7 +111,7 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 			s.shown(ctx)
 		}
 	}
-	return s.seenOrder(o), changed, err
+	return s.orderResponse(o), changed, err
 }
 
 // assign gives an open order to a technician.
@@ -123,7 +123,7 @@ func (s *Service) assign(tx store.Tx, o *order, scope api.Scope, r api.OrderRequ
 		states, actions := nextOf(o.Status)
 		return false, api.Conflict("Order %s is %s: a technician cannot be assigned", o.OrderID, o.Status).With("allowed", states).With("actions", actions)
 	}
-	if err := stale("Order", o.OrderID, o.Version, r.Version); err != nil {
+	if err := versionConflict("Order", o.OrderID, o.Version, r.Version); err != nil {
 		return false, err
 	}
 	s.give(o, r.AssignedTechnician, scope.Actor)
@@ -138,8 +138,8 @@ func (s *Service) give(o *order, technician, actor string) {
 	o.moved(o.Status, s.Now(), actor, "assigned to "+technician)
 }
 
-// assigned checks that a technician is assigned; a start may name one.
-func assigned(s *Service, _ store.Tx, o *order, scope api.Scope, r api.OrderRequest) error {
+// requireAssignee checks that a technician is assigned; a start may name one.
+func requireAssignee(s *Service, _ store.Tx, o *order, scope api.Scope, r api.OrderRequest) error {
 	if r.AssignedTechnician != "" && r.AssignedTechnician != o.AssignedTechnician {
 		s.give(o, r.AssignedTechnician, scope.Actor)
 	}
@@ -149,9 +149,9 @@ func assigned(s *Service, _ store.Tx, o *order, scope api.Scope, r api.OrderRequ
 	return nil
 }
 
-// supplied: the essential parts are reserved, or it is forced with a note. What
+// requireParts: the essential parts are reserved, or it is forced with a note. What
 // came into stock since is reserved now.
-func supplied(s *Service, tx store.Tx, o *order, _ api.Scope, r api.OrderRequest) error {
+func requireParts(s *Service, tx store.Tx, o *order, _ api.Scope, r api.OrderRequest) error {
 	short, err := s.topUp(tx, o)
 	switch {
 	case err != nil || len(short) == 0:
@@ -164,9 +164,9 @@ func supplied(s *Service, tx store.Tx, o *order, _ api.Scope, r api.OrderRequest
 	return nil
 }
 
-// supervised checks that work in progress is cancelled by an operator
+// requireSupervisor checks that work in progress is cancelled by an operator
 // or an administrator only.
-func supervised(_ *Service, _ store.Tx, o *order, scope api.Scope, _ api.OrderRequest) error {
+func requireSupervisor(_ *Service, _ store.Tx, o *order, scope api.Scope, _ api.OrderRequest) error {
 	begun := o.Status == api.OrderInProgress || o.HeldFrom == api.OrderInProgress
 	if begun && scope.Role != api.RoleAdmin && scope.Role != api.RoleOperator {
 		return api.ErrForbidden.With("reason", "work that has begun is cancelled by an operator")
@@ -216,7 +216,7 @@ func (s *Service) follow(tx store.Tx, o *order, from string, scope api.Scope, r 
 		if from == api.OrderCompleted {
 			return s.reopened(tx, o, scope)
 		}
-		o.standsStill(api.At(now))
+		o.startDowntime(api.At(now))
 	case api.OrderOnHold:
 		o.HeldFrom, o.HoldReason = from, r.HoldReason
 		o.Holds = append(o.Holds, span{From: now})
@@ -226,7 +226,7 @@ func (s *Service) follow(tx store.Tx, o *order, from string, scope api.Scope, r 
 	case api.OrderCompleted:
 		return s.completed(tx, o, scope, r)
 	case api.OrderCancelled:
-		o.runsAgain(api.At(now))
+		o.endDowntime(api.At(now))
 		return s.cancelled(tx, o, scope, r.Reason)
 	}
 	return nil
@@ -240,7 +240,7 @@ func (s *Service) completed(tx store.Tx, o *order, scope api.Scope, r api.OrderR
 	if o.ActualHours == 0 {
 		o.ActualHours = tenth((now.Sub(o.StartedAt.Time) - paused(o.heldSince(o.StartedAt), now)).Hours())
 	}
-	o.runsAgain(o.CompletedAt)
+	o.endDowntime(o.CompletedAt)
 	o.Proposals = nil
 	if o.IssueID != "" {
 		o.Proposals = append(o.Proposals, api.Proposal{Kind: api.ProposeResolve, IssueID: o.IssueID, At: o.CompletedAt,
@@ -281,14 +281,14 @@ func (s *Service) cancelled(tx store.Tx, o *order, scope api.Scope, reason strin
 // reopened begins a new downtime and takes the issue on again.
 func (s *Service) reopened(tx store.Tx, o *order, scope api.Scope) error {
 	o.CompletedAt, o.Verification, o.Proposals = api.Time{}, nil, nil
-	o.standsStill(o.UpdatedAt)
+	o.startDowntime(o.UpdatedAt)
 	for i := range o.Parts {
 		o.Parts[i].Quantity = o.Parts[i].Used // what is done is done: nothing of the plan is short
 	}
 	if o.IssueID == "" {
 		return nil
 	}
-	i, err := s.Domain.Issues.In(tx, api.Unlimited("work"), o.SiteID, o.IssueID)
+	i, err := s.Domain.Issues.FindInTx(tx, api.Unlimited("work"), o.SiteID, o.IssueID)
 	if err != nil {
 		return err
 	}
@@ -308,16 +308,16 @@ func (s *Service) planOf(tx store.Tx, o *order, change func(*schedule) error) er
 	return change(&p)
 }
 
-// standsStill begins a downtime of the unit, if the work isolates it.
-func (o *order) standsStill(at api.Time) {
+// startDowntime begins a downtime of the unit, if the work isolates it.
+func (o *order) startDowntime(at api.Time) {
 	n := len(o.Downtime)
 	if o.Isolating && (n == 0 || !o.Downtime[n-1].To.IsZero()) {
 		o.Downtime = append(o.Downtime, api.Downtime{From: at})
 	}
 }
 
-// runsAgain ends it.
-func (o *order) runsAgain(at api.Time) {
+// endDowntime ends the open downtime of the unit.
+func (o *order) endDowntime(at api.Time) {
 	if n := len(o.Downtime); n > 0 && o.Downtime[n-1].To.IsZero() {
 		o.Downtime[n-1].To = at
 	}

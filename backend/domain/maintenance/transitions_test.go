@@ -14,7 +14,7 @@ import (
 )
 
 // What a console offers is what the table allows.
-func TestOrderActionsAreTheTables(t *testing.T) {
+func TestOrderActionsMatchTheTable(t *testing.T) {
 	for _, status := range api.OrderStatuses() {
 		if _, want := nextOf(status); !slices.Equal(api.OrderActions(status), want) {
 			t.Errorf("%s: %v, want %v", status, api.OrderActions(status), want)
@@ -107,7 +107,7 @@ func TestOrdersMoveByTheTableAndStockAddsUp(t *testing.T) {
 	})
 }
 
-// Due times move on by the holds that are nobody's to change, up to the moment
+// Due times move on by the holds that pause the limits, up to the moment
 // at which they were met.
 func TestClocksPause(t *testing.T) {
 	d := newDesk(t, nil)

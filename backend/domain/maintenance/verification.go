@@ -16,8 +16,8 @@ import (
 // what was expected; below illShare it is not. Between the two, and on days
 // that are not clear, nothing is said.
 const (
-	wellShare = 0.97
-	illShare  = 0.90
+	repairedShare = 0.97
+	failedShare   = 0.90
 )
 
 // verifyWithin is how long a repair waits for a clear day.
@@ -55,21 +55,21 @@ func (s *Service) Verify(tx store.Tx, run finding.Run) error {
 }
 
 func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
-	var told *finding.DayYield
-	for i, y := range run.Yields[o.AssetID] {
+	var yield *finding.DayYield
+	for i, y := range run.DayYields[o.AssetID] {
 		if y.Clear && y.Known && !y.From.Before(o.CompletedAt.Time) {
-			told = &run.Yields[o.AssetID][i]
+			yield = &run.DayYields[o.AssetID][i]
 		}
 	}
 	v := api.Verification{At: api.At(s.Now())}
-	if told == nil {
+	if yield == nil {
 		if s.Now().Sub(o.CompletedAt.Time) <= verifyWithin {
 			return nil
 		}
 		v.State = api.VerificationExpired
 		return s.verified(tx, o, v, "Repair not verified")
 	}
-	v.Day, v.Ratio = told.From.In(record.Zone(run.Site.Timezone)).Format("2006-01-02"), math.Round(told.Ratio*1000)/1000
+	v.Day, v.Ratio = yield.From.In(record.Zone(run.Site.Timezone)).Format("2006-01-02"), math.Round(yield.Ratio*1000)/1000
 	active, err := s.Domain.Findings.Active(tx, o.SiteID)
 	if err != nil {
 		return err
@@ -78,24 +78,24 @@ func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
 		return f.FaultFamily == o.FaultFamily && (f.AssetID == o.AssetID || slices.Contains(f.AssetIDs, o.AssetID))
 	})
 	switch {
-	case ill || told.Ratio < illShare:
+	case ill || yield.Ratio < failedShare:
 		v.State = api.VerificationFailed
-		text := fmt.Sprintf("On %s, a clear day, the unit made %.0f %% of what was expected", v.Day, 100*told.Ratio)
+		text := fmt.Sprintf("On %s, a clear day, the unit made %.0f %% of what was expected", v.Day, 100*yield.Ratio)
 		if ill {
 			text += ", and the fault is still seen"
 		}
 		o.Proposals = []api.Proposal{{Kind: api.ProposeReopen, IssueID: o.IssueID, Text: text + ": open the order again.", At: v.At}}
 		return s.verified(tx, o, v, "Repair is not clean")
-	case told.Ratio < wellShare:
-		return nil // neither well nor ill: another day will tell
+	case yield.Ratio < repairedShare:
+		return nil // neither verified nor failed: decided on another day
 	}
 	v.State, o.Proposals = api.VerificationVerified, nil
 	if o.IssueID != "" {
-		i, err := s.Domain.Issues.In(tx, api.Unlimited("detector"), o.SiteID, o.IssueID)
+		i, err := s.Domain.Issues.FindInTx(tx, api.Unlimited("detector"), o.SiteID, o.IssueID)
 		if err != nil {
 			return err
 		}
-		if _, err := s.Domain.Issues.SetStatus(tx, i, api.IssueResolved, "detector", fmt.Sprintf("order %s: on %s the unit made %.0f %% of what was expected", o.OrderID, v.Day, 100*told.Ratio)); err != nil {
+		if _, err := s.Domain.Issues.SetStatus(tx, i, api.IssueResolved, "detector", fmt.Sprintf("order %s: on %s the unit made %.0f %% of what was expected", o.OrderID, v.Day, 100*yield.Ratio)); err != nil {
 			return err
 		}
 	}

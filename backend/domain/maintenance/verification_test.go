@@ -17,7 +17,7 @@ func (d *desk) judge(ill bool, yields ...finding.DayYield) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	run := finding.Run{Site: site, Now: d.clock, From: d.clock.Add(-60 * day), Units: []string{inv, "INV-2"}, Yields: map[string][]finding.DayYield{inv: yields}}
+	run := finding.Run{Site: site, Now: d.clock, From: d.clock.Add(-60 * day), Units: []string{inv, "INV-2"}, DayYields: map[string][]finding.DayYield{inv: yields}}
 	if ill {
 		run.Events = []finding.Event{{Family: "inverter_outage", Units: []string{inv}, Start: d.clock.Add(-time.Hour), LastSeen: d.clock, Severity: api.SeverityCritical, Summary: "It makes no power."}}
 	}

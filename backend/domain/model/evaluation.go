@@ -47,7 +47,7 @@ func EvaluateHoldout(production, challenger api.ModelScore, window api.Window, a
 	off := func(s api.ModelScore) float64 { return math.Abs(s.Coverage80 - 0.8) }
 	switch {
 	case challenger.Samples < neededHours:
-		e.Verdict += fmt.Sprintf(", but %d hours of daylight are too few to tell", challenger.Samples)
+		e.Verdict += fmt.Sprintf(", but %d hours of daylight are too few for a comparison", challenger.Samples)
 	case e.GainPercent < needed:
 		e.Verdict += fmt.Sprintf("; %.0f %% is asked", needed)
 	case challenger.NMAEPercent > (1+allowedWorse)*production.NMAEPercent:

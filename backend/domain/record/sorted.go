@@ -114,7 +114,7 @@ func (c *Choice) Add(r Row) {
 }
 
 // sort puts the rows into order and drops those that are not on the page. It keeps
-// one more, which tells that there is a next page.
+// one more, which shows that a next page exists.
 func (c *Choice) sort() {
 	slices.SortFunc(c.Rows, Row.Compare)
 	c.Rows = c.Rows[:min(len(c.Rows), c.Limit+1)]

@@ -131,7 +131,7 @@ func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset
 	want := asset
 	err := s.records.Update(ctx, func(tx store.Tx) error {
 		asset = want
-		site, err := s.home(tx, scope, asset)
+		site, err := s.findOrCreateSite(tx, scope, asset)
 		if err != nil {
 			return err
 		}
@@ -159,8 +159,8 @@ func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset
 	return asset, err
 }
 
-// home finds or makes the site of a new asset.
-func (s *Service) home(tx store.Tx, scope api.Scope, asset api.Asset) (api.Site, error) {
+// findOrCreateSite finds or makes the site of a new asset.
+func (s *Service) findOrCreateSite(tx store.Tx, scope api.Scope, asset api.Asset) (api.Site, error) {
 	customer := asset.CustomerID
 	if customer == "" && len(scope.Customers) == 1 && scope.Customers[0] != api.Every {
 		customer = scope.Customers[0]

@@ -52,7 +52,7 @@ func (s *Service) InstallComponent(ctx context.Context, scope api.Scope, ref api
 		what := c.OEM + " " + c.Model + " " + c.Serial
 		at := len(a.Components)
 		if former != "" {
-			i, out, err := taken(*a, former, c.InstalledDate)
+			i, out, err := removedComponent(*a, former, c.InstalledDate)
 			if err != nil {
 				return "", err
 			}
@@ -74,7 +74,7 @@ func (s *Service) InstallComponent(ctx context.Context, scope api.Scope, ref api
 // RemoveComponent takes the component of a serial out of an asset, today.
 func (s *Service) RemoveComponent(ctx context.Context, scope api.Scope, ref api.AssetRef, version int, serial string) (before, after api.Asset, err error) {
 	return s.changeAsset(ctx, scope, ref, version, "Component removed", func(a *api.Asset) (string, error) {
-		i, out, err := taken(*a, serial, s.dayOf(*a))
+		i, out, err := removedComponent(*a, serial, s.dayOf(*a))
 		if err != nil {
 			return "", err
 		}
@@ -84,9 +84,9 @@ func (s *Service) RemoveComponent(ctx context.Context, scope api.Scope, ref api.
 	})
 }
 
-// taken is the component of a serial as it leaves on a day, and where it
-// stood.
-func taken(a api.Asset, serial, day string) (at int, c api.Component, err error) {
+// removedComponent returns the component of a serial with the day of its removal, and its
+// index in the list.
+func removedComponent(a api.Asset, serial, day string) (at int, c api.Component, err error) {
 	at = slices.IndexFunc(a.Components, func(c api.Component) bool { return c.Serial == serial })
 	if at < 0 {
 		return at, c, api.ErrComponentNotFound
@@ -124,7 +124,7 @@ func (s *Service) checkComponent(a api.Asset, c api.Component) error {
 }
 
 // changeAsset changes an asset in one transaction, if it has the version that
-// is given (0: any). change answers what was changed, in words.
+// is given (0: any). change returns a description of the change.
 func (s *Service) changeAsset(ctx context.Context, scope api.Scope, ref api.AssetRef, version int, title string, change func(*api.Asset) (string, error)) (before, after api.Asset, err error) {
 	found, err := s.Asset(ctx, scope, ref)
 	if err != nil {

@@ -33,7 +33,7 @@ func New(records store.Records, telemetry store.Telemetry, now func() time.Time,
 
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked {
-	return []store.Checked{sites, siteClaims, assets, store.Plain(estimatesBucket)}
+	return []store.Checked{sites, siteClaims, assets, store.Unchecked(estimatesBucket)}
 }
 
 // TerminalOf returns the device that monitors a site's units, except for
@@ -212,7 +212,7 @@ func (s *Service) ReserveSite(ctx context.Context, customerID, siteID string) (k
 	if err != nil || claimed {
 		return key, err
 	}
-	err = s.records.Update(store.Aside(ctx), func(tx store.Tx) error {
+	err = s.records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error {
 		if key, claimed, err = newSiteKey(tx, customerID, siteID); err != nil || claimed {
 			return err
 		}

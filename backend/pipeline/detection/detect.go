@@ -44,7 +44,7 @@ const (
 	// pastAfter is the age at which data are history: what was still there at their
 	// end is a finding of the past and raises no alarm.
 	pastAfter = 366 * day
-	// learnSpan is how far into its window a run cannot tell what began there
+	// learnSpan is how far into its window a run cannot determine what began there
 	// from what a unit is like.
 	learnSpan = 30 * day
 )
@@ -79,35 +79,35 @@ func (de *Detector) DetectSite(ctx context.Context, siteID string) error {
 // detectAssets runs the detector on a site and records its results. The detections
 // of the assets in asked are stored in any case; their analyses hold what ended in the
 // look-back, a day if it is zero.
-func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []string, lookback time.Duration) (finding.Outcome, error) {
+func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []string, lookback time.Duration) (finding.RunResult, error) {
 	site, err := de.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), siteID)
 	if err != nil {
-		return finding.Outcome{}, err
+		return finding.RunResult{}, err
 	}
 	began := de.Now() // what comes later this run has not seen
 	state, err := de.State(ctx, siteID)
 	if err != nil {
-		return finding.Outcome{}, err
+		return finding.RunResult{}, err
 	}
 	units, err := de.Domain.Sites.SiteAssets(ctx, siteID)
 	if err != nil {
-		return finding.Outcome{}, err
+		return finding.RunResult{}, err
 	}
 	span := de.spanOf(state, len(units))
 	for _, w := range span.past {
 		if err := de.detectPast(ctx, site, units, w); err != nil {
-			return finding.Outcome{}, err
+			return finding.RunResult{}, err
 		}
 	}
 	deep := span.long
 	in, err := de.detectorInput(ctx, site, units, span.window)
 	if err != nil {
-		return finding.Outcome{}, err
+		return finding.RunResult{}, err
 	}
 	verify := false
 	if de.Repairs != nil {
 		if verify, err = de.Repairs.RepairsWait(ctx, siteID); err != nil {
-			return finding.Outcome{}, err
+			return finding.RunResult{}, err
 		}
 	}
 	if verify {
@@ -115,22 +115,22 @@ func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []str
 	}
 	report, err := detect.Run(ctx, in)
 	if err != nil {
-		return finding.Outcome{}, err
+		return finding.RunResult{}, err
 	}
 	run := de.runRecord(site, units, in, report, deep)
-	run.Asked = asked
+	run.Requested = asked
 	for _, u := range in.Units {
 		if lookback > 0 && slices.Contains(asked, u.AssetID) {
 			run.Analyses[u.AssetID] = analysis(u, run.Events, in, report, lookback)
 		}
 	}
 	if verify {
-		run.Yields = map[string][]finding.DayYield{}
+		run.DayYields = map[string][]finding.DayYield{}
 		for _, u := range in.Units {
-			run.Yields[u.AssetID] = yields(u, report.Expected[u.AssetID], in.Site.Zone, in.Now)
+			run.DayYields[u.AssetID] = yields(u, report.Expected[u.AssetID], in.Site.Zone, in.Now)
 		}
 	}
-	var out finding.Outcome
+	var out finding.RunResult
 	err = de.Records.Update(ctx, func(tx store.Tx) error {
 		var err error
 		if out, err = de.Domain.Detections.RecordRun(tx, run); err != nil {
@@ -213,9 +213,9 @@ func (de *Detector) runRecord(site api.Site, units []api.Asset, in detect.Input,
 		return share * in.Forecast.Slice(in.Now, in.Now.Add(day)).EnergyKWh()
 	}
 	if !deep {
-		run.Learned = in.From.Add(learnSpan)
+		run.LearnedAt = in.From.Add(learnSpan)
 		for _, f := range slowFamilies {
-			run.Slow = append(run.Slow, string(f))
+			run.LongRunFamilies = append(run.LongRunFamilies, string(f))
 		}
 		for _, f := range longRunFamilies {
 			run.NotJudged = append(run.NotJudged, string(f))
@@ -383,7 +383,7 @@ type RepairVerifier interface {
 // detector first.
 func (de *Detector) Diagnose(ctx context.Context, scope api.Scope, r api.DiagnoseRequest) (api.Diagnostic, error) {
 	if r.DetectionID == "" {
-		d, err := de.Detect(store.Aside(ctx), scope, r.Ref(), r.LookbackHours)
+		d, err := de.Detect(store.WithoutCommitHook(ctx), scope, r.Ref(), r.LookbackHours)
 		if err != nil {
 			return api.Diagnostic{}, err
 		}

@@ -78,7 +78,7 @@ func (de *Detector) detectPast(ctx context.Context, site api.Site, units []api.A
 		return err
 	}
 	run := de.runRecord(site, units, in, report, true)
-	run.Events = slices.DeleteFunc(run.Events, func(e finding.Event) bool { return !e.LastThere().After(w.judged) })
+	run.Events = slices.DeleteFunc(run.Events, func(e finding.Event) bool { return !e.LastPresent().After(w.judged) })
 	for i := range run.Events {
 		if e := &run.Events[i]; e.End.IsZero() {
 			e.End = e.LastSeen

@@ -48,7 +48,7 @@ const noSuchObject = "there is no such object"
 // importExternal copies a file of an external source and enqueues the copy.
 func (im *Importer) importExternal(ctx context.Context, scope api.Scope, u upload.Upload) (api.UploadAck, error) {
 	uri := u.Request.S3Path
-	data, err := im.Elsewhere.Fetch(ctx, uri, u.CustomerID, api.MaxUploadBytes)
+	data, err := im.ImportSource.Fetch(ctx, uri, u.CustomerID, api.MaxUploadBytes)
 	if err != nil {
 		return api.UploadAck{}, im.fetchError(ctx, uri, err)
 	}

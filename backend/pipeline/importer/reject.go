@@ -32,7 +32,7 @@ func (im *Importer) reject(ctx context.Context, u upload.Upload, err error) erro
 	}
 	u.ErrorKind, u.Error, u.ErrorLine = rejectionDetails(refusal)
 	u.ObjectKey, u.S3Path = "", ""
-	err = im.Records.Update(store.Aside(ctx), func(tx store.Tx) error {
+	err = im.Records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error {
 		if err := im.Domain.Uploads.AddRejected(tx, u); err != nil {
 			return err
 		}

@@ -25,16 +25,16 @@ import (
 // Importer takes files in and turns them into telemetry.
 type Importer struct {
 	*sitedata.Data
-	Queue     store.Queue
-	Elsewhere *objects.Elsewhere // sources that s3_path may name besides the service's own objects; nil: none
+	Queue        store.Queue
+	ImportSource *objects.ImportSource // sources that s3_path may name besides the service's own objects; nil: none
 
 	stamps     uniqueSeconds
 	largeFiles chan struct{} // one element for each large file in memory
 }
 
 // New returns an Importer.
-func New(d *sitedata.Data, queue store.Queue, elsewhere *objects.Elsewhere) *Importer {
-	return &Importer{Data: d, Queue: queue, Elsewhere: elsewhere, largeFiles: make(chan struct{}, maxLargeFiles)}
+func New(d *sitedata.Data, queue store.Queue, elsewhere *objects.ImportSource) *Importer {
+	return &Importer{Data: d, Queue: queue, ImportSource: elsewhere, largeFiles: make(chan struct{}, maxLargeFiles)}
 }
 
 // Outcomes of an upload, for [sitedata.Hooks].

@@ -53,7 +53,7 @@ func (d *Data) putIntent(tx store.Tx, siteID, key string, dropping bool) error {
 // site's id, for its models and results. It returns false if one of them is
 // announced already, by the process that will name or delete it.
 func (d *Data) AnnounceObjects(ctx context.Context, siteID string, keys ...string) (ok bool, err error) {
-	err = d.Records.Update(store.Aside(ctx), func(tx store.Tx) error {
+	err = d.Records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error {
 		ok = true
 		for _, key := range keys {
 			_, err := tx.Get(intentBucket, store.Key(key))
@@ -101,13 +101,13 @@ func (d *Data) ConfirmObjects(tx store.Tx, keys ...string) error {
 
 // ForgetObject ends the announcement of an object that was not put.
 func (d *Data) ForgetObject(ctx context.Context, key string) error {
-	return d.Records.Update(store.Aside(ctx), func(tx store.Tx) error { return tx.Delete(intentBucket, store.Key(key)) })
+	return d.Records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error { return tx.Delete(intentBucket, store.Key(key)) })
 }
 
 // DropObjects deletes announced objects that no record will name.
 func (d *Data) DropObjects(ctx context.Context, siteID string, keys ...string) {
 	ctx = context.WithoutCancel(ctx)
-	err := d.Records.Update(store.Aside(ctx), func(tx store.Tx) error { return d.MarkForDeletion(tx, siteID, keys...) })
+	err := d.Records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error { return d.MarkForDeletion(tx, siteID, keys...) })
 	if err != nil {
 		d.Logger.Warn("delete objects; the next sweep retries", "keys", keys, "error", err)
 		return
@@ -220,5 +220,5 @@ func Announced(tx store.Tx, each func(key string)) error {
 
 // Tables returns the tables of this package, for a check of the data.
 func Tables() []store.Checked {
-	return []store.Checked{calibrations, states, store.Plain(intentBucket), store.Plain(progressBucket)}
+	return []store.Checked{calibrations, states, store.Unchecked(intentBucket), store.Unchecked(progressBucket)}
 }

@@ -32,7 +32,7 @@ func TestJobsAsStored(t *testing.T) {
 		{"snapshot", site, "South", `{"site_id":"South"}`, 5},
 	} {
 		j := p.NewJob(want.kind, want.body)
-		if j.Kind != want.kind || j.Unique != want.unique || string(j.Payload) != want.payload || j.MaxAttempts != want.attempts || !j.RunAt.Equal(day0) || j.Spare {
+		if j.Kind != want.kind || j.Unique != want.unique || string(j.Payload) != want.payload || j.MaxAttempts != want.attempts || !j.RunAt.Equal(day0) || j.SkipIfPending {
 			t.Errorf("%s: %+v", want.kind, j)
 		}
 	}

@@ -26,7 +26,7 @@ type trainingSite struct {
 	forecast.Site
 	history   sitedata.History
 	place     *model.Place
-	decisions []string // in words
+	decisions []string // sentences
 	ok        bool     // there is telemetry
 }
 

@@ -223,7 +223,7 @@ func (tr *Trainer) register(ctx context.Context, site api.Site, state sitedata.S
 	err = tr.Records.Update(ctx, func(tx store.Tx) error {
 		e := t.evaluation
 		if former, err := tr.Domain.Models.ProductionIn(tx, site.SiteID, sitedata.ModelType); err == nil && e == nil {
-			// Nothing was held out: the backtests must tell.
+			// Nothing was held out: the backtests decide.
 			v := model.CompareBacktests(former, m)
 			v.Against = former.ModelVersion
 			e = &v

@@ -44,8 +44,8 @@ func TestPacked(t *testing.T) {
 	})
 }
 
-// TestStillCostsNothing: a month of nights in a few bytes.
-func TestStillCostsNothing(t *testing.T) {
+// TestConstantColumnsTakeNoSpace: a month of nights in a few bytes.
+func TestConstantColumnsTakeNoSpace(t *testing.T) {
 	if b := appendPacked(nil, make([]uint64, 8640)); len(b) > 9 {
 		t.Errorf("%d bytes", len(b))
 	}

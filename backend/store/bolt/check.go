@@ -22,7 +22,7 @@ func (s *Store) Check(ctx context.Context) []error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				return guarded(func() error { return s.Archive.Check(string(id), siteIn(r, string(id)), report) })
+				return guarded(func() error { return s.Store.Check(string(id), siteIn(r, string(id)), report) })
 			})
 		},
 	} {

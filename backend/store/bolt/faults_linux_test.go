@@ -87,7 +87,7 @@ func TestPowerLoss(t *testing.T) {
 	disk, ack := faultfs.NewDisk(), newAcknowledged()
 	images := 0
 	for i, e := range events {
-		if e.Op == faultfs.Said {
+		if e.Op == faultfs.Marker {
 			ack.said(t, e.Data)
 			continue
 		}
@@ -110,7 +110,7 @@ func (a acknowledged) checkLeft(t *testing.T, disk *faultfs.Disk, seed uint64, s
 	for _, name := range kept {
 		keep := keepers(seed)[name]
 		dir := filepath.Join(t.TempDir(), "left")
-		if err := disk.Leave(dir, keep); err != nil {
+		if err := disk.WriteFolder(dir, keep); err != nil {
 			t.Fatal(err)
 		}
 		a.check(t, dir, silent)
@@ -149,7 +149,7 @@ func TestReopenedAfterFailedSync(t *testing.T) {
 			disk, ack := faultfs.NewDisk(), newAcknowledged()
 			disk.Reached = keepers(uint64(at))[name]
 			for i, e := range slices.Concat(first, second) {
-				if e.Op == faultfs.Said {
+				if e.Op == faultfs.Marker {
 					ack.said(t, e.Data)
 					continue
 				}
@@ -264,7 +264,7 @@ func (f fault) judge(t *testing.T, events []faultfs.Event, dir string, seed uint
 	var refusals []string
 	for _, e := range events {
 		switch {
-		case e.Op != faultfs.Said:
+		case e.Op != faultfs.Marker:
 			disk.Apply(e)
 		case strings.TrimSpace(string(e.Data)) == "unopened":
 			refusals = nil

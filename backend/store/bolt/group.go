@@ -167,10 +167,10 @@ func (g *group) judge(err error, id int) error {
 	writing := errors.As(err, &path) && path.Op == "write"
 	// bbolt's words, of which the cause is no part.
 	growing := strings.HasPrefix(err.Error(), "file resize error: ") || errors.Is(err, bolterrors.ErrMaxSizeReached)
-	if !reached && (growing || writing && store.NoRoom(err)) {
-		return g.disk.Fill(err)
+	if !reached && (growing || writing && store.IsNoSpace(err)) {
+		return g.disk.MarkFull(err)
 	}
-	return g.disk.Fail(err)
+	return g.disk.MarkFailed(err)
 }
 
 // call runs the closure, unless its caller has given up meanwhile.

@@ -26,7 +26,7 @@ func OpenReadOnly(dir string, now func() time.Time) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: db, disk: new(store.Disk), writes: &group{db: db}, now: now, notify: make(chan struct{}, 1)}
-	s.Archive = telemetry.New(&sites{store: s}, telemetry.Options{Now: s.now, PartBlocks: readBlocks})
+	s.Store = telemetry.New(&sites{store: s}, telemetry.Options{Now: s.now, PartBlocks: readBlocks})
 	return s, nil
 }
 

@@ -27,13 +27,13 @@ const defaultAttempts = 5
 
 // jobRecord is a job as it is stored.
 type jobRecord struct {
-	Job        store.Job  `json:"job"`
-	Attempt    int        `json:"attempt,omitempty"`     // attempts begun
-	Failures   int        `json:"failures,omitempty"`    // of these, how many failed
-	Lapses     int        `json:"lapses,omitempty"`      // of these, how many ended without a word
-	Since      time.Time  `json:"since,omitzero"`        // when it was put among the due or running
-	LeaseUntil *time.Time `json:"lease_until,omitempty"` // while it runs
-	Next       *store.Job `json:"next,omitempty"`        // asked for while this one runs
+	Job          store.Job  `json:"job"`
+	Attempt      int        `json:"attempt,omitempty"`     // attempts begun
+	Failures     int        `json:"failures,omitempty"`    // of these, how many failed
+	LostAttempts int        `json:"lapses,omitempty"`      // of these, how many ended without a result
+	Since        time.Time  `json:"since,omitzero"`        // when it was put among the due or running
+	LeaseUntil   *time.Time `json:"lease_until,omitempty"` // while it runs
+	Next         *store.Job `json:"next,omitempty"`        // asked for while this one runs
 }
 
 func (j *jobRecord) id() string { return j.Job.ID }
@@ -144,7 +144,7 @@ func (q queue) addTo(id string, job store.Job) error {
 		return err
 	}
 	switch {
-	case job.Spare:
+	case job.SkipIfPending:
 		return nil
 	case j.LeaseUntil == nil && job.RunAt.Before(j.Job.RunAt):
 		return q.wait(j, job.RunAt)
@@ -226,14 +226,14 @@ func (s *Store) Claim(ctx context.Context, now time.Time, lease time.Duration, n
 				return err
 			}
 			if j.LeaseUntil != nil {
-				j.Lapses++
+				j.LostAttempts++
 			}
 			j.Attempt = min(j.Attempt, j.Job.MaxAttempts) + 1
 			until := now.Add(lease).UTC()
 			if err := q.lease(j, until); err != nil {
 				return err
 			}
-			claimed = append(claimed, store.Claimed{Job: j.Job, Attempt: j.Attempt, Failures: j.Failures, Lapses: j.Lapses})
+			claimed = append(claimed, store.Claimed{Job: j.Job, Attempt: j.Attempt, Failures: j.Failures, LostAttempts: j.LostAttempts})
 		}
 		return nil
 	})
@@ -303,7 +303,7 @@ func (s *Store) Release(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			j.Lapses++
+			j.LostAttempts++
 			at := j.Job.RunAt
 			if at.After(q.now) {
 				at = q.now
@@ -439,8 +439,8 @@ func (s *Store) Dead(ctx context.Context, limit int) ([]store.DeadJob, error) {
 	return dead, err
 }
 
-// Revive puts a dead job back.
-func (s *Store) Revive(ctx context.Context, id string, runAt time.Time) error {
+// RetryDead puts a dead job back.
+func (s *Store) RetryDead(ctx context.Context, id string, runAt time.Time) error {
 	err := s.queueUpdate(ctx, "revive job", func(q queue) error {
 		c := q.dead.Cursor()
 		for k, v := c.Last(); k != nil; k, v = c.Prev() {

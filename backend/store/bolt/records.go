@@ -27,7 +27,7 @@ func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
 
 // Update runs fn and commits what it wrote. fn may run more than once.
 func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
-	fn = store.Joined(ctx, fn)
+	fn = store.RunCommitHook(ctx, fn)
 	var enqueued bool
 	err := s.writes.update(ctx, func(in root) (bool, error) {
 		r := &records{ctx: ctx, root: in, store: s}

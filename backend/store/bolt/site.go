@@ -41,8 +41,8 @@ type sites struct {
 }
 
 var (
-	_ store.Telemetry = (*Store)(nil)
-	_ telemetry.Home  = (*sites)(nil)
+	_ store.Telemetry   = (*Store)(nil)
+	_ telemetry.Storage = (*sites)(nil)
 )
 
 // Sites are the sites with telemetry.

@@ -62,7 +62,7 @@ type Options struct {
 // Store is the embedded home of all data but objects. It is safe for
 // concurrent use.
 type Store struct {
-	*telemetry.Archive
+	*telemetry.Store
 	db      *mapped
 	disk    *store.Disk
 	writes  *group
@@ -118,7 +118,7 @@ func Open(dir string, o Options) (*Store, error) {
 		holder: filepath.Join(dir, holderName),
 	}
 	s.loop = localjobs.New(s, o.Now)
-	s.Archive = telemetry.New(&sites{store: s}, telemetry.Options{Now: o.Now, PartBlocks: readBlocks})
+	s.Store = telemetry.New(&sites{store: s}, telemetry.Options{Now: o.Now, PartBlocks: readBlocks})
 	if err := s.prepare(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.close())
 	}

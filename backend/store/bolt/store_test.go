@@ -58,17 +58,17 @@ func openIn(t testing.TB, dir string, now func() time.Time) *Store {
 }
 
 func TestConformance(t *testing.T) {
-	open := func(t *testing.T, now func() time.Time) storetest.Home { return openTest(t, now) }
+	open := func(t *testing.T, now func() time.Time) storetest.Store { return openTest(t, now) }
 	t.Run("records", func(t *testing.T) { storetest.Records(t, open) })
 	t.Run("telemetry", func(t *testing.T) { storetest.Telemetry(t, open) })
 	t.Run("queue", func(t *testing.T) {
-		storetest.Queue(t, func(t *testing.T) (replica func() storetest.QueueHome) {
+		storetest.Queue(t, func(t *testing.T) (replica func() storetest.QueueStore) {
 			s := openTest(t, time.Now)
-			return func() storetest.QueueHome { return s } // one file has one owner
+			return func() storetest.QueueStore { return s } // one file has one owner
 		})
 	})
 	t.Run("claims", func(t *testing.T) {
-		storetest.Claims(t, func(t *testing.T, now func() time.Time) storetest.ClaimsHome { return openTest(t, now) })
+		storetest.Claims(t, func(t *testing.T, now func() time.Time) storetest.ClaimsStore { return openTest(t, now) })
 	})
 }
 

@@ -153,13 +153,13 @@ func upgrade(dir string, old *mapped, progress func(done, total int64)) (*mapped
 	}
 	part := filepath.Join(dir, compactName)
 	defer os.Remove(part)
-	told := func(done int64) {
+	report := func(done int64) {
 		if progress != nil {
 			progress(done, info.Size())
 		}
 	}
-	told(0)
-	if err := rewrite(context.Background(), part, old, told); err != nil {
+	report(0)
+	if err := rewrite(context.Background(), part, old, report); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring the data to schema %d: %w", SchemaVersion, err), old.close())
 	}
 	if err := replace(part, dir, old); err != nil {
@@ -168,7 +168,7 @@ func upgrade(dir string, old *mapped, progress func(done, total int64)) (*mapped
 	if err := old.close(); err != nil {
 		return nil, err
 	}
-	told(info.Size())
+	report(info.Size())
 	return openFile(dir)
 }
 

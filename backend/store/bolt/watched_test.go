@@ -34,7 +34,7 @@ func watchedWriter(dir string) {
 	}
 	ctx := context.Background()
 	asset := os.Getenv(watchedDir+"_ROUND") + ".0"
-	told := func(format string, err error, args ...any) bool {
+	acknowledge := func(format string, err error, args ...any) bool {
 		switch {
 		case err == nil:
 			fmt.Printf(format+"\n", args...)
@@ -50,22 +50,22 @@ func watchedWriter(dir string) {
 	step := 0
 	for n := range watchedSteps {
 		id := fmt.Sprintf("%s.%d", asset, n)
-		told("record %s", s.Update(ctx, func(tx store.Tx) error {
+		acknowledge("record %s", s.Update(ctx, func(tx store.Tx) error {
 			if err := tx.Put("records", []byte(id), []byte(strings.Repeat(id, 20))); err != nil {
 				return err
 			}
 			return tx.Enqueue(store.Job{Kind: "job", Unique: id})
 		}), id)
-		if told("step %s %d", s.Append(ctx, store.SiteKey{ID: "site", Zone: time.UTC}, []store.AssetFrame{{AssetID: asset, Frame: crashFrame(step)}}), asset, step) {
+		if acknowledge("step %s %d", s.Append(ctx, store.SiteKey{ID: "site", Zone: time.UTC}, []store.AssetFrame{{AssetID: asset, Frame: crashFrame(step)}}), asset, step) {
 			step++
 		}
 		if n%5 == 4 {
 			claimed, err := s.Claim(ctx, s.now(), time.Hour, 1)
 			for _, c := range claimed {
-				told("done %s", s.Settle(ctx, c.ID, store.JobResult{}), c.Unique)
+				acknowledge("done %s", s.Settle(ctx, c.ID, store.JobResult{}), c.Unique)
 			}
 			if err != nil {
-				told("", err)
+				acknowledge("", err)
 			}
 		}
 		if err := s.View(ctx, func(store.Tx) error { return nil }); err != nil {

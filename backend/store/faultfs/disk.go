@@ -153,9 +153,9 @@ func done(b []byte, e Event, from, to int) []byte {
 	return b
 }
 
-// Leave writes the folder that a power loss now would leave into dir. keep is
+// WriteFolder writes the folder that a power loss now would leave into dir. keep is
 // asked of each pending change, for a write of each of its sectors, in order.
-func (d *Disk) Leave(dir string, keep func() bool) error { return d.root.leave(dir, keep) }
+func (d *Disk) WriteFolder(dir string, keep func() bool) error { return d.root.leave(dir, keep) }
 
 func (f *folder) leave(dir string, keep func() bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

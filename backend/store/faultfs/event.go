@@ -31,7 +31,7 @@ const (
 	Link       Op = "link"
 	Remove     Op = "remove"
 	MakeFolder Op = "mkdir"
-	Said       Op = "said"
+	Marker     Op = "said"
 )
 
 // Event is one call of the process. Paths are relative to the folder that is

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marker tells a process that it is observed.
+// marker shows a process that it is observed.
 const marker = "SUNLOOP_TEST_WATCHED"
 
 // watcherFD is where a watched process finds the way to its watcher.
@@ -132,7 +132,7 @@ func Enter() (bool, error) {
 		return false, fmt.Errorf("%w: %w", ErrUnsupported, errno)
 	}
 	if err := unix.Sendmsg(watcherFD, []byte{0}, unix.UnixRights(int(listener)), nil, 0); err != nil {
-		return false, fmt.Errorf("tell the watcher: %w", err)
+		return false, fmt.Errorf("notify watcher: %w", err)
 	}
 	return true, errors.Join(unix.Close(int(listener)), unix.Close(watcherFD))
 }
@@ -202,7 +202,7 @@ func (w *Watch) judge(n *notice) (value int64, errno syscall.Errno, took bool, e
 	if err != nil || !ours {
 		return 0, 0, false, err
 	}
-	if e.Op != Said && w.decide != nil {
+	if e.Op != Marker && w.decide != nil {
 		v := w.decide(e)
 		switch {
 		case v.Short > 0 && v.Short < len(e.Data) && n.call == unix.SYS_PWRITE64:
@@ -257,7 +257,7 @@ func (w *Watch) event(n *notice) (e Event, ours bool, err error) {
 		return e, ours, err
 	}
 	if n.call == unix.SYS_WRITE && a[0] == 1 {
-		e.Op = Said
+		e.Op = Marker
 		e.Data, err = memory(n.pid, a[1], a[2])
 		return e, true, err
 	}

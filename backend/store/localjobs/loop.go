@@ -15,7 +15,7 @@ import (
 )
 
 // Jobs are a queue's jobs. A lease that runs out gives its job to the next who
-// claims; in its last attempt it is handed out as Spent.
+// claims; in its last attempt it is handed out with its attempts exhausted.
 type Jobs interface {
 	// Claim takes up to n due jobs, oldest RunAt first, and leases them until
 	// now+lease. A job begins an attempt by it, up to one past its MaxAttempts.

@@ -69,7 +69,7 @@ type remote struct {
 	down      atomic.Pointer[error] // why the bucket is known not to work; nil while it does
 	probing   bool                  // guarded by mu
 
-	life context.Context // of the sweep and of looks, which are nobody's request
+	life context.Context // of the sweep and of checks, which belong to no request
 	end  context.CancelFunc
 	work sync.WaitGroup
 }

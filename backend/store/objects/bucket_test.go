@@ -273,8 +273,8 @@ func TestSweepAtTheStart(t *testing.T) {
 	}
 }
 
-// TestHousesShareABucket: folders of a bucket are independent.
-func TestHousesShareABucket(t *testing.T) {
+// TestInstallationsShareABucket: folders of a bucket are independent.
+func TestInstallationsShareABucket(t *testing.T) {
 	ctx, uri := t.Context(), s3test.Bucket(t)
 	houses := map[string]*Store{"a": openURI(t, in(uri, "a")), "ab": openURI(t, in(uri, "ab")), "c/d": openURI(t, in(uri, "c/d"))}
 	for name, s := range houses {

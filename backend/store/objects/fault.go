@@ -25,7 +25,7 @@ var (
 	listing  = doing{"list", "s3:ListBucket"}
 )
 
-// bucketError is an error of a bucket, in words that name neither endpoint,
+// bucketError is an error of a bucket, with a text that names neither endpoint,
 // bucket nor request: its text may reach clients. What it wraps is for
 // errors.As.
 type bucketError struct {

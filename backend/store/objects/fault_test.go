@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 				continue
 			}
 			full := strings.HasSuffix(want, "is full")
-			if store.NoRoom(err) != full || errors.Is(err, store.ErrUnavailable) == full || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) {
+			if store.IsNoSpace(err) != full || errors.Is(err, store.ErrUnavailable) == full || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) {
 				t.Errorf("%d %s: of the wrong kind: %v", c.status, c.code, err)
 			}
 			if reason := store.Reason(err); !full && !strings.HasSuffix(want, reason) {
@@ -107,8 +107,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestBusyBucketIsAskedAgain: a response that asks for a delay is no failure.
-func TestBusyBucketIsAskedAgain(t *testing.T) {
+// TestBusyBucketIsRetried: a response that asks for a delay is no failure.
+func TestBusyBucketIsRetried(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	s := openWith(t, p.URI, usual)
 	left := map[string]int{http.MethodPut: 2, http.MethodGet: 1, http.MethodDelete: 1}

@@ -13,16 +13,16 @@ import (
 	"gocloud.dev/blob"
 )
 
-// Listed is an object as a list shows it.
-type Listed struct {
+// ObjectInfo is an object as a list shows it.
+type ObjectInfo struct {
 	Key  string
 	Size int64 // bytes
 }
 
 // List yields all objects, ascending by key; of a bucket also keys that are no
 // object of the store, except those written by [Store.Ready].
-func (s *Store) List(ctx context.Context) iter.Seq2[Listed, error] {
-	return func(yield func(Listed, error) bool) {
+func (s *Store) List(ctx context.Context) iter.Seq2[ObjectInfo, error] {
+	return func(yield func(ObjectInfo, error) bool) {
 		all := s.bucket.List(&blob.ListOptions{})
 		for {
 			o, err := s.next(ctx, all)
@@ -33,13 +33,13 @@ func (s *Store) List(ctx context.Context) iter.Seq2[Listed, error] {
 				err = ctx.Err()
 			}
 			if err != nil {
-				yield(Listed{}, fmt.Errorf("list objects: %w", err))
+				yield(ObjectInfo{}, fmt.Errorf("list objects: %w", err))
 				return
 			}
 			if s.remote != nil && strings.HasPrefix(o.Key, trials) {
 				continue
 			}
-			if !yield(Listed{o.Key, o.Size}, nil) {
+			if !yield(ObjectInfo{o.Key, o.Size}, nil) {
 				return
 			}
 		}
@@ -61,8 +61,8 @@ func (s *Store) next(ctx context.Context, all *blob.ListIterator) (*blob.ListObj
 // ListFolder yields the objects in a folder that no store has open. It changes
 // nothing, and yields none if there is no folder. Partial files of a killed
 // process are skipped, and anything else that is no object is an error.
-func ListFolder(ctx context.Context, dir string) iter.Seq2[Listed, error] {
-	return func(yield func(Listed, error) bool) {
+func ListFolder(ctx context.Context, dir string) iter.Seq2[ObjectInfo, error] {
+	return func(yield func(ObjectInfo, error) bool) {
 		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) && name == "." {
 				return fs.SkipAll
@@ -77,13 +77,13 @@ func ListFolder(ctx context.Context, dir string) iter.Seq2[Listed, error] {
 				return fmt.Errorf("%q in it is no object of the service: move it elsewhere", name)
 			}
 			info, err := d.Info()
-			if err == nil && !yield(Listed{name, info.Size()}, nil) {
+			if err == nil && !yield(ObjectInfo{name, info.Size()}, nil) {
 				return fs.SkipAll
 			}
 			return err
 		})
 		if err != nil {
-			yield(Listed{}, fmt.Errorf("list objects of %s: %w", dir, err))
+			yield(ObjectInfo{}, fmt.Errorf("list objects of %s: %w", dir, err))
 		}
 	}
 }

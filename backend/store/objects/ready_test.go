@@ -141,9 +141,9 @@ func TestNamedRightsSuffice(t *testing.T) {
 	}
 }
 
-// TestReadyTellsOnce: checks of an unavailable bucket do not fill the log; when
+// TestReadyLogsOnce: checks of an unavailable bucket do not fill the log; when
 // it becomes unavailable again, or fails otherwise, that is logged.
-func TestReadyTellsOnce(t *testing.T) {
+func TestReadyLogsOnce(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	var heard bytes.Buffer
 	s := openWith(t, p.URI, once)
@@ -221,7 +221,7 @@ func TestFullBucketIsNotReady(t *testing.T) {
 	s := openWith(t, p.URI, once)
 	full := s3test.Refuse(http.StatusInsufficientStorage, "InsufficientStorage")
 	p.Choose(writes(full))
-	if err := s.Put(t.Context(), "a", strings.NewReader("x")); !store.NoRoom(err) {
+	if err := s.Put(t.Context(), "a", strings.NewReader("x")); !store.IsNoSpace(err) {
 		t.Fatalf("put: %v", err)
 	}
 	if s.disk.Full() != nil || s.disk.Failure() != nil {
@@ -235,7 +235,7 @@ func TestFullBucketIsNotReady(t *testing.T) {
 		return nil
 	})
 	for range 2 {
-		if err := s.Ready(t.Context()); !store.NoRoom(err) {
+		if err := s.Ready(t.Context()); !store.IsNoSpace(err) {
 			t.Errorf("ready: %v", err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // homes are the two homes of the data, both of which wait for the disk.
-type homes struct{ file, database storetest.Home }
+type homes struct{ file, database storetest.Store }
 
 func openHomes(b *testing.B) homes {
 	b.Helper()
@@ -36,7 +36,7 @@ func openHomes(b *testing.B) homes {
 // compare runs fn on both homes by turns, so that others on the machine disturb
 // both alike, and reports the medians: the database's as ns/op, the file's, and
 // how many times as long the database takes.
-func (h homes) compare(b *testing.B, name string, fn func(b *testing.B, home storetest.Home)) {
+func (h homes) compare(b *testing.B, name string, fn func(b *testing.B, home storetest.Store)) {
 	b.Run(name, func(b *testing.B) {
 		var file, database []time.Duration
 		for b.Loop() {
@@ -59,9 +59,9 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// BenchmarkHomes compares the stores: a fleet of 100 units loaded, a unit's
+// BenchmarkStores compares the stores: a fleet of 100 units loaded, a unit's
 // year, the fleet's days, a live step, and a record with its read.
-func BenchmarkHomes(b *testing.B) {
+func BenchmarkStores(b *testing.B) {
 	units, days := 100, 365
 	if testing.Short() {
 		units, days = 10, 60
@@ -69,7 +69,7 @@ func BenchmarkHomes(b *testing.B) {
 	h := openHomes(b)
 	fleet := storetest.Fleet(units, days)
 	loads := 0
-	h.compare(b, "ingest", func(b *testing.B, home storetest.Home) {
+	h.compare(b, "ingest", func(b *testing.B, home storetest.Store) {
 		loads++
 		site := store.SiteKey{ID: fmt.Sprintf("site_%026d", loads), Zone: time.UTC}
 		if err := home.Append(b.Context(), site, fleet); err != nil {
@@ -77,13 +77,13 @@ func BenchmarkHomes(b *testing.B) {
 		}
 	})
 	site := store.SiteKey{ID: "site_01JZ0000000000000000000000", Zone: time.UTC}
-	for _, home := range []storetest.Home{h.file, h.database} {
+	for _, home := range []storetest.Store{h.file, h.database} {
 		if err := home.Append(b.Context(), site, fleet); err != nil {
 			b.Fatal(err)
 		}
 	}
 	start := storetest.FleetEnd.AddDate(0, 0, -days)
-	h.compare(b, "unit year", func(b *testing.B, home storetest.Home) {
+	h.compare(b, "unit year", func(b *testing.B, home storetest.Store) {
 		n := 0
 		for f, err := range home.Read(b.Context(), site.ID, storetest.FleetUnit(units/2), start, storetest.FleetEnd, series.PowerKW) {
 			if err != nil {
@@ -95,31 +95,31 @@ func BenchmarkHomes(b *testing.B) {
 			b.Fatalf("%d samples", n)
 		}
 	})
-	h.compare(b, "unit day", func(b *testing.B, home storetest.Home) {
+	h.compare(b, "unit day", func(b *testing.B, home storetest.Store) {
 		f, err := store.Collect(home.Read(b.Context(), site.ID, storetest.FleetUnit(units/2), start, start.AddDate(0, 0, 1)))
 		if err != nil || f.Len() != 288 {
 			b.Fatal(f.Len(), err)
 		}
 	})
-	h.compare(b, "site year daily", func(b *testing.B, home storetest.Home) {
+	h.compare(b, "site year daily", func(b *testing.B, home storetest.Store) {
 		if sums, err := home.Daily(b.Context(), site.ID, start, storetest.FleetEnd); err != nil || len(sums) != units*days {
 			b.Fatal(len(sums), err)
 		}
 	})
 	step := 0
-	h.compare(b, "live step", func(b *testing.B, home storetest.Home) {
+	h.compare(b, "live step", func(b *testing.B, home storetest.Store) {
 		step++ // each home has every second one
 		if err := home.Append(b.Context(), site, storetest.FleetStep(units, step/2%140)); err != nil {
 			b.Fatal(err)
 		}
 	})
-	h.compare(b, "record", func(b *testing.B, home storetest.Home) {
+	h.compare(b, "record", func(b *testing.B, home storetest.Store) {
 		err := home.Update(b.Context(), func(tx store.Tx) error { return tx.Put("orders", store.Key("customer", "order"), make([]byte, 300)) })
 		if err != nil {
 			b.Fatal(err)
 		}
 	})
-	h.compare(b, "get", func(b *testing.B, home storetest.Home) {
+	h.compare(b, "get", func(b *testing.B, home storetest.Store) {
 		err := home.View(b.Context(), func(tx store.Tx) error {
 			_, err := tx.Get("orders", store.Key("customer", "order"))
 			return err

@@ -29,7 +29,7 @@ func (s *Store) Check(ctx context.Context) []error {
 			if err := in.load(); err != nil {
 				return err
 			}
-			return s.Archive.Check(id, in, report)
+			return s.Store.Check(id, in, report)
 		})
 		if err != nil {
 			report(fmt.Errorf("site %s: %w", id, err))

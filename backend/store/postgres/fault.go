@@ -34,7 +34,7 @@ const (
 	shutdown             = "57P"
 )
 
-// databaseError is an error of the database, in words that name no host, user
+// databaseError is an error of the database, with a text that names no host, user
 // or password: its text may reach clients. What it wraps is for errors.As.
 type databaseError struct {
 	what, text string
@@ -94,7 +94,7 @@ func fault(what string, err error) error {
 	return &databaseError{what, plain(err), err}
 }
 
-// Fault is an error of pgx with what was being done, in words that name no host,
+// Fault is an error of pgx with the operation, and a text that names no host,
 // user or password; nil for nil. It is for the queue that shares the database.
 func Fault(what string, err error) error { return fault(what, err) }
 

@@ -19,8 +19,8 @@ import (
 // PostgreSQL.
 var errMissing = errors.New("--store: this build of Sunloop (gateway) has no PostgreSQL; use the full build, or a data folder")
 
-// ErrMoving is the error of a database with an incomplete migration.
-var ErrMoving = errors.New("open database: migration is incomplete")
+// ErrImporting is the error of a database with an incomplete migration.
+var ErrImporting = errors.New("open database: migration is incomplete")
 
 // Options are those of the full build that callers set.
 type Options struct {
@@ -39,15 +39,15 @@ type Store struct {
 
 // Stats are the figures of a database.
 type Stats struct {
-	SizeBytes               int64
-	Connections, Busy, Most int
-	Waits                   int64
-	WaitDuration            time.Duration
-	Again                   int64
+	SizeBytes                         int64
+	Connections, Busy, MaxConnections int
+	Waits                             int64
+	WaitDuration                      time.Duration
+	Retries                           int64
 }
 
-// OpenAsItIs returns an error.
-func OpenAsItIs(context.Context, string, Options) (*Store, error) { return nil, errMissing }
+// OpenWithoutMigration returns an error.
+func OpenWithoutMigration(context.Context, string, Options) (*Store, error) { return nil, errMissing }
 
 // Open returns an error.
 func Open(context.Context, string, Options) (*Store, error) { return nil, errMissing }
@@ -66,8 +66,8 @@ func (*Store) Allow(context.Context, string, int, time.Duration) (ok bool, left 
 	return false, 0, 0, errMissing
 }
 
-// ForgetRates returns an error.
-func (*Store) ForgetRates(context.Context, time.Duration) (int64, error) { return 0, errMissing }
+// PruneRates returns an error.
+func (*Store) PruneRates(context.Context, time.Duration) (int64, error) { return 0, errMissing }
 
 // Check returns an error.
 func (*Store) Check(context.Context) []error { return []error{errMissing} }

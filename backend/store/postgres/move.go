@@ -16,11 +16,11 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Errors of a move into a database. ErrMoving is Open's as well.
+// Errors of a move into a database. ErrImporting is Open's as well.
 var (
-	ErrMoving   = errors.New("migration is incomplete; rerun `sunloop admin migrate` or recreate the database")
-	ErrOccupied = errors.New("target is not empty; nothing was written")
-	errOvertook = errors.New("another run of the migration has started and replaces this one")
+	ErrImporting = errors.New("migration is incomplete; rerun `sunloop admin migrate` or recreate the database")
+	ErrOccupied  = errors.New("target is not empty; nothing was written")
+	errOvertook  = errors.New("another run of the migration has started and replaces this one")
 )
 
 // Tables of a migration. The first remains after it has ended, to record the
@@ -32,9 +32,9 @@ const (
 	jobTable    = "sunloop.move_job"
 )
 
-// Move is a home that is being copied into the database. Until End no service
+// Import is a home that is being copied into the database. Until End no service
 // opens it.
-type Move struct {
+type Import struct {
 	store *Store
 	run   string
 	// First reports that no run came before, Ended that a former one has
@@ -42,8 +42,8 @@ type Move struct {
 	First, Ended bool
 }
 
-// Mark states how far a set of rows was copied.
-type Mark struct {
+// Checkpoint states how far a set of rows was copied.
+type Checkpoint struct {
 	Last        []byte // the key of the last row
 	Rows, Bytes int64  // up to it, itself included
 	Sum         []byte // of these rows, by the copying process
@@ -57,17 +57,17 @@ func moving(ctx context.Context, pool *pgxpool.Pool) error {
 		err = pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM `+moveTable+` WHERE NOT ended)`).Scan(&half)
 	}
 	if err == nil && half {
-		return ErrMoving
+		return ErrImporting
 	}
 	return fault("look for a migration", err)
 }
 
-// BeginMove begins to copy a source to the empty database, for which vacant
+// BeginImport begins to copy a source to the empty database, for which vacant
 // must report that the place of its objects is empty as well, or continues a
 // former run of the same source to the same place. The error is ErrOccupied if
 // there is anything else.
-func (s *Store) BeginMove(ctx context.Context, source, objects string, vacant func() error) (*Move, error) {
-	m := &Move{store: s, run: rand.Text()}
+func (s *Store) BeginImport(ctx context.Context, source, objects string, vacant func() error) (*Import, error) {
+	m := &Import{store: s, run: rand.Text()}
 	err := s.transact(ctx, locking, func(tx pgx.Tx) error {
 		m.First, m.Ended = false, false
 		// No service opens the database meanwhile.
@@ -143,7 +143,7 @@ func (s *Store) firstMove(ctx context.Context, tx pgx.Tx, source, objects, run s
 
 // write runs fn in a transaction, unless another run has begun or the move has
 // ended.
-func (m *Move) write(ctx context.Context, fn func(tx pgx.Tx) error) error {
+func (m *Import) write(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return m.store.transact(ctx, locking, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE `+moveTable+` SET run = run WHERE run = $1 AND NOT ended`, m.run)
 		if err != nil {
@@ -156,9 +156,9 @@ func (m *Move) write(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	})
 }
 
-// Marks are those of all sets of which rows were copied.
-func (m *Move) Marks(ctx context.Context) (map[store.RowSet]Mark, error) {
-	marks := map[store.RowSet]Mark{}
+// Checkpoints are those of all sets of which rows were copied.
+func (m *Import) Checkpoints(ctx context.Context) (map[store.RowSet]Checkpoint, error) {
+	marks := map[store.RowSet]Checkpoint{}
 	rows, err := m.store.pool.Query(ctx, `SELECT kind, name, last, rows, bytes, sum FROM `+markTable)
 	if err != nil {
 		return nil, fault("read the marks", err)
@@ -167,7 +167,7 @@ func (m *Move) Marks(ctx context.Context) (map[store.RowSet]Mark, error) {
 	var last, sum []byte
 	var n, bytes int64
 	_, err = pgx.ForEachRow(rows, []any{&set.Kind, &set.Name, &last, &n, &bytes, &sum}, func() error {
-		marks[set] = Mark{last, n, bytes, sum}
+		marks[set] = Checkpoint{last, n, bytes, sum}
 		return nil
 	})
 	return marks, fault("read the marks", err)
@@ -177,7 +177,7 @@ func (m *Move) Marks(ctx context.Context) (map[store.RowSet]Mark, error) {
 // their sets have come by them.
 type Batch struct {
 	tables map[string][][]any // by kind
-	marks  map[store.RowSet]Mark
+	marks  map[store.RowSet]Checkpoint
 	bytes  int
 	rows   int
 }
@@ -189,7 +189,7 @@ const maxKey = 2600
 // Add adds a copy of a row.
 func (b *Batch) Add(set store.RowSet, row store.Entry) error {
 	if b.tables == nil {
-		b.tables, b.marks = map[string][][]any{}, map[store.RowSet]Mark{}
+		b.tables, b.marks = map[string][][]any{}, map[store.RowSet]Checkpoint{}
 	}
 	columns, err := columnsOf(set, row)
 	if err != nil {
@@ -201,9 +201,9 @@ func (b *Batch) Add(set store.RowSet, row store.Entry) error {
 	return nil
 }
 
-// Mark records how far a set has been copied, in the transaction of the last
+// Checkpoint records how far a set has been copied, in the transaction of the last
 // rows.
-func (b *Batch) Mark(set store.RowSet, mark Mark) { b.marks[set] = mark }
+func (b *Batch) Checkpoint(set store.RowSet, mark Checkpoint) { b.marks[set] = mark }
 
 // columnsOf is a row as its table has it.
 func columnsOf(set store.RowSet, row store.Entry) ([]any, error) {
@@ -235,7 +235,7 @@ func columnsOf(set store.RowSet, row store.Entry) ([]any, error) {
 func (b *Batch) Size() (rows, bytes int) { return b.rows, b.bytes }
 
 // Put writes the batch, all of it or nothing, and empties it.
-func (m *Move) Put(ctx context.Context, b *Batch) error {
+func (m *Import) Put(ctx context.Context, b *Batch) error {
 	if b.rows == 0 {
 		return nil
 	}
@@ -264,7 +264,7 @@ func (m *Move) Put(ctx context.Context, b *Batch) error {
 }
 
 // Clear removes what was copied of a set, and its mark.
-func (m *Move) Clear(ctx context.Context, set store.RowSet) error {
+func (m *Import) Clear(ctx context.Context, set store.RowSet) error {
 	k, err := rawKindOf(set.Kind)
 	if err != nil {
 		return err
@@ -279,7 +279,7 @@ func (m *Move) Clear(ctx context.Context, set store.RowSet) error {
 
 // Announce records keys of objects before they are written: what is found under
 // them belongs to the migration.
-func (m *Move) Announce(ctx context.Context, keys []string) error {
+func (m *Import) Announce(ctx context.Context, keys []string) error {
 	return m.write(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO `+objectTable+` (key) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING`, keys)
 		return fault("announce objects", err)
@@ -287,17 +287,17 @@ func (m *Move) Announce(ctx context.Context, keys []string) error {
 }
 
 // UnexpectedKeys returns those of the keys that were not announced.
-func (m *Move) UnexpectedKeys(ctx context.Context, keys []string) ([]string, error) {
+func (m *Import) UnexpectedKeys(ctx context.Context, keys []string) ([]string, error) {
 	rows, err := m.store.pool.Query(ctx, `SELECT key FROM unnest($1::text[]) AS k (key) WHERE NOT EXISTS (SELECT FROM `+objectTable+` o WHERE o.key = k.key)`, keys)
 	if err != nil {
 		return nil, fault("look for objects", err)
 	}
-	strangers, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return strangers, fault("look for objects", err)
+	foreign, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return foreign, fault("look for objects", err)
 }
 
 // End lets services open the database.
-func (m *Move) End(ctx context.Context) error {
+func (m *Import) End(ctx context.Context) error {
 	err := m.write(ctx, func(tx pgx.Tx) error {
 		for _, sql := range []string{`UPDATE ` + moveTable + ` SET ended = true`, `DROP TABLE ` + markTable, `DROP TABLE ` + objectTable} {
 			if _, err := tx.Exec(ctx, sql); err != nil {

@@ -59,7 +59,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		pool.Close()
 		return nil, fmt.Errorf("%s: %w", what, opening(err))
 	}
-	if !o.Moving {
+	if !o.Importing {
 		if err := moving(ctx, pool); err != nil {
 			pool.Close()
 			return nil, fmt.Errorf("%s: %w", what, opening(err))
@@ -93,7 +93,7 @@ func dial(ctx context.Context, url string, o Options) (pool *pgxpool.Pool, what 
 		return nil
 	}
 	l := &limiter{limit: cmp.Or(o.Limit, defaultLimit), log: o.Log}
-	if o.Moving {
+	if o.Importing {
 		l.limit = longLimit
 	}
 	if l.log == nil {
@@ -124,7 +124,7 @@ func opening(err error) error {
 	var pg *pgconn.PgError
 	var own *databaseError
 	switch {
-	case errors.Is(err, ErrReadOnly), errors.Is(err, ErrForeign), errors.Is(err, ErrMoving), errors.Is(err, store.ErrNewer):
+	case errors.Is(err, ErrReadOnly), errors.Is(err, ErrForeign), errors.Is(err, ErrImporting), errors.Is(err, store.ErrNewer):
 		return err
 	case errors.As(err, &pg) && pg.Code == noPrivilege:
 		return &databaseError{"make the tables", "the user may not create them in it", err}

@@ -65,7 +65,7 @@ func TestReader(t *testing.T) {
 	base := pgtest.Database(t)
 	openURL(t, base, fixed)
 	makeReader(t, base, "looker", password)
-	s, err := OpenAsItIs(t.Context(), changed(t, base, func(u *url.URL) { u.User = url.UserPassword("looker", password) }), Options{Now: fixed})
+	s, err := OpenWithoutMigration(t.Context(), changed(t, base, func(u *url.URL) { u.User = url.UserPassword("looker", password) }), Options{Now: fixed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestOpenAsItIs(t *testing.T) {
 	execute(t, newer, `INSERT INTO `+versionTable+` (version_id, is_applied) VALUES (99, true)`)
 	for url, want := range map[string]string{empty: "it holds nothing of Sunloop", old: "its tables are of schema 0", newer: "schema 99, this one knows up to", foreign: "it has tables of another program"} {
 		for range 2 {
-			s, err := OpenAsItIs(t.Context(), url, Options{Now: fixed})
+			s, err := OpenWithoutMigration(t.Context(), url, Options{Now: fixed})
 			if err == nil {
 				s.Close()
 				t.Fatalf("it is open, and should say %q", want)
@@ -148,7 +148,7 @@ func TestOpenAsItIs(t *testing.T) {
 			}
 		}
 	}
-	s, err := OpenAsItIs(t.Context(), good, Options{Now: fixed})
+	s, err := OpenWithoutMigration(t.Context(), good, Options{Now: fixed})
 	if err != nil {
 		t.Fatal(err)
 	}

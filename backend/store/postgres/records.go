@@ -25,7 +25,7 @@ func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
 // Update runs fn as if no other transaction ran meanwhile, and commits what it
 // wrote. fn is run again where another one got in the way.
 func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
-	fn = store.Joined(ctx, fn)
+	fn = store.RunCommitHook(ctx, fn)
 	return s.transact(ctx, serial, func(tx pgx.Tx) error {
 		r := &records{ctx: ctx, tx: tx, store: s, writable: true, known: map[string]*known{}}
 		err := fn(r)

@@ -64,10 +64,10 @@ func TestAllow(t *testing.T) {
 	if ok, left, _, err := stores[0].Allow(t.Context(), "other", limit, window); !ok || left != limit-1 || err != nil {
 		t.Errorf("another key: %v, %d left, %v", ok, left, err)
 	}
-	if n, err := stores[0].ForgetRates(t.Context(), window); n != 0 || err != nil {
+	if n, err := stores[0].PruneRates(t.Context(), window); n != 0 || err != nil {
 		t.Errorf("forgot %d keys that count, %v", n, err)
 	}
-	if n, err := stores[0].ForgetRates(t.Context(), 0); n != 2 || err != nil {
+	if n, err := stores[0].PruneRates(t.Context(), 0); n != 2 || err != nil {
 		t.Errorf("forgot %d keys, %v", n, err)
 	}
 }

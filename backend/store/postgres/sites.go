@@ -17,7 +17,7 @@ import (
 // sites is telemetry.Home in the database.
 type sites struct{ store *Store }
 
-var _ telemetry.Home = sites{}
+var _ telemetry.Storage = sites{}
 
 // Sites are the sites with telemetry.
 func (h sites) Sites(ctx context.Context) ([]string, error) {

@@ -63,9 +63,9 @@ func SchemaVersion() int {
 // errNothing is a database without Sunloop's tables.
 var errNothing = errors.New("it holds nothing of Sunloop: a replica that starts makes the tables")
 
-// OpenAsItIs is Open for a read-only caller: a database without Sunloop's
+// OpenWithoutMigration is Open for a read-only caller: a database without Sunloop's
 // tables, or with older ones, is an error and is not changed.
-func OpenAsItIs(ctx context.Context, url string, o Options) (*Store, error) {
+func OpenWithoutMigration(ctx context.Context, url string, o Options) (*Store, error) {
 	pool, what, err := dial(ctx, url, o)
 	if err != nil {
 		return nil, err
@@ -112,21 +112,21 @@ func (s *Store) RecordBuckets(ctx context.Context) ([]string, error) {
 // Stats are figures of the store's connections since it was opened, and the
 // size of its tables.
 type Stats struct {
-	SizeBytes    int64 // of the tables of the schema, with their indexes
-	Connections  int   // open
-	Busy         int   // of these in use
-	Most         int   // that may be open
-	Waits        int64 // times that all were busy and one was waited for
-	WaitDuration time.Duration
-	Again        int64 // transactions that were run again, as another got in the way
+	SizeBytes      int64 // of the tables of the schema, with their indexes
+	Connections    int   // open
+	Busy           int   // of these in use
+	MaxConnections int   // that may be open
+	Waits          int64 // times that all were busy and one was waited for
+	WaitDuration   time.Duration
+	Retries        int64 // transactions that were run again, as another got in the way
 }
 
 // Stats reads the figures.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	p := s.pool.Stat()
 	out := Stats{
-		Connections: int(p.TotalConns()), Busy: int(p.AcquiredConns()), Most: int(p.MaxConns()),
-		Waits: p.EmptyAcquireCount(), WaitDuration: p.EmptyAcquireWaitTime(), Again: s.again.Load(),
+		Connections: int(p.TotalConns()), Busy: int(p.AcquiredConns()), MaxConnections: int(p.MaxConns()),
+		Waits: p.EmptyAcquireCount(), WaitDuration: p.EmptyAcquireWaitTime(), Retries: s.again.Load(),
 	}
 	err := s.pool.QueryRow(ctx, `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = 'sunloop' AND c.relkind = 'r'`).Scan(&out.SizeBytes)

@@ -42,9 +42,9 @@ type Options struct {
 	Migrate func(ctx context.Context, pool *pgxpool.Pool) error
 	// Lease is how long a leader that fell silent stays leader; 0 means 15 s.
 	Lease time.Duration
-	// Moving opens a database also during a migration into it: for the
+	// Importing opens a database also during a migration into it: for the
 	// migration itself.
-	Moving bool
+	Importing bool
 	// URLFile is a file that holds the URL, or empty. Its user, password
 	// and certificates are read again for each new connection, as are
 	// those of a password file (PGPASSFILE): a rotation needs no restart.
@@ -59,7 +59,7 @@ type Options struct {
 // Store is the home of all data but objects and jobs in a database. It is safe
 // for concurrent use, by any number of processes.
 type Store struct {
-	*telemetry.Archive
+	*telemetry.Store
 	pool    *pgxpool.Pool
 	name    string // of the database, for sentences
 	now     func() time.Time
@@ -93,7 +93,7 @@ func newStore(pool *pgxpool.Pool, o Options) *Store {
 		s.lease = defaultLease
 	}
 	s.name = pool.Config().ConnConfig.Database
-	s.Archive = telemetry.New(sites{s}, telemetry.Options{Now: s.now, PartBlocks: readBlocks})
+	s.Store = telemetry.New(sites{s}, telemetry.Options{Now: s.now, PartBlocks: readBlocks})
 	return s
 }
 

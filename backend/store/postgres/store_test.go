@@ -71,7 +71,7 @@ func openURL(t testing.TB, url string, now func() time.Time) jobs {
 }
 
 func TestConformance(t *testing.T) {
-	open := func(t *testing.T, now func() time.Time) storetest.Home { return openTest(t, now) }
+	open := func(t *testing.T, now func() time.Time) storetest.Store { return openTest(t, now) }
 	t.Run("records", func(t *testing.T) { storetest.Records(t, open) })
 	t.Run("telemetry", func(t *testing.T) { storetest.Telemetry(t, open) })
 }

@@ -15,7 +15,7 @@ import (
 	"app.sunloop/backend/store/postgres"
 )
 
-func openBench(b *testing.B, url string) *Home {
+func openBench(b *testing.B, url string) *Storage {
 	b.Helper()
 	h, err := Open(b.Context(), url, postgres.Options{})
 	if err != nil {
@@ -30,7 +30,7 @@ func openBench(b *testing.B, url string) *Home {
 }
 
 // record puts a record of some hundred bytes and the job that follows from it.
-func record(ctx context.Context, h *Home, i int) error {
+func record(ctx context.Context, h *Storage, i int) error {
 	return h.Update(ctx, func(tx store.Tx) error {
 		if err := tx.Put("orders", store.Key("acme", fmt.Sprint(i)), make([]byte, 400)); err != nil {
 			return err

@@ -12,18 +12,18 @@ import (
 	"app.sunloop/backend/store/postgres"
 )
 
-// Home is never created in this build.
-type Home struct {
+// Storage is never created in this build.
+type Storage struct {
 	*postgres.Store
 	store.Queue
 }
 
 // Open returns the error of a build without PostgreSQL.
-func Open(_ context.Context, url string, _ postgres.Options) (*Home, error) {
+func Open(_ context.Context, url string, _ postgres.Options) (*Storage, error) {
 	return nil, postgres.CheckURL(url)
 }
 
 // JobStats returns nothing.
-func (*Home) JobStats(context.Context, time.Time) (map[string]store.KindStats, error) {
+func (*Storage) JobStats(context.Context, time.Time) (map[string]store.KindStats, error) {
 	return nil, nil
 }

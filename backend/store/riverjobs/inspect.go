@@ -78,8 +78,8 @@ func (q *Queue) dead(ctx context.Context, limit int) ([]store.DeadJob, error) {
 // uniqueViolation is the SQLSTATE of a second row of a unique key.
 const uniqueViolation = "23505"
 
-// Revive puts a dead job back.
-func (q *Queue) Revive(ctx context.Context, id string, runAt time.Time) error {
+// RetryDead puts a dead job back.
+func (q *Queue) RetryDead(ctx context.Context, id string, runAt time.Time) error {
 	number, ok := numberOf(id)
 	if !ok {
 		return fmt.Errorf("dead job %s: %w", id, store.ErrNotFound)

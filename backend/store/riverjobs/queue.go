@@ -40,14 +40,14 @@ import (
 // schema is the schema of River's tables, next to the store's.
 const schema = "sunloop"
 
-// Home is a database as the home of all data but objects.
-type Home struct {
+// Storage is a database as the home of all data but objects.
+type Storage struct {
 	*postgres.Store
 	*Queue
 }
 
 // Open is [postgres.Open] with a queue in the same database.
-func Open(ctx context.Context, url string, o postgres.Options) (*Home, error) {
+func Open(ctx context.Context, url string, o postgres.Options) (*Storage, error) {
 	q := new(Queue)
 	o.Enqueue, o.Migrate = q.enqueue, q.migrate
 	s, err := postgres.Open(ctx, url, o)
@@ -57,7 +57,7 @@ func Open(ctx context.Context, url string, o postgres.Options) (*Home, error) {
 	if _, err := s.AdoptJobs(ctx, q.insertDead); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &Home{s, q}, nil
+	return &Storage{s, q}, nil
 }
 
 // Queue is the jobs of a database. It is safe for concurrent use, by any number
@@ -69,9 +69,9 @@ type Queue struct {
 
 var (
 	_ store.Queue     = (*Queue)(nil)
-	_ store.Records   = (*Home)(nil)
-	_ store.Telemetry = (*Home)(nil)
-	_ store.Cluster   = (*Home)(nil)
+	_ store.Records   = (*Storage)(nil)
+	_ store.Telemetry = (*Storage)(nil)
+	_ store.Cluster   = (*Storage)(nil)
 )
 
 // migrate creates River's tables or upgrades them.
@@ -148,7 +148,7 @@ func (q *Queue) enqueue(ctx context.Context, tx pgx.Tx, job store.Job) error {
 	switch {
 	case err != nil:
 		return err
-	case !in.UniqueSkippedAsDuplicate || job.Spare:
+	case !in.UniqueSkippedAsDuplicate || job.SkipIfPending:
 		return nil
 	case in.Job.State == rivertype.JobStateRunning:
 		return keep(ctx, tx, job)
@@ -219,8 +219,8 @@ func (q *Queue) enqueueKept(ctx context.Context, tx pgx.Tx, where string, args .
 
 // notes are what this package keeps in a job's metadata.
 type notes struct {
-	Failures int `json:"failures"`
-	Lapses   int `json:"lapses"`
+	Failures     int `json:"failures"`
+	LostAttempts int `json:"lapses"`
 }
 
 // idPrefix is before River's number.
@@ -245,7 +245,7 @@ func claimed(row *rivertype.JobRow, a args) (store.Claimed, error) {
 	if err := json.Unmarshal(row.Metadata, &n); err != nil {
 		return store.Claimed{}, fmt.Errorf("read the notes of job %d: %w", row.ID, err)
 	}
-	return store.Claimed{Job: jobOf(row.ID, row.Kind, a, row.ScheduledAt, row.MaxAttempts), Attempt: row.Attempt, Failures: n.Failures, Lapses: n.Lapses}, nil
+	return store.Claimed{Job: jobOf(row.ID, row.Kind, a, row.ScheduledAt, row.MaxAttempts), Attempt: row.Attempt, Failures: n.Failures, LostAttempts: n.LostAttempts}, nil
 }
 
 // locking is a transaction that relies on the rows which it locks.

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(pgtest.Main(m))
 }
 
-func openURL(t testing.TB, url string) *Home {
+func openURL(t testing.TB, url string) *Storage {
 	t.Helper()
 	h, err := Open(t.Context(), url, postgres.Options{})
 	if err != nil {
@@ -48,15 +48,15 @@ func TestConformance(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Queue(t, func(t *testing.T) (replica func() storetest.QueueHome) {
+			storetest.Queue(t, func(t *testing.T) (replica func() storetest.QueueStore) {
 				url := through(t, pgtest.Database(t))
-				return func() storetest.QueueHome { return openURL(t, url) }
+				return func() storetest.QueueStore { return openURL(t, url) }
 			})
 		})
 	}
 }
 
-func enqueue(t *testing.T, h *Home, job store.Job) {
+func enqueue(t *testing.T, h *Storage, job store.Job) {
 	t.Helper()
 	if err := h.Update(t.Context(), func(tx store.Tx) error { return tx.Enqueue(job) }); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func enqueue(t *testing.T, h *Home, job store.Job) {
 }
 
 // work lets the home run jobs of the kind "job" until stop is called.
-func work(t *testing.T, h *Home, w store.Worker) (stop func()) {
+func work(t *testing.T, h *Storage, w store.Worker) (stop func()) {
 	t.Helper()
 	w.Kinds, w.Tick = []string{"job"}, 50*time.Millisecond
 	if w.Workers == 0 {
@@ -96,7 +96,7 @@ func wait(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func waitCounts(t *testing.T, h *Home, want [3]int) {
+func waitCounts(t *testing.T, h *Storage, want [3]int) {
 	t.Helper()
 	wait(t, "the counts", func() bool {
 		w, r, d, err := h.Counts(t.Context())
@@ -186,7 +186,7 @@ func TestAdopted(t *testing.T) {
 	if err != nil || len(dead) != 1 || dead[0].Cause != "no use" || dead[0].Attempts != 3 || !dead[0].DiedAt.Equal(at) {
 		t.Fatalf("dead: %+v, %v", dead, err)
 	}
-	if err := h.Revive(t.Context(), dead[0].ID, at); !errors.Is(err, store.ErrExists) {
+	if err := h.RetryDead(t.Context(), dead[0].ID, at); !errors.Is(err, store.ErrExists) {
 		t.Errorf("revived next to a job with its key: %v", err)
 	}
 	begun, verdict := runs(t, h)
@@ -199,7 +199,7 @@ func TestAdopted(t *testing.T) {
 		if dying == 0 {
 			break
 		}
-		if err := h.Revive(t.Context(), dead[0].ID, at); err != nil {
+		if err := h.RetryDead(t.Context(), dead[0].ID, at); err != nil {
 			t.Error(err)
 		}
 	}

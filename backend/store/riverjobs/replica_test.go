@@ -90,7 +90,7 @@ func (c child) says(t *testing.T, want string) {
 
 // runs runs a worker; each run is sent to the test, and ends with the result
 // that the test sends.
-func runs(t *testing.T, h *Home) (begun <-chan store.Claimed, verdict chan<- store.JobResult) {
+func runs(t *testing.T, h *Storage) (begun <-chan store.Claimed, verdict chan<- store.JobResult) {
 	t.Helper()
 	out, in := make(chan store.Claimed), make(chan store.JobResult)
 	work(t, h, store.Worker{Lease: shortLease, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
@@ -133,7 +133,7 @@ func TestKilled(t *testing.T) {
 			}
 			killed := time.Now()
 			c := <-begun
-			if c.Attempt != 2 || c.Lapses != 1 || c.Failures != 0 || c.Spent() != spent {
+			if c.Attempt != 2 || c.LostAttempts != 1 || c.Failures != 0 || c.AttemptsExhausted() != spent {
 				t.Errorf("taken over: %+v", c)
 			}
 			t.Logf("taken over after %v of a lease of %v", time.Since(killed), shortLease)
@@ -164,7 +164,7 @@ func TestFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun, verdict := runs(t, h)
-	if c := <-begun; c.Attempt != 2 || c.Lapses != 1 {
+	if c := <-begun; c.Attempt != 2 || c.LostAttempts != 1 {
 		t.Errorf("taken over: %+v", c)
 	}
 	if _, err := io.WriteString(other.in, "continue\n"); err != nil {
@@ -216,7 +216,7 @@ func TestSilent(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if c := <-ran; c.Attempt > 2 || c.Lapses > 1 {
+	if c := <-ran; c.Attempt > 2 || c.LostAttempts > 1 {
 		t.Errorf("given back: %+v", c)
 	}
 }

@@ -62,7 +62,7 @@ func (q *Queue) Work(ctx context.Context, w store.Worker) error {
 	defer k.leave(ctx)
 	defer life.Wait()
 	defer die()
-	for began, told := false, false; ; {
+	for began, logged := false, false; ; {
 		client, err := k.client()
 		if err != nil {
 			return fmt.Errorf("work on jobs: %w", err)
@@ -82,8 +82,8 @@ func (q *Queue) Work(ctx context.Context, w store.Worker) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !told { // once is enough while the database is away
-			told = true
+		if !logged { // once is enough while the database is away
+			logged = true
 			w.Logger.ErrorContext(ctx, "begin to work on jobs", "error", postgres.Fault("start", err))
 		}
 		select {

@@ -17,14 +17,14 @@ import (
 
 const leased = time.Minute
 
-// ClaimsHome is a home whose jobs are handed out by leases.
-type ClaimsHome interface {
-	QueueHome
+// ClaimsStore is a home whose jobs are handed out by leases.
+type ClaimsStore interface {
+	QueueStore
 	localjobs.Jobs
 }
 
 // Claims asserts what localjobs.Jobs promises.
-func Claims(t *testing.T, open func(t *testing.T, now func() time.Time) ClaimsHome) {
+func Claims(t *testing.T, open func(t *testing.T, now func() time.Time) ClaimsStore) {
 	for _, c := range []struct {
 		name string
 		run  func(t *testing.T, q *claimsTest)
@@ -51,10 +51,10 @@ func Claims(t *testing.T, open func(t *testing.T, now func() time.Time) ClaimsHo
 	}
 }
 
-// claimsTest has the steps of the tests in words.
+// claimsTest has the steps of the tests as methods.
 type claimsTest struct {
 	t     *testing.T
-	home  ClaimsHome
+	home  ClaimsStore
 	clock *clock
 }
 
@@ -153,7 +153,7 @@ func queueLease(t *testing.T, q *claimsTest) {
 	}
 	q.clock.advance(time.Second)
 	second := q.claim(1)
-	if len(second) != 1 || second[0].ID != first[0].ID || second[0].Attempt != 2 || second[0].Lapses != 1 {
+	if len(second) != 1 || second[0].ID != first[0].ID || second[0].Attempt != 2 || second[0].LostAttempts != 1 {
 		t.Fatalf("claimed %+v after the lease of %+v", second, first)
 	}
 	q.done(second...)
@@ -173,7 +173,7 @@ func queueRetry(t *testing.T, q *claimsTest) {
 	}
 	q.clock.advance(time.Hour)
 	c = q.claim(1)[0]
-	if c.Attempt != 2 || c.Failures != 1 || c.Lapses != 0 {
+	if c.Attempt != 2 || c.Failures != 1 || c.LostAttempts != 0 {
 		t.Errorf("claimed %+v", c)
 	}
 	ok(t, q.settle(c.ID, failed(q.clock.Now(), "second")))
@@ -193,7 +193,7 @@ func queuePoison(t *testing.T, q *claimsTest) {
 	var last store.Claimed
 	for i := range 5 {
 		got := q.claim(1)
-		if len(got) != 1 || got[0].Attempt != min(i+1, 4) || got[0].Lapses != i || got[0].Spent() != (i >= 3) {
+		if len(got) != 1 || got[0].Attempt != min(i+1, 4) || got[0].LostAttempts != i || got[0].AttemptsExhausted() != (i >= 3) {
 			t.Fatalf("claim %d: %+v", i, got)
 		}
 		last = got[0]
@@ -214,7 +214,7 @@ func queueRelease(t *testing.T, q *claimsTest) {
 	q.enqueue(store.Job{Kind: "a"}, store.Job{Kind: "b", RunAt: q.clock.Now().Add(time.Hour)})
 	for i := range 3 {
 		got := q.claim(9)
-		if len(got) != 1 || got[0].Kind != "a" || got[0].Attempt != i+1 || got[0].Lapses != i {
+		if len(got) != 1 || got[0].Kind != "a" || got[0].Attempt != i+1 || got[0].LostAttempts != i {
 			t.Fatalf("after %d crashes: %+v", i, got)
 		}
 		ok(t, q.home.Release(t.Context()))
@@ -338,15 +338,15 @@ func queueRevive(t *testing.T, q *claimsTest) {
 	q.enqueue(store.Job{Kind: "k", Unique: "u", MaxAttempts: 1})
 	c := q.claim(1)[0]
 	ok(t, q.settle(c.ID, failed(q.clock.Now(), "no")))
-	if err := q.home.Revive(t.Context(), "job_none", q.clock.Now()); !errors.Is(err, store.ErrNotFound) {
+	if err := q.home.RetryDead(t.Context(), "job_none", q.clock.Now()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Revive of nothing: %v", err)
 	}
 	q.enqueue(store.Job{Kind: "k", Unique: "u"})
-	if err := q.home.Revive(t.Context(), c.ID, q.clock.Now()); !errors.Is(err, store.ErrExists) {
+	if err := q.home.RetryDead(t.Context(), c.ID, q.clock.Now()); !errors.Is(err, store.ErrExists) {
 		t.Errorf("Revive next to a job with its key: %v", err)
 	}
 	q.done(q.claim(1)...)
-	ok(t, q.home.Revive(t.Context(), c.ID, q.clock.Now()))
+	ok(t, q.home.RetryDead(t.Context(), c.ID, q.clock.Now()))
 	q.wantCounts(1, 0, 0)
 	if got := q.claim(1); len(got) != 1 || got[0].ID != c.ID || got[0].Attempt != 1 {
 		t.Errorf("claimed %+v", got)
@@ -400,11 +400,11 @@ func queueCompetition(t *testing.T, q *claimsTest) {
 func queueStopped(t *testing.T, q *claimsTest) {
 	q.enqueue(store.Job{Kind: "k", MaxAttempts: 2})
 	for i, step := range []struct {
-		outcome store.Outcome
+		outcome store.JobOutcome
 		attempt int
 	}{{store.Stopped, 1}, {store.Stopped, 1}, {store.Again, 1}, {store.Stopped, 2}, {store.Again, 2}} {
 		c := q.claim(1)
-		if len(c) != 1 || c[0].Attempt != step.attempt || c[0].Failures != 0 || c[0].Lapses != 0 {
+		if len(c) != 1 || c[0].Attempt != step.attempt || c[0].Failures != 0 || c[0].LostAttempts != 0 {
 			t.Fatalf("run %d: %+v", i, c)
 		}
 		ok(t, q.settle(c[0].ID, store.JobResult{Outcome: step.outcome, RunAt: q.clock.Now(), Cause: "no room"}))
@@ -415,7 +415,7 @@ func queueStopped(t *testing.T, q *claimsTest) {
 // queueSpare: a spare job is added only if no job with its key waits or runs.
 func queueSpare(t *testing.T, q *claimsTest) {
 	later := q.clock.Now().Add(time.Hour)
-	spare := store.Job{Kind: "k", Unique: "u", Spare: true}
+	spare := store.Job{Kind: "k", Unique: "u", SkipIfPending: true}
 	q.enqueue(store.Job{Kind: "k", Unique: "u", RunAt: later}, spare)
 	if c := q.claim(1); len(c) != 0 {
 		t.Fatalf("brought forward: %+v", c)

@@ -84,7 +84,7 @@ func (g Growth) Measure(b *testing.B, name string, do func(b *testing.B, i int) 
 					run()
 				}
 				took, spent, there := time.Since(began), ProcessCPU()-here, used()
-				if times[i] == 0 { // the first one warms up, and tells how long one takes
+				if times[i] == 0 { // the first one warms up and gives the duration of one
 					times[i] = int(min(1000, 1+leastSample/max(took, time.Microsecond)))
 					if times[i] > 1 {
 						continue

@@ -42,11 +42,11 @@ func Queue(t *testing.T, open OpenQueue) {
 	}
 }
 
-// queueTest has the steps of the tests in words.
+// queueTest has the steps of the tests as methods.
 type queueTest struct {
 	t       *testing.T
-	home    QueueHome
-	replica func() QueueHome
+	home    QueueStore
+	replica func() QueueStore
 }
 
 // kinds are those that the tests' workers know.
@@ -57,7 +57,7 @@ func (q *queueTest) enqueue(jobs ...store.Job) {
 	ok(q.t, enqueueAll(q.t.Context(), q.home, jobs...))
 }
 
-func enqueueAll(ctx context.Context, home QueueHome, jobs ...store.Job) error {
+func enqueueAll(ctx context.Context, home QueueStore, jobs ...store.Job) error {
 	return home.Update(ctx, func(tx store.Tx) error {
 		for _, j := range jobs {
 			if err := tx.Enqueue(j); err != nil {
@@ -69,7 +69,7 @@ func enqueueAll(ctx context.Context, home QueueHome, jobs ...store.Job) error {
 }
 
 // work lets a replica work until stop is called.
-func (q *queueTest) work(home QueueHome, workers int, run func(ctx context.Context, job store.Claimed) store.JobResult) (stop func()) {
+func (q *queueTest) work(home QueueStore, workers int, run func(ctx context.Context, job store.Claimed) store.JobResult) (stop func()) {
 	q.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -92,7 +92,7 @@ func (q *queueTest) work(home QueueHome, workers int, run func(ctx context.Conte
 
 // runs lets the queue work, one job at a time; each run is sent, and ends
 // with the result that is sent back.
-func (q *queueTest) runs(home QueueHome) (begun <-chan store.Claimed, verdict chan<- store.JobResult, stop func()) {
+func (q *queueTest) runs(home QueueStore) (begun <-chan store.Claimed, verdict chan<- store.JobResult, stop func()) {
 	q.t.Helper()
 	out, in := make(chan store.Claimed), make(chan store.JobResult)
 	stop = q.work(home, 1, func(ctx context.Context, job store.Claimed) store.JobResult {
@@ -164,7 +164,7 @@ func workOrder(t *testing.T, q *queueTest) {
 		case "second":
 			payload = `{"x":1}`
 		}
-		if c.Kind != want || c.Attempt != 1 || c.MaxAttempts != attempts || c.Failures+c.Lapses != 0 || c.ID == "" || compact(c.Payload) != payload {
+		if c.Kind != want || c.Attempt != 1 || c.MaxAttempts != attempts || c.Failures+c.LostAttempts != 0 || c.ID == "" || compact(c.Payload) != payload {
 			t.Errorf("%+v, want kind %s", c, want)
 		}
 		verdict <- store.JobResult{}
@@ -212,11 +212,11 @@ func workWorkers(t *testing.T, q *queueTest) {
 func workRetry(t *testing.T, q *queueTest) {
 	q.enqueue(store.Job{Kind: "job", MaxAttempts: 4})
 	begun, verdict, _ := q.runs(q.home)
-	for i, v := range []store.Outcome{store.Failed, store.Stopped, store.Again, store.Failed, store.Done} {
+	for i, v := range []store.JobOutcome{store.Failed, store.Stopped, store.Again, store.Failed, store.Done} {
 		c := <-begun
 		now := time.Now()
 		want := store.Claimed{Attempt: []int{1, 2, 2, 3, 4}[i], Failures: []int{0, 1, 1, 1, 2}[i]}
-		if c.Attempt != want.Attempt || c.Failures != want.Failures || c.Lapses != 0 || c.Spent() || now.Before(c.RunAt) {
+		if c.Attempt != want.Attempt || c.Failures != want.Failures || c.LostAttempts != 0 || c.AttemptsExhausted() || now.Before(c.RunAt) {
 			t.Errorf("run %d at %v: %+v", i, now, c)
 		}
 		verdict <- store.JobResult{Outcome: v, RunAt: time.Now().Add(200 * time.Millisecond), Cause: "once more"}
@@ -256,24 +256,24 @@ func workDeath(t *testing.T, q *queueTest) {
 		}
 	}
 	for _, id := range []string{"job_none", "12345678", ""} {
-		if err := q.home.Revive(t.Context(), id, time.Now()); !errors.Is(err, store.ErrNotFound) {
+		if err := q.home.RetryDead(t.Context(), id, time.Now()); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("Revive of %q: %v", id, err)
 		}
 	}
 	stop()
 	q.enqueue(job)
-	if err := q.home.Revive(t.Context(), first.ID, time.Now()); !errors.Is(err, store.ErrExists) {
+	if err := q.home.RetryDead(t.Context(), first.ID, time.Now()); !errors.Is(err, store.ErrExists) {
 		t.Errorf("Revive next to a job with its key: %v", err)
 	}
 	begun, verdict, _ = q.runs(q.home)
 	twin := <-begun
-	if err := q.home.Revive(t.Context(), twin.ID, time.Now()); !errors.Is(err, store.ErrNotFound) {
+	if err := q.home.RetryDead(t.Context(), twin.ID, time.Now()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Revive of one that runs: %v", err)
 	}
 	verdict <- store.JobResult{}
 	q.waitCounts(0, 0, 2)
 	at := time.Now().Add(300 * time.Millisecond)
-	ok(t, q.home.Revive(t.Context(), first.ID, at))
+	ok(t, q.home.RetryDead(t.Context(), first.ID, at))
 	for i := range 2 {
 		c := <-begun
 		if c.ID != first.ID || c.Attempt != i+1 || c.Failures != i || time.Now().Before(at) {
@@ -314,7 +314,7 @@ func workUniqueRunning(t *testing.T, q *queueTest) {
 	begun, verdict, _ := q.runs(q.home)
 	for _, end := range []struct {
 		name  string
-		v     store.Outcome
+		v     store.JobOutcome
 		tries int
 	}{{"done", store.Done, 1}, {"dead", store.Dead, 1}, {"failed for the last time", store.Failed, 2}} {
 		_, _, dead, err := q.home.Counts(t.Context())
@@ -343,7 +343,7 @@ func workUniqueRunning(t *testing.T, q *queueTest) {
 }
 
 func workSpare(t *testing.T, q *queueTest) {
-	spare := store.Job{Kind: "job", Unique: "u", Spare: true}
+	spare := store.Job{Kind: "job", Unique: "u", SkipIfPending: true}
 	q.enqueue(store.Job{Kind: "job", Unique: "u", RunAt: time.Now().Add(500 * time.Millisecond)}, spare)
 	begun, verdict, _ := q.runs(q.home)
 	c := <-begun
@@ -366,7 +366,7 @@ func workStop(t *testing.T, q *queueTest) {
 		home := q.replica()
 		begun, _, stop := q.runs(home)
 		c := <-begun
-		if c.Attempt != 1 || c.Failures != 0 || c.Lapses != 0 {
+		if c.Attempt != 1 || c.Failures != 0 || c.LostAttempts != 0 {
 			t.Errorf("start %d: %+v", i, c)
 		}
 		stop()
@@ -402,7 +402,7 @@ func workCancel(t *testing.T, q *queueTest) {
 	})
 	ok(t, other.Cancel(t.Context(), "job", "u")) // nothing runs
 	for round := range 2 {
-		q.enqueue(store.Job{Kind: "job", Unique: "u"}, store.Job{Kind: "other", Unique: "u", Spare: true})
+		q.enqueue(store.Job{Kind: "job", Unique: "u"}, store.Job{Kind: "other", Unique: "u", SkipIfPending: true})
 		for range 2 - round {
 			<-begun
 		}

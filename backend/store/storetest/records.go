@@ -21,7 +21,7 @@ import (
 func Records(t *testing.T, open Open) {
 	for _, c := range []struct {
 		name string
-		run  func(t *testing.T, h Home)
+		run  func(t *testing.T, h Store)
 	}{
 		{"absent", recordsAbsent},
 		{"rollback", recordsRollback},
@@ -81,7 +81,7 @@ func keys(tx store.Tx, bucket, from, to string, reverse bool) ([]string, error) 
 	return out, nil
 }
 
-func recordsAbsent(t *testing.T, h Home) {
+func recordsAbsent(t *testing.T, h Store) {
 	for _, bucket := range []string{"none", "some"} {
 		if _, err := get(t, h, bucket, "k"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("Get of an absent key of %s: %v", bucket, err)
@@ -94,7 +94,7 @@ func recordsAbsent(t *testing.T, h Home) {
 	}
 }
 
-func recordsRollback(t *testing.T, h Home) {
+func recordsRollback(t *testing.T, h Store) {
 	put(t, h, "b", "k", "old")
 	stop := errors.New("stop")
 	err := h.Update(t.Context(), func(tx store.Tx) error {
@@ -117,7 +117,7 @@ func recordsRollback(t *testing.T, h Home) {
 	}
 }
 
-func recordsReadOnly(t *testing.T, h Home) {
+func recordsReadOnly(t *testing.T, h Store) {
 	put(t, h, "b", "k", "v")
 	ok(t, h.View(t.Context(), func(tx store.Tx) error {
 		for name, err := range map[string]error{
@@ -135,7 +135,7 @@ func recordsReadOnly(t *testing.T, h Home) {
 	}))
 }
 
-func recordsCopies(t *testing.T, h Home) {
+func recordsCopies(t *testing.T, h Store) {
 	key, value := []byte("key"), []byte("value")
 	ok(t, h.Update(t.Context(), func(tx store.Tx) error {
 		if err := tx.Put("b", key, value); err != nil {
@@ -151,7 +151,7 @@ func recordsCopies(t *testing.T, h Home) {
 }
 
 // recordsOwnWrites reads in a transaction what it wrote.
-func recordsOwnWrites(t *testing.T, h Home) {
+func recordsOwnWrites(t *testing.T, h Store) {
 	put(t, h, "b", "old", "1", "gone", "2")
 	ok(t, h.Update(t.Context(), func(tx store.Tx) error {
 		see := func(when, key, want string) {
@@ -191,7 +191,7 @@ func recordsOwnWrites(t *testing.T, h Home) {
 }
 
 // recordsModel compares random transactions with a map.
-func recordsModel(t *testing.T, h Home) {
+func recordsModel(t *testing.T, h Store) {
 	model := map[string]string{}
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -275,7 +275,7 @@ var people = store.Table[person]{
 	}}},
 }
 
-func recordsTable(t *testing.T, h Home) {
+func recordsTable(t *testing.T, h Store) {
 	ctx := t.Context()
 	ok(t, h.Update(ctx, func(tx store.Tx) error {
 		for i := range 10 {
@@ -396,7 +396,7 @@ func renameFamily(fields map[string]json.RawMessage) error {
 
 // recordsVersions reads, lists, checks and changes records that former versions of a
 // table stored, and refuses records of a later version.
-func recordsVersions(t *testing.T, h Home) {
+func recordsVersions(t *testing.T, h Store) {
 	ctx := t.Context()
 	people2 := store.Table[person]{Bucket: people.Bucket, Key: people.Key, Indexes: people.Indexes, Upgrades: []store.Upgrade{splitName},
 		Form: store.As(func(p person) named2 { return named2(toNamed(p)) }, func(n named2) person { return named3(n).person() })}
@@ -468,7 +468,7 @@ func recordsVersions(t *testing.T, h Home) {
 
 // recordsConcurrent counts in one key from many goroutines; every third fails
 // after it has written, which must undo its own work only.
-func recordsConcurrent(t *testing.T, h Home) {
+func recordsConcurrent(t *testing.T, h Store) {
 	const writers, each = 20, 15
 	stop := errors.New("stop")
 	var wg sync.WaitGroup
@@ -518,7 +518,7 @@ func recordsConcurrent(t *testing.T, h Home) {
 	}
 }
 
-func recordsCancelled(t *testing.T, h Home) {
+func recordsCancelled(t *testing.T, h Store) {
 	put(t, h, "b", "k", "v")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -542,7 +542,7 @@ func recordsCancelled(t *testing.T, h Home) {
 }
 
 // recordsPanic asserts that a panic reaches its owner and leaves the home sound.
-func recordsPanic(t *testing.T, h Home) {
+func recordsPanic(t *testing.T, h Store) {
 	func() {
 		defer func() {
 			if p := recover(); p != "oops" {
@@ -563,8 +563,8 @@ func recordsPanic(t *testing.T, h Home) {
 }
 
 // recordsInCommit is a mark that is there exactly when the change is.
-func recordsInCommit(t *testing.T, h Home) {
-	ctx := store.InCommit(t.Context(), func(tx store.Tx) error {
+func recordsInCommit(t *testing.T, h Store) {
+	ctx := store.WithCommitHook(t.Context(), func(tx store.Tx) error {
 		if _, err := tx.Get("b", []byte("refused")); err == nil {
 			return errors.New("no")
 		}
@@ -585,7 +585,7 @@ func recordsInCommit(t *testing.T, h Home) {
 		{"nothing written", ctx, func(tx store.Tx) error { _, err := tx.Get("b", []byte("k")); return ignore(err) }, false, []string{}, false},
 		{"failed", ctx, func(tx store.Tx) error { return errors.Join(write("k")(tx), failed) }, true, []string{}, false},
 		{"refused by the mark", ctx, write("refused"), true, []string{}, false},
-		{"aside", store.Aside(ctx), write("aside"), false, []string{"aside"}, false},
+		{"aside", store.WithoutCommitHook(ctx), write("aside"), false, []string{"aside"}, false},
 		{"written", ctx, write("k"), false, []string{"aside", "k"}, true},
 	} {
 		if err := h.Update(c.ctx, c.fn); (err != nil) != c.fails {

@@ -14,7 +14,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-func recordsScan(t *testing.T, h Home) {
+func recordsScan(t *testing.T, h Store) {
 	put(t, h, "b", "a", "1", "b", "2", "ba", "3", "c", "4", "\xff", "5")
 	for _, c := range []struct {
 		from, to string
@@ -55,7 +55,7 @@ func recordsScan(t *testing.T, h Home) {
 }
 
 // recordsScanWriting deletes and adds what a scan passes.
-func recordsScanWriting(t *testing.T, h Home) {
+func recordsScanWriting(t *testing.T, h Store) {
 	const n = 500
 	ok(t, h.Update(t.Context(), func(tx store.Tx) error {
 		for i := range n {
@@ -92,7 +92,7 @@ func recordsScanWriting(t *testing.T, h Home) {
 }
 
 // recordsRanges scans between any two bounds, of keys with parts and without.
-func recordsRanges(t *testing.T, h Home) {
+func recordsRanges(t *testing.T, h Store) {
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		if round++; round > 8 {
@@ -152,7 +152,7 @@ func recordsRanges(t *testing.T, h Home) {
 
 // recordsScanAhead writes to the part that a scan has not reached yet: it
 // yields the new contents.
-func recordsScanAhead(t *testing.T, h Home) {
+func recordsScanAhead(t *testing.T, h Store) {
 	put(t, h, "b", "1", "", "2", "", "3", "", "5", "", "7", "old")
 	put(t, h, "c", "4", "")
 	stop := errors.New("stop")

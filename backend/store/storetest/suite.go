@@ -11,29 +11,29 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Home is a store of everything except objects and jobs. It accepts jobs, and
+// Store is a store of everything except objects and jobs. It accepts jobs, and
 // reports how many wait either as a store.Queue or by Waiting.
-type Home interface {
+type Store interface {
 	store.Records
 	store.Telemetry
 }
 
-// QueueHome is a home for jobs and for the records that they follow from.
-type QueueHome interface {
+// QueueStore is a home for jobs and for the records that they follow from.
+type QueueStore interface {
 	store.Records
 	store.Queue
 }
 
 // Open makes an empty store that reads the given clock and is closed when the
 // test ends.
-type Open func(t *testing.T, now func() time.Time) Home
+type Open func(t *testing.T, now func() time.Time) Store
 
 // OpenQueue makes an empty store that reads the real clock, and returns a
 // function that opens a replica of it. All are closed when the test ends.
-type OpenQueue func(t *testing.T) (replica func() QueueHome)
+type OpenQueue func(t *testing.T) (replica func() QueueStore)
 
 // waiting is how many jobs of the home wait.
-func waiting(t *testing.T, h Home) int {
+func waiting(t *testing.T, h Store) int {
 	t.Helper()
 	var n int
 	var err error
@@ -45,7 +45,7 @@ func waiting(t *testing.T, h Home) int {
 	}:
 		n, err = h.Waiting(t.Context())
 	default:
-		t.Fatalf("%T does not tell how many jobs wait", h)
+		t.Fatalf("%T does not report how many jobs wait", h)
 	}
 	ok(t, err)
 	return n

@@ -48,7 +48,7 @@ func Telemetry(t *testing.T, open Open) {
 // telemetryTest is a store and a model of it: one merged frame an asset.
 type telemetryTest struct {
 	t     testing.TB
-	home  Home
+	home  Store
 	clock *clock
 	model map[string]series.Frame
 }

@@ -25,7 +25,7 @@ import (
 // earlier. Days before it are sealed: the Append that opens the next day moves
 // them from the tail to blocks. If a site's zone changes, all its blocks are
 // rebuilt.
-func (a *Archive) Append(ctx context.Context, key store.SiteKey, frames []store.AssetFrame) error {
+func (a *Store) Append(ctx context.Context, key store.SiteKey, frames []store.AssetFrame) error {
 	if err := a.append(ctx, key, frames); err != nil {
 		return fmt.Errorf("append telemetry of site %s: %w", key.ID, err)
 	}
@@ -35,7 +35,7 @@ func (a *Archive) Append(ctx context.Context, key store.SiteKey, frames []store.
 // errOlder: the frames are not of the open day only.
 var errOlder = errors.New("blocks have to be made")
 
-func (a *Archive) append(ctx context.Context, key store.SiteKey, frames []store.AssetFrame) error {
+func (a *Store) append(ctx context.Context, key store.SiteKey, frames []store.AssetFrame) error {
 	if err := checkFrames(key, frames); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func oneEach(frames []store.AssetFrame) []store.AssetFrame {
 
 // appending is one Append on its way.
 type appending struct {
-	archive  *Archive
+	archive  *Store
 	id       string
 	zone     *time.Location
 	calendar *calendar
@@ -132,7 +132,7 @@ type piece struct {
 }
 
 // plan reads what is stored and determines the open day.
-func (a *Archive) plan(c Change, id string, zone *time.Location, frames []store.AssetFrame) (*appending, error) {
+func (a *Store) plan(c Change, id string, zone *time.Location, frames []store.AssetFrame) (*appending, error) {
 	p := &appending{archive: a, id: id, zone: zone, frames: frames, calendar: &calendar{zone: zone}}
 	err := c.View(func(r Reader) error {
 		site, err := siteIn(r, id)

@@ -16,7 +16,7 @@ var errTail = errors.New("the tail begins before the open day")
 // that cannot be read or that hold samples of other days, sums that their
 // samples cannot give, a damaged tail. An error that prevents reading is
 // returned.
-func (a *Archive) Check(siteID string, r Reader, report func(error)) error {
+func (a *Store) Check(siteID string, r Reader, report func(error)) error {
 	fault := func(err error) { report(fmt.Errorf("site %s: %w", siteID, err)) }
 	site, err := siteIn(r, siteID)
 	if err != nil {

@@ -23,7 +23,7 @@ const bridgeDays = 8
 
 // Daily are the stored day sums, and those of the open day computed, ascending
 // by asset and day.
-func (a *Archive) Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
+func (a *Store) Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
 	lo, hi := ceilUnix(from), ceilUnix(to)
 	if lo >= hi {
 		return nil, ctx.Err()
@@ -298,7 +298,7 @@ func (p *production) frame() series.Frame {
 
 // Recompute is Daily from the samples themselves, on all cores: what the
 // stored sums must be equal to.
-func (a *Archive) Recompute(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
+func (a *Store) Recompute(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
 	lo, hi := ceilUnix(from), ceilUnix(to)
 	if lo >= hi {
 		return nil, ctx.Err()

@@ -22,7 +22,7 @@ const maxStamp = math.MaxInt64
 // and one for the open day. Unknown sites and assets have none. No transaction is
 // open while the reader is at work, or it could wait for itself: some blocks are
 // copied out at a time.
-func (a *Archive) Read(ctx context.Context, siteID, assetID string, from, to time.Time, quantities ...series.Quantity) iter.Seq2[series.Frame, error] {
+func (a *Store) Read(ctx context.Context, siteID, assetID string, from, to time.Time, quantities ...series.Quantity) iter.Seq2[series.Frame, error] {
 	return func(yield func(series.Frame, error) bool) {
 		at, end := ceilUnix(from), ceilUnix(to)
 		for at < end {
@@ -63,7 +63,7 @@ type part struct {
 	tail   series.Frame
 }
 
-func (a *Archive) readPart(ctx context.Context, siteID, assetID string, from, to int64, quantities []series.Quantity) (part, error) {
+func (a *Store) readPart(ctx context.Context, siteID, assetID string, from, to int64, quantities []series.Quantity) (part, error) {
 	var p part
 	err := a.home.View(ctx, siteID, func(r Reader) error {
 		site, err := siteIn(r, siteID)
@@ -114,7 +114,7 @@ func (s *site) tail(ref uint32, from, to int64, quantities []series.Quantity) (s
 }
 
 // Period is the first and last stamp of an asset or of the whole site.
-func (a *Archive) Period(ctx context.Context, siteID, assetID string) (first, last time.Time, ok bool, err error) {
+func (a *Store) Period(ctx context.Context, siteID, assetID string) (first, last time.Time, ok bool, err error) {
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	err = a.viewSite(ctx, siteID, func(site *site) error {
 		r, err := site.roster()
@@ -132,7 +132,7 @@ func (a *Archive) Period(ctx context.Context, siteID, assetID string) (first, la
 }
 
 // Steps are the usual steps of a site's assets in seconds, of those that have one.
-func (a *Archive) Steps(ctx context.Context, siteID string) (map[string]int64, error) {
+func (a *Store) Steps(ctx context.Context, siteID string) (map[string]int64, error) {
 	var steps map[string]int64
 	err := a.viewSite(ctx, siteID, func(site *site) error {
 		r, err := site.roster()
@@ -148,7 +148,7 @@ func (a *Archive) Steps(ctx context.Context, siteID string) (map[string]int64, e
 }
 
 // Latest is each asset's newest sample, ascending by asset.
-func (a *Archive) Latest(ctx context.Context, siteID string) ([]store.AssetFrame, error) {
+func (a *Store) Latest(ctx context.Context, siteID string) ([]store.AssetFrame, error) {
 	var frames []store.AssetFrame
 	err := a.viewSite(ctx, siteID, func(site *site) error {
 		r, err := site.roster()

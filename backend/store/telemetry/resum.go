@@ -13,7 +13,7 @@ import (
 // returns the number of sites. Until a site's sums are replaced, Daily computes
 // them from the samples. It may be interrupted and run again, and other replicas
 // may run it at the same time.
-func (a *Archive) Resum(ctx context.Context) (int, error) {
+func (a *Store) Resum(ctx context.Context) (int, error) {
 	ids, err := a.home.Sites(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("sum days again: %w", err)
@@ -33,7 +33,7 @@ func (a *Archive) Resum(ctx context.Context) (int, error) {
 
 // resum replaces the day sums of a site if they are of an earlier version. It
 // reports whether they were.
-func (a *Archive) resum(ctx context.Context, id string) (did bool, err error) {
+func (a *Store) resum(ctx context.Context, id string) (did bool, err error) {
 	// Most sites are current: a read blocks no append.
 	err = a.home.View(ctx, id, func(r Reader) error {
 		site, err := siteIn(r, id)
@@ -55,7 +55,7 @@ func (a *Archive) resum(ctx context.Context, id string) (did bool, err error) {
 
 // resumming is the replacement of a site's day sums.
 type resumming struct {
-	archive *Archive
+	archive *Store
 	id      string
 	months  []Cell
 }

@@ -225,7 +225,7 @@ func (s *site) everything(known roster) ([]store.AssetFrame, error) {
 // Seal moves the tails of all sites whose day is over by the clock into blocks
 // and answers how many sites that were. Append does it for sites that report;
 // this is for those that have fallen silent.
-func (a *Archive) Seal(ctx context.Context) (int, error) {
+func (a *Store) Seal(ctx context.Context) (int, error) {
 	ids, err := a.home.Sites(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("seal telemetry: %w", err)
@@ -243,7 +243,7 @@ func (a *Archive) Seal(ctx context.Context) (int, error) {
 	return sealed, nil
 }
 
-func (a *Archive) seal(ctx context.Context, id string) (did bool, err error) {
+func (a *Store) seal(ctx context.Context, id string) (did bool, err error) {
 	// Most sites have nothing to seal: a read blocks no other append.
 	p := &appending{archive: a, id: id, old: true}
 	if did, err = p.over(func(fn func(r Reader) error) error { return a.home.View(ctx, id, fn) }); err != nil || !did {

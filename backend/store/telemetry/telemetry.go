@@ -1,6 +1,6 @@
 // Package telemetry stores the reports of sites' units: the open day in rows of
 // all units, the days before as compressed blocks of several days with their
-// day sums. It is written once over [Home], a small interface of byte storage,
+// day sums. It is written once over [Storage], a small interface of byte storage,
 // so that every store holds the same data.
 package telemetry
 
@@ -45,9 +45,9 @@ type Asset struct {
 	Ref uint32
 }
 
-// Home is where an [Archive] keeps its bytes. A closure may be run again from
+// Storage is where an [Store] keeps its bytes. A closure may be run again from
 // its start, so it has no effect but through what it is given.
-type Home interface {
+type Storage interface {
 	// Sites are the ids of the sites that there are.
 	Sites(ctx context.Context) ([]string, error)
 	// View runs fn over one committed state of the site.
@@ -109,22 +109,22 @@ type Options struct {
 	PartBlocks int
 }
 
-// Archive is [store.Telemetry] over a home. It is safe for concurrent use.
-type Archive struct {
-	home       Home
+// Store is [store.Telemetry] over a home. It is safe for concurrent use.
+type Store struct {
+	home       Storage
 	now        func() time.Time
 	partBlocks int
 }
 
-var _ store.Telemetry = (*Archive)(nil)
+var _ store.Telemetry = (*Store)(nil)
 
 // New is the archive in a home.
-func New(home Home, o Options) *Archive {
-	return &Archive{home: home, now: o.Now, partBlocks: o.PartBlocks}
+func New(home Storage, o Options) *Store {
+	return &Store{home: home, now: o.Now, partBlocks: o.PartBlocks}
 }
 
 // SiteIDs are the ids of the sites with telemetry.
-func (a *Archive) SiteIDs(ctx context.Context) ([]string, error) { return a.home.Sites(ctx) }
+func (a *Store) SiteIDs(ctx context.Context) ([]string, error) { return a.home.Sites(ctx) }
 
 const secondsADay = 86400
 
@@ -193,7 +193,7 @@ func (s *site) roster() (roster, error) {
 }
 
 // viewSite runs fn with the site, unless it does not exist.
-func (a *Archive) viewSite(ctx context.Context, siteID string, fn func(s *site) error) error {
+func (a *Store) viewSite(ctx context.Context, siteID string, fn func(s *site) error) error {
 	err := a.home.View(ctx, siteID, func(r Reader) error {
 		site, err := siteIn(r, siteID)
 		if err != nil || site == nil {
@@ -208,7 +208,7 @@ func (a *Archive) viewSite(ctx context.Context, siteID string, fn func(s *site) 
 }
 
 // siteZone is the zone of a stored site.
-func (a *Archive) siteZone(s *site) (*time.Location, error) {
+func (a *Store) siteZone(s *site) (*time.Location, error) {
 	z, err := store.Zone(s.layout.zone)
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.id, err)

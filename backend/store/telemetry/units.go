@@ -21,7 +21,7 @@ const groupBlocks = 400
 // of them: reading units one by one would read each row as often as there are
 // units. They are read first: days sealed meanwhile are in blocks too, which
 // have priority.
-func (a *Archive) ReadUnits(ctx context.Context, siteID string, assetIDs []string, from, to time.Time, quantities ...series.Quantity) iter.Seq2[store.AssetFrame, error] {
+func (a *Store) ReadUnits(ctx context.Context, siteID string, assetIDs []string, from, to time.Time, quantities ...series.Quantity) iter.Seq2[store.AssetFrame, error] {
 	return func(yield func(store.AssetFrame, error) bool) {
 		at, end := ceilUnix(from), ceilUnix(to)
 		tails, err := a.tails(ctx, siteID, assetIDs, at, end, quantities)
@@ -51,7 +51,7 @@ func (a *Archive) ReadUnits(ctx context.Context, siteID string, assetIDs []strin
 }
 
 // tails are the assets' parts of the open day.
-func (a *Archive) tails(ctx context.Context, siteID string, assetIDs []string, from, to int64, quantities []series.Quantity) (map[string]series.Frame, error) {
+func (a *Store) tails(ctx context.Context, siteID string, assetIDs []string, from, to int64, quantities []series.Quantity) (map[string]series.Frame, error) {
 	frames := map[string]series.Frame{}
 	if len(assetIDs) == 0 || from >= to {
 		return frames, nil
@@ -90,7 +90,7 @@ func (a *Archive) tails(ctx context.Context, siteID string, assetIDs []string, f
 }
 
 // blocks are copies of the assets' blocks that may overlap from..to.
-func (a *Archive) blocks(ctx context.Context, siteID string, assetIDs []string, from, to int64) (map[string][][]byte, error) {
+func (a *Store) blocks(ctx context.Context, siteID string, assetIDs []string, from, to int64) (map[string][][]byte, error) {
 	var blocks map[string][][]byte
 	if from >= to {
 		return nil, nil

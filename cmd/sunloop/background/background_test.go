@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // In a terminal that never answers, a program that links Bubble Tea sends no
 // byte by itself.
-func TestMuteTerminalIsAskedNothing(t *testing.T) {
+func TestUnresponsiveTerminalIsNotQueried(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=1", "TERM=xterm-256color", "COLORTERM=")
 	line, err := pty.Start(cmd)

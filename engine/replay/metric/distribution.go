@@ -14,8 +14,8 @@ type Distribution [Levels]float64
 // Level is the probability of quantile i.
 func Level(i int) float64 { return float64(i+1) / 100 }
 
-// Sure is the distribution of a forecast without a spread.
-func Sure(value float64) (d Distribution) {
+// Certain is the distribution of a forecast without a spread.
+func Certain(value float64) (d Distribution) {
 	for i := range d {
 		d[i] = value
 	}

@@ -30,9 +30,9 @@ func TestPinballByHand(t *testing.T) {
 		all, deciles float64
 	}{
 		// Half the absolute error, whatever the side: the grid is symmetric.
-		{"sure, too low", Sure(0.3), 0.5, 0.1, 0.1},
-		{"sure, too high", Sure(0.9), 0.5, 0.2, 0.2},
-		{"sure, right", Sure(0.5), 0.5, 0, 0},
+		{"sure, too low", Certain(0.3), 0.5, 0.1, 0.1},
+		{"sure, too high", Certain(0.9), 0.5, 0.2, 0.2},
+		{"sure, right", Certain(0.5), 0.5, 0, 0},
 		// Quantile p at p, actual 0: each loses (1-p)·p. The mean over deciles is
 		// 0.1·9·5/9 - (0.01+0.04+…+0.81)/9 = 0.5 - 2.85/9; over hundredths
 		// 0.5 - (0.01² · 99·100·199/6)/99.
@@ -72,7 +72,7 @@ func TestSpread(t *testing.T) {
 	if d := Spread([]float64{Level(0), Level(1)}, []float64{0.06250000000000017, 0.5625000000000003}); !slices.IsSorted(d[:]) {
 		t.Errorf("not ascending: %v", d)
 	}
-	if got := Spread([]float64{0.5}, []float64{2}); got != Sure(2) {
+	if got := Spread([]float64{0.5}, []float64{2}); got != Certain(2) {
 		t.Errorf("one quantile: %v", got[:3])
 	}
 }
@@ -108,7 +108,7 @@ func TestTallyByHand(t *testing.T) {
 	mean := d.Mean()
 	a.Add(Interval{Issue: issue(31), Day: "2024-01-31", Bright: true}, &d, 0.5)
 	a.Add(Interval{Issue: issue(31), Day: "2024-01-31", Bright: false}, &d, 0.3)
-	sure := Sure(0.4)
+	sure := Certain(0.4)
 	a.Add(Interval{Issue: issue(32), Day: "2024-02-01", Bright: true}, &sure, 0.8)
 
 	got := a.Scores()

@@ -132,7 +132,7 @@ func drawBook(v view.Context, b *widget.TabView, w, h int) *terminal.Grid {
 }
 
 // Each leaf of each book at the sizes of the console.
-func TestBooksGolden(t *testing.T) {
+func TestTabsGolden(t *testing.T) {
 	for name, open := range books() {
 		for at, l := range open().Tabs {
 			for _, size := range stage.Sizes {
@@ -151,7 +151,7 @@ func TestBooksGolden(t *testing.T) {
 }
 
 // The faces of each leaf: loading, empty, failed, and stale with its age.
-func TestBookFaces(t *testing.T) {
+func TestTabFaces(t *testing.T) {
 	refused := errors.New("ask: dial: connection refused")
 	later := stage.Noon.Add(20 * time.Second)
 	for name, open := range books() {
@@ -203,7 +203,7 @@ func TestBookFaces(t *testing.T) {
 
 // Without colours none is used, and no theme makes text unreadable: dark,
 // light and mono draw the same characters.
-func TestBookThemes(t *testing.T) {
+func TestTabThemes(t *testing.T) {
 	for name, open := range books() {
 		for at, l := range open().Tabs {
 			texts := map[string]string{}
@@ -235,7 +235,7 @@ func TestBookThemes(t *testing.T) {
 }
 
 // Left and right turn the leaves and come round; each keeps its own row.
-func TestBookTurns(t *testing.T) {
+func TestTabsSwitch(t *testing.T) {
 	v, b := bookView(t, false), NewForecast()
 	drawBook(v, b, 78, 20)
 	stage.Do(b, v, keymap.Down)

@@ -62,7 +62,7 @@ func TestSettingsDialogs(t *testing.T) {
 }
 
 // An unreadable theme of the user is reported next to the setting.
-func TestWeakThemesAreTold(t *testing.T) {
+func TestWeakThemesAreReported(t *testing.T) {
 	bad, _ := themes.Find(themes.Builtin(), themes.ControlRoom)
 	bad.Name, bad.Tokens[themes.Text].Color = "mine", themes.RGB(0x50, 0x50, 0x50)
 	lines := weakThemes{}.of(append(themes.Builtin(), bad))

@@ -205,9 +205,9 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 			return sendOrder(d, r), true
 		}}
 	}
-	nobody := o.AssignedTechnician == api.TechnicianUnassigned
+	unassigned := o.AssignedTechnician == api.TechnicianUnassigned
 	who := o.AssignedTechnician
-	if nobody {
+	if unassigned {
 		who = me(v)
 	}
 	technician := func(d *widget.StepForm, r *api.OrderRequest) bool {
@@ -221,7 +221,7 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 		return view.OpenDialog{Dialog: f}
 	case api.ActionStart:
 		short := missing(o)
-		if short == "" && !nobody {
+		if short == "" && !unassigned {
 			break
 		}
 		f := form("Begin", "begin", technician)

@@ -31,7 +31,7 @@ func TestPanes(t *testing.T) {
 	}
 }
 
-func TestPanesInOtherHands(t *testing.T) {
+func TestPanesOfAReader(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pane string
 		view func(*view.Context)
@@ -175,7 +175,7 @@ func TestAttributes(t *testing.T) {
 
 // The selection is marked in the pane with the keys and in the others, and the
 // two differ.
-func TestInHandShowsFocus(t *testing.T) {
+func TestFocusedPaneShowsSelection(t *testing.T) {
 	for _, profile := range []themes.Depth{themes.NoColor, themes.Colors256, themes.TrueColor} {
 		v := stage.ContextOf(t, stage.SiteOf(plant.New(), stage.Noon))
 		v.Palette = stage.PaletteOf(t, themes.ControlRoom, profile)

@@ -200,7 +200,7 @@ func TestChoices(t *testing.T) {
 }
 
 // What an order has reserved for itself is not said to be short.
-func TestLackOfAnOrderedBill(t *testing.T) {
+func TestShortageOfAnOrderedBill(t *testing.T) {
 	v := stage.ContextOf(t, stage.SiteOf(plant.New(), stage.Noon))
 	item, stock := api.BOMItem{PartNumber: "FAN-KIT", Quantity: 1}, api.Part{PartNumber: "FAN-KIT", Counted: true, OnHand: 1, Reserved: 1}
 	if n := lackOf(v, Workflow{}, item, stock); n != 1 {

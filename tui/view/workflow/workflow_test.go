@@ -11,7 +11,7 @@ import (
 
 // The workflow plans nothing before the orders are known: one may be in
 // progress.
-func TestWayPlansOnlyWhenOrdersAreKnown(t *testing.T) {
+func TestWorkflowPlansOnlyWhenOrdersAreKnown(t *testing.T) {
 	finding := api.Finding{SummaryID: "ooda_1", AssetID: "INV-2", Active: true, RootCause: "breaker"}
 	v := view.Context{Site: &state.Site{}, Selection: view.Selection{AssetID: "INV-2", FindingID: "ooda_1"}}
 	v.Site.Findings.Data = []api.Finding{finding}

@@ -59,7 +59,7 @@ func (s *fakeS3) at(prefix, endpoint string) string {
 	return fmt.Sprintf("s3://%s/%s?region=eu-central-1&use_path_style=true&endpoint=%s", bucketName, prefix, endpoint)
 }
 
-func allow(t testing.TB, prefixes ...string) *Elsewhere {
+func allow(t testing.TB, prefixes ...string) *ImportSource {
 	t.Helper()
 	e, err := Allow(prefixes...)
 	if err != nil {
@@ -143,7 +143,7 @@ func TestFetchFromAStoreThatDoesNotGive(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := allow(t, s.at("", "http://"+l.Addr().String())).Fetch(t.Context(), "s3://exports/x.csv", "acme", 1<<20); !errors.Is(err, ErrOutOfReach) {
+	if _, err := allow(t, s.at("", "http://"+l.Addr().String())).Fetch(t.Context(), "s3://exports/x.csv", "acme", 1<<20); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("a store that is away: %v", err)
 	}
 	// One that takes the request and never answers.
@@ -153,7 +153,7 @@ func TestFetchFromAStoreThatDoesNotGive(t *testing.T) {
 	defer close(hold)
 	e := allow(t, s.at("", silent.URL))
 	e.timeout = 50 * time.Millisecond
-	if _, err := e.Fetch(t.Context(), "s3://exports/x.csv", "acme", 1<<20); !errors.Is(err, ErrOutOfReach) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.Fetch(t.Context(), "s3://exports/x.csv", "acme", 1<<20); !errors.Is(err, ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a store that is silent: %v", err)
 	}
 }

@@ -50,10 +50,10 @@ func TestFetchFromAFolder(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q, %v", c.name, got, err, c.want, c.err)
 		}
 	}
-	if _, err := allow(t, base+"/absent").Fetch(t.Context(), base+"/absent/x.csv", "acme", 1<<20); !errors.Is(err, ErrOutOfReach) {
+	if _, err := allow(t, base+"/absent").Fetch(t.Context(), base+"/absent/x.csv", "acme", 1<<20); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("of a folder that is not there: %v", err)
 	}
-	var none *Elsewhere
+	var none *ImportSource
 	if _, err := none.Fetch(t.Context(), base+"/acme/day 1.csv", "acme", 1<<20); !errors.Is(err, ErrNotAllowed) {
 		t.Errorf("where nothing is allowed: %v", err)
 	}

@@ -11,10 +11,10 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// Crew acts for a fleet's operators after faults are found, through the API: it
-// takes stock, plans inspections, and creates work orders for the worst
+// Operators acts for a fleet's operators after faults are found, through the API: it
+// counts the stock, plans inspections, and creates work orders for the worst
 // findings.
-type Crew struct {
+type Operators struct {
 	Client *client.Client
 	Fleet  *simulate.Fleet
 	Clock  Clock
@@ -27,7 +27,7 @@ const crewOrders = 2
 
 // Run works through the sites as their findings come in, then ends. A site
 // that has work orders already is left as it is.
-func (c *Crew) Run(ctx context.Context) error {
+func (c *Operators) Run(ctx context.Context) error {
 	ticker := time.NewTicker(c.Look)
 	defer ticker.Stop()
 	for left := c.Fleet.Sites; ; {
@@ -53,7 +53,7 @@ func (c *Crew) Run(ctx context.Context) error {
 }
 
 // visit plans the work of a site; done is false while nothing is found there.
-func (c *Crew) visit(ctx context.Context, s *simulate.Site) (done bool, err error) {
+func (c *Operators) visit(ctx context.Context, s *simulate.Site) (done bool, err error) {
 	of := api.ListQuery{CustomerID: customerOf(s), SiteID: s.ID, Page: api.Page{Limit: api.MaxLimit}}
 	found, err := c.Client.Findings(ctx, of)
 	if errors.Is(err, api.ErrNoSummaries) {
@@ -84,10 +84,10 @@ func (c *Crew) visit(ctx context.Context, s *simulate.Site) (done bool, err erro
 }
 
 // inspections plans the yearly inspection of the first units.
-func (c *Crew) inspections(ctx context.Context, s *simulate.Site) error {
+func (c *Operators) inspections(ctx context.Context, s *simulate.Site) error {
 	for i, u := range s.Units[:min(len(s.Units), 3)] {
 		_, err := c.Client.CreateSchedule(ctx, api.ScheduleRequest{AssetID: u.AssetID, SiteID: s.ID, CustomerID: customerOf(s), MaintenanceType: api.MaintenancePreventive,
-			ScheduledDate: api.At(c.morning(s, 7+14*i)), Priority: api.PriorityLow, Reason: "Yearly inspection: torque, filters, thermography", EveryMonths: 12})
+			ScheduledDate: api.At(c.startOfShift(s, 7+14*i)), Priority: api.PriorityLow, Reason: "Yearly inspection: torque, filters, thermography", EveryMonths: 12})
 		if err != nil {
 			return err
 		}
@@ -97,10 +97,10 @@ func (c *Crew) inspections(ctx context.Context, s *simulate.Site) error {
 
 // repair creates the work order of a finding, with its schedule and its bill of
 // materials, and reserves the parts in stock.
-func (c *Crew) repair(ctx context.Context, s *simulate.Site, f api.Finding, begin bool) error {
+func (c *Operators) repair(ctx context.Context, s *simulate.Site, f api.Finding, begin bool) error {
 	priority := map[string]string{api.SeverityCritical: api.PriorityHigh, api.SeverityWarning: api.PriorityMedium}[f.SeverityLabel]
 	plan, err := c.Client.CreateSchedule(ctx, api.ScheduleRequest{AssetID: f.AssetID, SiteID: s.ID, CustomerID: customerOf(s), MaintenanceType: api.MaintenanceCorrective,
-		ScheduledDate: api.At(c.morning(s, 1)), Priority: priority, Reason: f.Summary})
+		ScheduledDate: api.At(c.startOfShift(s, 1)), Priority: priority, Reason: f.Summary})
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *Crew) repair(ctx context.Context, s *simulate.Site, f api.Finding, begi
 			return err
 		}
 	}
-	order := api.OrderRequest{AssetID: f.AssetID, SiteID: s.ID, CustomerID: customerOf(s), ScheduleID: plan.ScheduleID, BOMID: bill.BOMID, PlannedStart: api.At(c.morning(s, 1))}
+	order := api.OrderRequest{AssetID: f.AssetID, SiteID: s.ID, CustomerID: customerOf(s), ScheduleID: plan.ScheduleID, BOMID: bill.BOMID, PlannedStart: api.At(c.startOfShift(s, 1))}
 	if begin {
 		order.AssignedTechnician, order.PlannedStart = "crew 1", api.At(c.Clock.Now())
 	}
@@ -126,8 +126,8 @@ func (c *Crew) repair(ctx context.Context, s *simulate.Site, f api.Finding, begi
 	return err
 }
 
-// morning is 08:00 of the site so many days from the plants' now.
-func (c *Crew) morning(s *simulate.Site, days int) time.Time {
+// startOfShift is 08:00 of the site so many days from the plants' now.
+func (c *Operators) startOfShift(s *simulate.Site, days int) time.Time {
 	y, m, d := c.Clock.Now().In(s.Zone).Date()
 	return time.Date(y, m, d+days, 8, 0, 0, 0, s.Zone)
 }

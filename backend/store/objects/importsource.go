@@ -26,7 +26,7 @@ var (
 	ErrTooLarge    = errors.New("it is larger than the limit")
 	ErrDenied      = errors.New("its store does not let the service read it")
 	ErrNoFile      = errors.New("it is not a plain file")
-	ErrOutOfReach  = errors.New("its store cannot be reached")
+	ErrUnreachable = errors.New("its store cannot be reached")
 	errPlaceholder = errors.New("{customer_id} is only allowed in the path")
 )
 
@@ -38,11 +38,11 @@ const fetchTimeout = time.Minute
 // requesting customer.
 const customerMark = "{customer_id}"
 
-// Elsewhere reads files outside of the service's own store, by URL: only from
+// ImportSource reads files outside of the service's own store, by URL: only from
 // the places that the operator allows, and never with an address or a
 // credential that a caller chose. It is safe for concurrent use; nil allows
 // nothing.
-type Elsewhere struct {
+type ImportSource struct {
 	places  []*place
 	timeout time.Duration
 }
@@ -58,13 +58,13 @@ type place struct {
 	bucket *blob.Bucket // opened when it is first read from
 }
 
-// Allow returns an Elsewhere over prefixes such as s3://bucket/folder, to which
+// Allow returns an ImportSource over prefixes such as s3://bucket/folder, to which
 // the parameters of gocloud.dev/blob/s3blob may be added (region, endpoint,
 // use_path_style), and file:///folder. {customer_id} in a path is replaced by
 // the requesting customer, as a part of a key (see [Clean]). S3's credentials
 // are those of AWS's default chain.
-func Allow(prefixes ...string) (*Elsewhere, error) {
-	e := &Elsewhere{timeout: fetchTimeout}
+func Allow(prefixes ...string) (*ImportSource, error) {
+	e := &ImportSource{timeout: fetchTimeout}
 	for _, text := range prefixes {
 		p, err := parsePlace(text)
 		if err != nil {
@@ -130,7 +130,7 @@ func (p *place) key(uri, customerID string) (string, bool) {
 
 // Fetch reads the file that a URL names, for a customer. The error wraps one of
 // this package's, or store.ErrNotFound.
-func (e *Elsewhere) Fetch(ctx context.Context, uri, customerID string, limit int64) ([]byte, error) {
+func (e *ImportSource) Fetch(ctx context.Context, uri, customerID string, limit int64) ([]byte, error) {
 	if e == nil {
 		return nil, ErrNotAllowed
 	}
@@ -194,7 +194,7 @@ func (p *place) open(ctx context.Context) (*blob.Bucket, error) {
 	}
 	if err != nil {
 		p.bucket = nil
-		return nil, fmt.Errorf("%w: %w", ErrOutOfReach, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return p.bucket, nil
 }
@@ -204,7 +204,7 @@ func (p *place) open(ctx context.Context) (*blob.Bucket, error) {
 func plainFile(folder, key string) (err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrOutOfReach, err)
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	info, err := root.Stat(filepath.FromSlash(key))
@@ -224,7 +224,7 @@ func plainFile(folder, key string) (err error) {
 // outcome is a bucket's error as one of this package's.
 func outcome(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w in time: %w", ErrOutOfReach, ctx.Err())
+		return fmt.Errorf("%w in time: %w", ErrUnreachable, ctx.Err())
 	}
 	switch gcerrors.Code(err) {
 	case gcerrors.NotFound:
@@ -232,11 +232,11 @@ func outcome(ctx context.Context, err error) error {
 	case gcerrors.PermissionDenied:
 		return ErrDenied
 	}
-	return fmt.Errorf("%w: %w", ErrOutOfReach, err)
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
 // Close lets go of the buckets.
-func (e *Elsewhere) Close() error {
+func (e *ImportSource) Close() error {
 	if e == nil {
 		return nil
 	}
