@@ -15,6 +15,7 @@ type content struct {
 	encoding string  // of its text, or its format
 	text     []byte  // UTF-8
 	dialect  dialect // zero: to be found in the text
+	long     bool    // its columns have the names of [format.Table.Long]
 	how      []string
 	notes    []string
 	refused  error // why it has no text
@@ -80,12 +81,28 @@ func contentsOf(p format.Part, budget *format.Budget) []content {
 func tableContents(tables []format.Table) []content {
 	contents := make([]content, len(tables))
 	for i, t := range tables {
-		contents[i] = content{name: t.Name, encoding: t.Format, text: t.Text, notes: t.Notes, dialect: dialect{delim: '\t', decimal: t.Decimal, line: 1, why: "between the cells of the " + t.Format}}
+		contents[i] = content{name: t.Name, encoding: t.Format, text: t.Text, notes: t.Notes, long: t.Long, dialect: dialect{delim: '\t', decimal: t.Decimal, line: 1, why: "between the cells of the " + t.Format}}
 	}
 	if len(contents) == 1 {
 		contents[0].name = ""
 	}
 	return contents
+}
+
+// longKeys are the columns of a long table that identify what its values are.
+func (h *head) longKeys() keys {
+	k := noKeys
+	for i, name := range h.stack[len(h.stack)-1].cells {
+		switch name {
+		case "device":
+			k.asset = i
+		case "parameter":
+			k.measure = i
+		case "unit":
+			k.unit = i
+		}
+	}
+	return k
 }
 
 // tell reports how the table was found in the file.

@@ -101,6 +101,11 @@ func readContent(c content, o Options) (*Result, error) {
 		res.Shape, res.Mapping = h.shape(), p.suggest(res.Columns)
 		return p, res, nil
 	}
+	if c.long && !mapping.fixesKeys() && len(h.stack) > 0 {
+		given := h.longKeys()
+		_, res, err := attempt(&given)
+		return res, err
+	}
 	p, res, err := attempt(nil)
 	if p == nil || err == nil || !mayHaveOtherKeys(err) || mapping.fixesKeys() {
 		return res, err

@@ -14,6 +14,7 @@ type Table struct {
 	Format  string // in words, such as "workbook of Excel (XLSX)"
 	Text    []byte // UTF-8, rows with tabs between the cells
 	Decimal byte   // '.' if the format fixes the decimal mark, else 0
+	Long    bool   // one value a row: the columns are some of device, parameter, unit, time and value
 	Notes   []string
 }
 
@@ -82,21 +83,74 @@ func (w *writer) done() (Table, error) {
 }
 
 // long is a table with one value a row, for formats that name the series of each value.
-type long struct{ writer }
+type long struct {
+	writer
+	filled [longColumns]bool // columns with a cell that is not empty
+}
+
+const longColumns = 5
 
 // longHeader are the columns of a long table. Package ingest reads any order and names; these have one meaning only.
-var longHeader = []string{"device", "parameter", "unit", "time", "value"}
+var longHeader = [longColumns]string{"device", "parameter", "unit", "time", "value"}
 
 func newLong(b *Budget, name, format string) *long {
-	l := &long{*newWriter(b, name, format)}
-	l.table.Decimal = '.'
-	_ = l.row(longHeader...)
+	l := &long{writer: *newWriter(b, name, format)}
+	l.table.Decimal, l.table.Long = '.', true
+	_ = l.row(longHeader[:]...)
 	return l
 }
 
-// add adds one value. A time without an offset is local.
+// add adds one value. A time without an offset is local. A value without a device belongs to none of the units,
+// if others have one.
 func (l *long) add(device, parameter, unit, at, value string) error {
-	return l.row(device, parameter, unit, at, value)
+	if parameter == "" {
+		parameter = quantityOf(unit)
+	}
+	for i, cell := range [longColumns]string{device, parameter, unit, at, value} {
+		l.filled[i] = l.filled[i] || cell != ""
+		l.cell(cell)
+	}
+	return l.end()
+}
+
+// quantityOf names what a unit measures, "" for other units than those of power and energy.
+func quantityOf(unit string) string {
+	switch low := strings.ToLower(unit); {
+	case strings.HasSuffix(low, "wh"):
+		return "energy"
+	case strings.HasSuffix(low, "w"):
+		return "power"
+	}
+	return ""
+}
+
+// done returns the table without the columns that are empty.
+func (l *long) done() (Table, error) {
+	t, err := l.writer.done()
+	if err != nil || l.rows < 2 {
+		return Table{}, err
+	}
+	text := t.Text[:0]
+	for rest := t.Text; len(rest) > 0; {
+		line, after, _ := bytes.Cut(rest, []byte("\n"))
+		rest = after
+		kept := 0
+		for i := 0; i < longColumns; i++ {
+			cell, more, _ := bytes.Cut(line, []byte("\t"))
+			line = more
+			if !l.filled[i] {
+				continue
+			}
+			if kept > 0 {
+				text = append(text, '\t')
+			}
+			text = append(text, cell...) // never longer than what was read
+			kept++
+		}
+		text = append(text, '\n')
+	}
+	t.Text = text
+	return t, nil
 }
 
 // number is v as a cell, "" for what is not finite.

@@ -486,7 +486,7 @@ func (g *grid) set(column int, value string) error {
 	if column >= maxSheetColumns {
 		return fail(TooLarge, "the sheet has more than %d columns", maxSheetColumns)
 	}
-	if value == "" {
+	if value == "" || column < 0 { // a cell outside of a row
 		return nil
 	}
 	for len(g.cells) <= column {
