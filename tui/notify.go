@@ -11,6 +11,7 @@ import (
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view/widget"
 )
 
 // The bell's bounds: a flood rings once, and a silence ends by itself.
@@ -83,7 +84,7 @@ func (m *Model) announceAll(all []newAlarm, now time.Time) {
 		return slices.Index(api.AlertSeverities(), a.severity) - slices.Index(api.AlertSeverities(), b.severity)
 	})
 	if first := all[0]; priorityOf(first.severity) == criticalPriority {
-		m.notify("New "+first.severity+": "+alarmText(all), themes.Critical)
+		m.notify("New "+widget.AlarmPriority(first.severity)+": "+alarmText(all), themes.Critical)
 	}
 	m.notes.bell.waiting = append(m.notes.bell.waiting, all...)
 	m.ring(now)

@@ -97,7 +97,7 @@ func (m *Model) paletteThings(add func(id string, c widget.Choice)) {
 		if a.Metadata != nil {
 			hand.FindingID = a.Metadata.SummaryID
 		}
-		add("alarm "+a.AlertID, widget.Choice{Text: "alarm " + widget.Family(a.AlertType) + " " + a.AssetID, Detail: a.State, Words: a.AlertSeverity + " " + a.Message, Do: view.Select{Selection: hand, Focus: view.Observe}})
+		add("alarm "+a.AlertID, widget.Choice{Text: "alarm " + widget.Family(a.AlertType) + " " + a.AssetID, Detail: a.State, Words: widget.AlarmPriority(a.AlertSeverity) + " " + a.Message, Do: view.Select{Selection: hand, Focus: view.Observe}})
 	}
 	for _, f := range site.Findings.Data {
 		add("finding "+f.SummaryID, widget.Choice{
@@ -130,7 +130,7 @@ func findingDetail(f api.Finding) string {
 	if !f.Active {
 		return "over"
 	}
-	return f.SeverityLabel
+	return widget.FindingPriority(f.SeverityLabel)
 }
 
 func (m *Model) themeDialog() view.Dialog {

@@ -230,13 +230,13 @@ func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
 			out = append(out, part{[]span{{", ", themes.Dim}, {widget.Percent(d.TotalPowerKW / *d.ExpectedPowerKW), value}}, 1})
 		}
 	}
-	today := []span{{"  " + widget.Energy(d.TotalKWhToday), value}, {" today", themes.Dim}}
+	today := []span{{"  " + widget.Energy(max(d.TotalKWhToday, 0)), value}, {" today", themes.Dim}}
 	if d.ExpectedKWhToday != nil {
 		today = append(today, span{" (P50 " + widget.Energy(*d.ExpectedKWhToday) + ")", themes.Dim})
 	}
 	out = append(out, part{today, 0})
 	if d.FleetPRPct != nil {
-		out = append(out, part{[]span{{"  PR ", themes.Dim}, {fmt.Sprintf("%.2f", *d.FleetPRPct/100), value}}, 2})
+		out = append(out, part{[]span{{"  PR ", themes.Dim}, {widget.Percent(*d.FleetPRPct / 100), value}}, 2})
 	}
 	if d.FleetAvailabilityPct != nil {
 		out = append(out, part{[]span{{"  availability ", themes.Dim}, {fmt.Sprintf("%.1f %%", *d.FleetAvailabilityPct), value}}, 4})

@@ -7,6 +7,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/plain"
+	"app.sunloop/tui/view/widget"
 )
 
 // AlertsCmd prints the alerts.
@@ -60,7 +61,7 @@ func alertSum(c api.AlertCounts) string {
 	var waiting []string
 	for _, s := range api.AlertSeverities() {
 		if n := c.Unacknowledged[s]; n > 0 {
-			waiting = append(waiting, fmt.Sprintf("%d %s", n, s))
+			waiting = append(waiting, fmt.Sprintf("%d %s", n, widget.AlarmPriority(s)))
 		}
 	}
 	if len(waiting) == 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/tui/view/widget"
 )
 
 // keyed are the items by their id.
@@ -39,20 +40,20 @@ func (w *watcher) tellAlerts(list []Sited[api.Alert]) {
 		was := former.Fact
 		switch {
 		case !w.begun:
-			w.at(v.Site, "%s alarm, %s: %s", a.AlertSeverity, state, risk)
+			w.at(v.Site, "%s alarm, %s: %s", widget.AlarmPriority(a.AlertSeverity), state, risk)
 		case !known:
-			w.at(v.Site, "new %s alarm: %s", a.AlertSeverity, risk)
+			w.at(v.Site, "new %s alarm: %s", widget.AlarmPriority(a.AlertSeverity), risk)
 		case a.State == api.AlertUnacknowledged && was.State != a.State:
-			w.at(v.Site, "%s alarm again: %s", a.AlertSeverity, risk)
+			w.at(v.Site, "%s alarm again: %s", widget.AlarmPriority(a.AlertSeverity), risk)
 		case state != alertState(was, w.plants.Zones.Of(v.Site)):
-			w.at(v.Site, "%s alarm now %s: %s", a.AlertSeverity, state, what)
+			w.at(v.Site, "%s alarm now %s: %s", widget.AlarmPriority(a.AlertSeverity), state, what)
 		case was.AlertSeverity != a.AlertSeverity:
-			w.at(v.Site, "alarm now %s, was %s: %s", a.AlertSeverity, was.AlertSeverity, risk)
+			w.at(v.Site, "alarm now %s, was %s: %s", widget.AlarmPriority(a.AlertSeverity), widget.AlarmPriority(was.AlertSeverity), risk)
 		}
 	}
 	for _, v := range over(w.alerts, is) {
 		a := v.Fact
-		w.at(v.Site, "%s alarm cleared: %s", a.AlertSeverity, fault(a.AssetID, alertUnits(a), a.AlertType))
+		w.at(v.Site, "%s alarm cleared: %s", widget.AlarmPriority(a.AlertSeverity), fault(a.AssetID, alertUnits(a), a.AlertType))
 	}
 	w.alerts = is
 }
@@ -69,11 +70,11 @@ func (w *watcher) tellFindings(list []Sited[api.Finding]) {
 		was := former.Fact
 		switch {
 		case !w.begun:
-			w.at(v.Site, "%s finding: %s", f.SeverityLabel, what)
+			w.at(v.Site, "%s finding: %s", widget.FindingPriority(f.SeverityLabel), what)
 		case !known:
-			w.at(v.Site, "new %s finding: %s", f.SeverityLabel, what)
+			w.at(v.Site, "new %s finding: %s", widget.FindingPriority(f.SeverityLabel), what)
 		case was.SeverityLabel != f.SeverityLabel:
-			w.at(v.Site, "finding now %s, was %s: %s", f.SeverityLabel, was.SeverityLabel, what)
+			w.at(v.Site, "finding now %s, was %s: %s", widget.FindingPriority(f.SeverityLabel), widget.FindingPriority(was.SeverityLabel), what)
 		}
 	}
 	for _, v := range over(w.findings, is) {

@@ -11,24 +11,24 @@ import (
 
 // Alerts has a line for each alert.
 func Alerts(list []Sited[api.Alert], z Zones) *Table {
-	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "#at risk kW, daylight mean", "state", "id")
+	t := NewTable("priority", "site", "unit", "fault", "since (site time)", "#at risk kW, daylight mean", "state", "id")
 	for _, v := range list {
 		a, zone := v.Fact, z.Of(v.Site)
-		t.Add(a.AlertSeverity, z.Label(v.Site), Unit(a.AssetID, alertUnits(a)), widget.Family(a.AlertType), When(a.Timestamp, zone), Number(a.EnergyAtRiskKW), alertState(a, zone), a.AlertID)
+		t.Add(widget.AlarmPriority(a.AlertSeverity), z.Label(v.Site), Unit(a.AssetID, alertUnits(a)), widget.Family(a.AlertType), When(a.Timestamp, zone), Number(a.EnergyAtRiskKW), alertState(a, zone), a.AlertID)
 	}
 	return t
 }
 
 // Findings has a line for each finding.
 func Findings(list []Sited[api.Finding], z Zones) *Table {
-	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "until (site time)", "#at risk kW, daylight mean", "#lost kWh", "#sure %", "likely cause", "id")
+	t := NewTable("priority", "site", "unit", "fault", "since (site time)", "until (site time)", "#at risk kW, daylight mean", "#lost kWh", "#sure %", "likely cause", "id")
 	for _, v := range list {
 		f, zone := v.Fact, z.Of(v.Site)
 		until := "now"
 		if !f.Active {
 			until = When(f.EndedAt, zone)
 		}
-		t.Add(f.SeverityLabel, z.Label(v.Site), Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), When(f.StartedAt, zone), until,
+		t.Add(widget.FindingPriority(f.SeverityLabel), z.Label(v.Site), Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), When(f.StartedAt, zone), until,
 			Number(f.EnergyAtRiskKW), Number(f.LostKWh), Number(100*f.Confidence), Words(f.RootCause), f.SummaryID)
 	}
 	return t

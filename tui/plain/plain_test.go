@@ -95,10 +95,10 @@ func TestAlerts(t *testing.T) {
 			Metadata: &api.AlertMetadata{AssetIDs: []string{"a", "b"}}},
 		{AlertSeverity: api.AlertMinor, SiteID: "Sibaya", AlertType: "soiling", Timestamp: api.At(noon), State: api.AlertAcknowledged, AcknowledgedBy: "anna", AlertID: "a3"},
 	}), zones))
-	want := `severity  site    unit        fault            since (site time)        at risk kW, daylight mean  state                                  id
+	want := `priority  site    unit        fault            since (site time)        at risk kW, daylight mean  state                                  id
 critical  Sibaya  INV-03      inverter outage  2026-11-28 11:30 +02:00                      24.7   not acknowledged                       a1
-minor     Sibaya  2 units     site outage      2026-11-28 11:30 +02:00                       0.00  shelved until 2026-11-28 12:30 +02:00  a2
-minor     Sibaya  whole site  soiling          2026-11-28 11:30 +02:00                       0.00  acknowledged by anna                   a3
+low       Sibaya  2 units     site outage      2026-11-28 11:30 +02:00                       0.00  shelved until 2026-11-28 12:30 +02:00  a2
+low       Sibaya  whole site  soiling          2026-11-28 11:30 +02:00                       0.00  acknowledged by anna                   a3
 `
 	if got != want {
 		t.Errorf("alerts:\n%s\nwant:\n%s", got, want)

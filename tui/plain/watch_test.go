@@ -73,7 +73,7 @@ func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = api.OrderResponse{Orders: open}
 	case r.URL.Path == api.PathTerminalTelemetry:
 		expected := 500.0
-		s := api.SiteSummary{ServiceTime: api.At(f.now), TotalPowerKW: 341.4, ExpectedPowerKW: &expected, TotalKWhToday: 1234, ActiveInverters: 7, TotalInverters: 8}
+		s := api.SiteSummary{ServiceTime: api.At(f.now), TotalPowerKW: 341.4, PowerState: api.PowerMeasured, ExpectedPowerKW: &expected, TotalKWhToday: 1234, ActiveInverters: 7, TotalInverters: 8}
 		answer = api.SiteSummaryResponse{Summary: s, SiteSummary: s}
 	default:
 		refusal = api.ErrNotFound
@@ -225,17 +225,17 @@ func TestWatch(t *testing.T) {
 11:30 Sibaya: order now for crew 1: INV-03 inverter outage, to begin by 12:30
 11:30 Sibaya: order now on hold for parts: INV-03 inverter outage, to begin by 12:30
 11:31 Sibaya: order now in progress: INV-03 inverter outage, to restore by 2026-11-30 11:30
-11:31 Sibaya: alarm now major, was critical: INV-03 inverter outage since 11:15, 24.7 kW at risk (daylight mean)
-11:31 Sibaya: finding now warning, was critical: INV-03 inverter outage since 2026-11-27 11:30, 24.7 kW at risk (daylight mean), 95.0 % sure. A fuse has blown.
-11:31 Sibaya: major alarm now over, not acknowledged: INV-03 inverter outage
-11:31 Sibaya: major alarm again: INV-03 inverter outage since 11:15, 24.7 kW at risk (daylight mean)
-11:31 Sibaya: major alarm cleared: INV-03 inverter outage
+11:31 Sibaya: alarm now high, was critical: INV-03 inverter outage since 11:15, 24.7 kW at risk (daylight mean)
+11:31 Sibaya: finding now medium, was critical: INV-03 inverter outage since 2026-11-27 11:30, 24.7 kW at risk (daylight mean), 95.0 % sure. A fuse has blown.
+11:31 Sibaya: high alarm now over, not acknowledged: INV-03 inverter outage
+11:31 Sibaya: high alarm again: INV-03 inverter outage since 11:15, 24.7 kW at risk (daylight mean)
+11:31 Sibaya: high alarm cleared: INV-03 inverter outage
 11:31 Sibaya: finding over: INV-03 inverter outage, 361 kWh lost
 11:31 Sibaya: order now completed: INV-03 inverter outage
 11:47 Sibaya: 341 kW of 500 kW expected, 1234 kWh today, 7 of 8 units feed in
 2026-11-29 00:05 Sibaya: 341 kW of 500 kW expected, 1234 kWh today, 7 of 8 units feed in
 00:05 Sibaya: new critical alarm: site outage of the whole site since 00:05, 0.00 kW at risk (daylight mean)
-00:05 Sibaya: new warning finding: 2 units soiling since 2026-11-28 11:30, 0.00 kW at risk (daylight mean), 80.0 % sure. dust[2J
+00:05 Sibaya: new medium finding: 2 units soiling since 2026-11-28 11:30, 0.00 kW at risk (daylight mean), 80.0 % sure. dust[2J
 `)
 }
 
@@ -256,7 +256,7 @@ func TestWatchWithoutAnswers(t *testing.T) {
 	diff(t, got, `Sunloop, ops.example.com, Sibaya. First what there is, then what changes. Times are the sites'. Ctrl+c ends.
 2026-11-28 11:30 Sibaya: 341 kW of 500 kW expected, 1234 kWh today, 7 of 8 units feed in
 Service unavailable. It is asked until it answers.
-11:32 Sibaya: new minor alarm: INV-03 soiling since 11:30, 0.00 kW at risk (daylight mean)
+11:32 Sibaya: new low alarm: INV-03 soiling since 11:30, 0.00 kW at risk (daylight mean)
 The service is reachable again, after 2 min.
 `)
 }

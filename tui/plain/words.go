@@ -88,7 +88,7 @@ func Vitals(d api.SiteSummary) string {
 		words += fmt.Sprintf(", %d of %s feed in", d.ActiveInverters, widget.CountOf(d.TotalInverters, "unit", "units"))
 	}
 	if d.FleetPRPct != nil {
-		words += fmt.Sprintf(", performance ratio %.2f", *d.FleetPRPct/100)
+		words += fmt.Sprintf(", performance ratio %s", widget.Percent(*d.FleetPRPct/100))
 	}
 	if d.FleetAvailabilityPct != nil {
 		words += fmt.Sprintf(", availability %s %%", Number(*d.FleetAvailabilityPct))

@@ -105,6 +105,37 @@ func (r Region) Fill(area Rect, c rune, s Style) {
 // Clear blanks the whole region with a style, usually a ground of the palette.
 func (r Region) Clear(s Style) { r.Fill(r.Bounds(), ' ', s) }
 
+// ShadeRow marks a drawn rectangle as Shade does, but leaves the cells alone that
+// have another background than ground: what is drawn inverse, such as the
+// priority of an alarm, keeps its colours.
+func (r Region) ShadeRow(area Rect, s, ground Style) {
+	for y := area.Y; y < area.Y+area.H; y++ {
+		for x := area.X; x < area.X+area.W; x++ {
+			at := Rect{X: x, Y: y, W: 1, H: 1}
+			gx, gy := x+r.rect.X, y+r.rect.Y
+			if s.BG != themes.Unset && r.clip.Contains(gx, gy) && r.grid.cells[gy*r.grid.w+gx].Style.BG != ground.BG {
+				continue
+			}
+			r.Shade(at, s)
+		}
+	}
+}
+
+// Recolor gives the text in a drawn rectangle that has the colour of one style the
+// colour of another.
+func (r Region) Recolor(area Rect, from, to Style) {
+	area.X += r.rect.X
+	area.Y += r.rect.Y
+	area = area.Intersect(r.clip)
+	for y := area.Y; y < area.Y+area.H; y++ {
+		for x := area.X; x < area.X+area.W; x++ {
+			if c := &r.grid.cells[y*r.grid.w+x]; c.Style.FG == from.FG && c.Style.FG > themes.Default {
+				c.Style.FG = to.FG
+			}
+		}
+	}
+}
+
 // Shade applies a style to a drawn rectangle: its colours replace, its
 // attributes are added. It marks a selected row after the row was drawn.
 func (r Region) Shade(area Rect, s Style) {

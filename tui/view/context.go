@@ -172,7 +172,7 @@ func (v Context) SelectionStyle() terminal.Style {
 	switch {
 	case v.Focused:
 		return v.Style(themes.Selection)
-	case v.Palette.Colorless():
+	case v.Palette.Colorless(), v.Style(themes.Selection).Attr&themes.Reverse != 0: // reversed, its colour is that of text
 		return terminal.Style{Attr: themes.Underline}
 	}
 	return terminal.Style{BG: v.Palette.Color(themes.Selection)}

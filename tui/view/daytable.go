@@ -20,6 +20,9 @@ type DayTable struct {
 	// ratios are each unit's power per capacity against the median of all, NaN
 	// where the sun gives too little to compare.
 	Ratios [][]float64
+	// Abnormal are the ratios of deficits that last, or of units that stopped, and
+	// 1 where a unit is normal: a passing cloud and a surplus are no fault.
+	Abnormal [][]float64
 
 	Last     []time.Time // newest record, zero without one
 	Power    []float64   // kW then; of a former day its highest
@@ -153,6 +156,7 @@ func NewDayData(v Context, day state.Day, step time.Duration) *DayTable {
 		}
 	}
 	d.compare()
+	d.sustain()
 	if v.Site.PastDate.IsZero() {
 		d.relate(d.Power, leastSpecific)
 	} else {
@@ -194,6 +198,58 @@ func (d *DayTable) compare() {
 			}
 		}
 	}
+}
+
+// Limits of what counts as a deficit at once or after a while.
+const (
+	sustained    = 30 * time.Minute
+	stoppedRatio = 0.05 // of the peers, below which a unit is stopped
+)
+
+// sustain fills the abnormal ratios in.
+func (d *DayTable) sustain() {
+	d.Abnormal = make([][]float64, len(d.Ratios))
+	least := max(int(sustained/max(d.Step, time.Minute)), 1)
+	for i, ratios := range d.Ratios {
+		out := make([]float64, len(ratios))
+		for t := 0; t < len(ratios); {
+			end := t
+			for end < len(ratios) && ratios[end] < chart.NormalRatio.Low {
+				end++
+			}
+			if end == t {
+				out[t] = min(ratios[t], 1)
+				t++
+				continue
+			}
+			for k := t; k < end; k++ {
+				out[k] = 1
+				if end-t >= least || ratios[k] < stoppedRatio {
+					out[k] = ratios[k]
+				}
+			}
+			t = end
+		}
+		d.Abnormal[i] = out
+	}
+}
+
+// Stopped reports whether a unit produces nothing while its peers do, by its
+// newest record.
+func (d *DayTable) Stopped(i int) bool { return d.Relative[i] < stoppedRatio }
+
+// Deficient reports whether a unit has been below normal for a while, up to its
+// newest record, or is stopped.
+func (d *DayTable) Deficient(i int) bool {
+	if d.Stopped(i) {
+		return true
+	}
+	for t := len(d.Abnormal[i]) - 1; t >= 0; t-- {
+		if q := d.Abnormal[i][t]; !math.IsNaN(q) {
+			return q < chart.NormalRatio.Low
+		}
+	}
+	return false
 }
 
 // relate fills relative in: each unit's value per capacity against the median,

@@ -23,10 +23,10 @@ var priorities = map[string]struct {
 	role         themes.Role
 }{
 	api.AlertCritical: {'▲', '!', "C", themes.Critical},
-	api.AlertMajor:    {'▲', '!', "M", themes.Critical},
-	api.AlertModerate: {'●', '*', "m", themes.Warning},
-	api.AlertMinor:    {'○', 'o', "i", themes.Notice},
-	api.AlertNormal:   {'○', 'o', "n", themes.Dim},
+	api.AlertMajor:    {'▲', '!', "H", themes.Critical},
+	api.AlertModerate: {'●', '*', "M", themes.Warning},
+	api.AlertMinor:    {'○', 'o', "L", themes.Notice},
+	api.AlertNormal:   {'○', 'o', "J", themes.Dim},
 }
 
 // urgency orders severities: 0 is the worst.
@@ -65,7 +65,7 @@ func DrawPriority(v view.Context, r terminal.Region, severity, state string) {
 	}
 	w, _ := r.Size()
 	r.PutRune(0, 0, shape, style)
-	r.PutIn(1, 0, w-1, p.letter+" "+severity, style, v.ASCII)
+	r.PutIn(1, 0, w-1, p.letter+" "+widget.AlarmPriority(severity), style, v.ASCII)
 }
 
 // PriorityRole is the colour of a severity.

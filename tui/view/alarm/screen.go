@@ -209,7 +209,7 @@ func (s *Screen) drawAlarm(r terminal.Region, v view.Context) int {
 	y = v.Paragraph(r, 0, y, UnitOf(a)+": "+widget.Family(a.AlertType), themes.Title)
 	y = v.Paragraph(r, 0, y, a.Message, themes.Text)
 	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
-	lines := []widget.Detail{{Label: "priority", Words: a.AlertSeverity, Role: PriorityRole(a.AlertSeverity)}, {Label: "state", Words: a.State, Role: themes.Text}}
+	lines := []widget.Detail{{Label: "priority", Words: widget.AlarmPriority(a.AlertSeverity), Role: PriorityRole(a.AlertSeverity)}, {Label: "state", Words: a.State, Role: themes.Text}}
 	add := widget.FactsOf(&lines)
 	add("since", at(a.Timestamp))
 	if a.Resolved {
@@ -513,7 +513,7 @@ func (d *Shelve) Size(w, _ int) (int, int) { return min(72, w-4), len(d.Fields) 
 func (d *Shelve) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	a := d.alerts[0]
-	what := UnitOf(a) + ", " + widget.Family(a.AlertType) + ", " + a.AlertSeverity
+	what := UnitOf(a) + ", " + widget.Family(a.AlertType) + ", " + widget.AlarmPriority(a.AlertSeverity)
 	if len(d.alerts) > 1 {
 		what = fmt.Sprintf("%d alarms, the first of them %s", len(d.alerts), what)
 	}

@@ -156,7 +156,7 @@ func (m *heatMap) draw(r terminal.Region, v view.Context, day *view.DayTable, ma
 		if a.AssetID == v.Selection.AssetID {
 			h.Selected = i
 		}
-		h.Rows = append(h.Rows, chart.HeatRow{Name: names[i], Ratio: widget.Points(day.Ratios[i], day.Start, day.Step)})
+		h.Rows = append(h.Rows, chart.HeatRow{Name: names[i], Ratio: widget.Points(day.Abnormal[i], day.Start, day.Step)})
 	}
 	_, height := r.Size()
 	if seen := h.Visible(height); h.Selected >= seen {

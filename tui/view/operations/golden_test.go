@@ -163,7 +163,7 @@ func TestAttributes(t *testing.T) {
 					}
 				}
 			}
-			if want := strings.Count(text, "▲C") + strings.Count(text, "▲M"); critical != want {
+			if want := strings.Count(text, "▲C") + strings.Count(text, "▲H"); critical != want {
 				t.Errorf("%s, %s: %d of %d critical marks have their colour", name, id, critical, want)
 			}
 			if (id == "observe" || id == "orient") && selected < 20 {

@@ -299,7 +299,7 @@ func (o *Observe) Strip(r terminal.Region, v view.Context) {
 		}
 	}
 	if len(o.shown) == 0 {
-		text, role := widget.NoneKnown(v, alertsNeed, "alarms", "no alarms")
+		text, role := noneAbnormal(v, alertsNeed, "alarms", "no alarms")
 		v.PutIn(words, 0, 2, w, text, role)
 		return
 	}
@@ -550,7 +550,7 @@ func (o *Observe) drawAlarms(r terminal.Region, v view.Context) {
 	}
 	if len(o.shown) == 0 {
 		v.Heading(r, 0, "Alarms", hidden...)
-		text, role := widget.NoneKnown(v, alertsNeed, "alarms", "None: nothing abnormal is known of this site.")
+		text, role := noneAbnormal(v, alertsNeed, "alarms", "None: nothing abnormal is known of this site.")
 		v.PutIn(r, 0, 1, w, text, role)
 		return
 	}

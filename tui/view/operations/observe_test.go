@@ -237,7 +237,7 @@ func TestFloodIsOneLine(t *testing.T) {
 	v.Site.Alerts.Set(state.AlertList{Alerts: p.Flood(stage.Noon)}, stage.Noon)
 	o := NewObserve()
 	text := picture.Text(stage.DrawnBy(v, 118, 40, o.Draw))
-	if !strings.Contains(text, "+ 20 units") || strings.Count(text, "▲C") != 1 || strings.Contains(text, "▲M") {
+	if !strings.Contains(text, "+ 20 units") || strings.Count(text, "▲C") != 1 || strings.Contains(text, "▲H") {
 		t.Errorf("the flood is not one line:\n%s", text)
 	}
 	o.Do(keymap.OtherList, v)

@@ -103,6 +103,10 @@ func (o *Orient) Draw(r terminal.Region, v view.Context) {
 
 // nothingFound says why there is no finding and what can be done.
 func nothingFound(v view.Context) string {
+	if stopped := StoppedUnits(v); len(stopped) > 0 {
+		words, _ := noneAbnormal(v, state.Need{}, "", "")
+		return words + " Select the unit and press D to run detection now."
+	}
 	words := "Nothing abnormal is known of this site. Detection runs by itself when data come in"
 	if v.Selection.AssetID != "" {
 		return words + "; D runs it now on " + v.Selection.AssetID + "."
@@ -169,7 +173,7 @@ func findingRows(v view.Context) []widget.Row {
 				if f.Active {
 					widget.DrawSeverity(v, r, 0, 0, f.SeverityLabel)
 				}
-			}, Text: f.SeverityLabel},
+			}, Text: widget.FindingPriority(f.SeverityLabel)},
 			{Text: unitName(f), Role: text}, {Text: findingWords(f), Role: role},
 			{Text: risk, Role: text}, {Text: widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: dim},
 			{Text: widget.Energy(f.LostKWh), Role: text}, {Text: widget.Percent(f.Confidence), Role: text},
@@ -286,7 +290,7 @@ func (o *Orient) Strip(r terminal.Region, v view.Context) {
 	active := activeFindings(v)
 	w, h := r.Size()
 	if len(active) == 0 {
-		words, role := widget.NoneKnown(v, state.Need{Query: state.QueryFindings, Period: 10 * time.Second}, "findings", "nothing abnormal is known")
+		words, role := noneAbnormal(v, state.Need{Query: state.QueryFindings, Period: 10 * time.Second}, "findings", "nothing abnormal is known")
 		v.PutIn(r, 0, 0, w, words, role)
 		return
 	}

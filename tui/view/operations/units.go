@@ -11,6 +11,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/widget"
@@ -56,15 +57,22 @@ func unitRows(v view.Context, day *view.DayTable) []widget.Row {
 		if past || v.SiteNow.Sub(day.Last[i]) < 2*day.Step+15*time.Minute {
 			power, share, lost, expected = day.Power[i], day.Relative[i], day.Lost(i), day.Expected[i]
 		}
+		if power < 0 && power > -0.02*max(a.CapacityKW, 1) { // what it draws by night is no production
+			power = 0
+		}
 		word, role := UnitState(v, a, day, i, power, held)
+		shown := shareRole(share)
+		if !past && !math.IsNaN(share) && !day.Deficient(i) { // a passing cloud
+			shown = themes.Dim
+		}
 		scale := widget.Power
 		if past {
 			scale = widget.Energy
 		}
 		row := widget.Row{ID: a.AssetID, Cells: []widget.Cell{
 			{Text: a.AssetID, Role: themes.Text}, {Text: word, Role: role},
-			{Text: widget.Power(power), Role: value}, {Text: widget.Percent(share), Role: shareRole(share)},
-			{Text: lostWords(lost, scale), Role: shareRole(share)}, {Text: scale(expected), Role: themes.Dim},
+			{Text: widget.Power(power), Role: value}, {Text: widget.Percent(share), Role: shown},
+			{Text: lostWords(lost, scale), Role: shown}, {Text: scale(expected), Role: themes.Dim},
 			{Text: widget.Energy(day.Energy[i]), Role: value}, {Draw: func(r terminal.Region) { drawTrend(r, v, day, i) }},
 		}}
 		row.Sort = []any{a.AssetID, word, power, share, lost, expected, day.Energy[i], day.Energy[i]}
@@ -75,9 +83,16 @@ func unitRows(v view.Context, day *view.DayTable) []widget.Row {
 		}
 		rows = append(rows, row)
 	}
-	// Abnormal units are first, by their cost; the others keep their order.
+	// Units that lose power are first, the most first, then those with findings
+	// by priority; the others keep their order.
+	loss := map[string]float64{}
+	for i, a := range day.Units {
+		if lost, ok := rows[i].Sort[4].(float64); ok && (past || day.Deficient(i)) {
+			loss[a.AssetID] = lost
+		}
+	}
 	slices.SortStableFunc(rows, func(a, b widget.Row) int {
-		return cmp.Or(held.rank(a.ID)-held.rank(b.ID), -widget.Compare(orZero(a.Sort[4]), orZero(b.Sort[4])))
+		return cmp.Or(cmp.Compare(loss[b.ID], loss[a.ID]), held.rank(a.ID)-held.rank(b.ID))
 	})
 	return rows
 }
@@ -88,14 +103,6 @@ func lostWords(lost float64, scale func(float64) string) string {
 		return ""
 	}
 	return scale(lost)
-}
-
-// orZero returns a number to sort by, 0 if it is missing.
-func orZero(v any) any {
-	if v == nil {
-		return 0.0
-	}
-	return v
 }
 
 // worstFindings are the worst active findings of units.
@@ -125,7 +132,7 @@ func (h worstFindings) rank(id string) int {
 // it reports.
 func UnitState(v view.Context, a api.Asset, day *view.DayTable, i int, power float64, held worstFindings) (string, themes.Role) {
 	past := !v.Site.PastDate.IsZero()
-	if f, ok := held[a.AssetID]; ok && !past {
+	if f, ok := held[a.AssetID]; ok && !past && (f.SeverityLabel == api.SeverityCritical || !resting(v, day, i, power)) {
 		return widget.Family(f.FaultFamily), widget.SeverityRole(f.SeverityLabel)
 	}
 	switch {
@@ -135,6 +142,8 @@ func UnitState(v view.Context, a api.Asset, day *view.DayTable, i int, power flo
 		return "no data", themes.Muted
 	case past:
 		return "reported", themes.Dim
+	case day.Stopped(i):
+		return "stopped", themes.Critical
 	}
 	if kind := day.Errors[i]; kind != "" && kind != "normal" && kind != "unknown" {
 		return strings.ReplaceAll(kind, "_", " "), themes.Dim
@@ -143,6 +152,41 @@ func UnitState(v view.Context, a api.Asset, day *view.DayTable, i int, power flo
 		return "feeds in", themes.Dim
 	}
 	return "idle", themes.Dim
+}
+
+// resting reports whether a unit rests because it is night: it makes nothing, and
+// so do all.
+func resting(v view.Context, day *view.DayTable, i int, power float64) bool {
+	return !isStale(v) && power <= 0.001*max(day.Units[i].CapacityKW, 1) && math.IsNaN(day.Relative[i]) && len(day.Units) >= 3 && v.Site.Summary.Data.ActiveInverters == 0
+}
+
+// StoppedUnits are the units that produce nothing while their peers do, and that
+// no finding holds: the detector reports them later.
+func StoppedUnits(v view.Context) []string {
+	if !v.Site.PastDate.IsZero() || isStale(v) {
+		return nil
+	}
+	var out []string
+	day, held := v.Day(), UnitFindings(v)
+	for i, a := range day.Units {
+		if _, known := held[a.AssetID]; !known && day.Stopped(i) && v.SiteNow.Sub(day.Last[i]) < 2*day.Step+15*time.Minute {
+			out = append(out, a.AssetID)
+		}
+	}
+	return out
+}
+
+// noneAbnormal writes that nothing is abnormal, or which units have stopped and
+// are not reported yet.
+func noneAbnormal(v view.Context, n state.Need, what, none string) (string, themes.Role) {
+	switch stopped := StoppedUnits(v); len(stopped) {
+	case 0:
+		return widget.NoneKnown(v, n, what, none)
+	case 1:
+		return stopped[0] + " produces nothing while its peers do; not reported by detection yet.", themes.Critical
+	default:
+		return widget.CountOf(len(stopped), "unit", "units") + " produce nothing while their peers do: " + strings.Join(stopped, ", ") + "; not reported by detection yet.", themes.Critical
+	}
 }
 
 func shareRole(share float64) themes.Role {
@@ -168,7 +212,7 @@ var (
 // normal it is grey, on the ground of normal ranges.
 func drawTrend(r terminal.Region, v view.Context, day *view.DayTable, i int) {
 	w, _ := r.Size()
-	values, ratios := day.Slots[i], day.Ratios[i]
+	values, ratios := day.Slots[i], day.Abnormal[i]
 	if len(values) == 0 || w < 1 {
 		return
 	}

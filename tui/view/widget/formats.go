@@ -130,8 +130,30 @@ type SeverityLook struct {
 // Severities are the looks of severities, by the name that the API has.
 var Severities = map[string]SeverityLook{
 	api.SeverityCritical: {'▲', '!', "C", "critical", 0},
-	api.SeverityWarning:  {'●', '*', "W", "warning", 1},
-	api.SeverityNormal:   {'○', 'o', "N", "notice", 2},
+	api.SeverityWarning:  {'●', '*', "M", "medium", 1},
+	api.SeverityNormal:   {'○', 'o', "L", "low", 2},
+}
+
+// alarmPriorities are the priorities of alarms after ISA-18.2, by the severity that
+// the API has. Letters differ without regard to case.
+var alarmPriorities = map[string]string{
+	api.AlertCritical: "critical", api.AlertMajor: "high", api.AlertModerate: "medium", api.AlertMinor: "low", api.AlertNormal: "journal",
+}
+
+// AlarmPriority writes the priority of an alarm.
+func AlarmPriority(severity string) string {
+	if word := alarmPriorities[severity]; word != "" {
+		return word
+	}
+	return severity
+}
+
+// FindingPriority writes the priority of a finding in the words of alarms.
+func FindingPriority(label string) string {
+	if look, ok := Severities[label]; ok {
+		return look.word
+	}
+	return label
 }
 
 // DrawSeverity draws the shape and letter of a severity and answers the x after.
@@ -241,7 +263,7 @@ func KeyNames(s string, ascii bool) string {
 	if !ascii {
 		return s
 	}
-	return strings.NewReplacer("↑", "up", "↓", "down", "←", "left", "→", "right", "▲C", "!C", "●W", "*W", "○N", "oN").Replace(s)
+	return strings.NewReplacer("↑", "up", "↓", "down", "←", "left", "→", "right", "▲C", "!C", "●M", "*M", "○L", "oL").Replace(s)
 }
 
 // Number writes a number as short as it can be; empty for NaN.

@@ -94,7 +94,8 @@ func (l *List) Draw(r terminal.Region, v view.Context, columns []Column, rows []
 			x += widths[k] + 1
 		}
 		if rows[i].ID == l.Selected {
-			r.Shade(terminal.Rect{Y: y, W: w, H: 1}, v.SelectionStyle())
+			r.Recolor(terminal.Rect{Y: y, W: w, H: 1}, v.Style(themes.Muted), v.Style(themes.Dim)) // muted text is too weak on the selection
+			r.ShadeRow(terminal.Rect{Y: y, W: w, H: 1}, v.SelectionStyle(), v.Style(themes.Panel))
 		}
 		y++
 	}

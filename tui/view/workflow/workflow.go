@@ -229,7 +229,7 @@ func wayOfOrder(v view.Context, o api.Order) []milestone {
 		way = append(way, milestone{name, at.Time, fmt.Sprintf(format, args...), role})
 	}
 	if a := alarmOf(v, o.SummaryID); a != nil {
-		words := a.AlertSeverity + " " + widget.Family(a.AlertType)
+		words := widget.AlarmPriority(a.AlertSeverity) + " " + widget.Family(a.AlertType)
 		if a.AcknowledgedBy != "" {
 			words += ", acknowledged by " + a.AcknowledgedBy
 		}
