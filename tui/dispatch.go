@@ -52,6 +52,8 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 		return m.perform(view.Run{Action: a})
 	case pending:
 		m.nav.pending = pressed
+	case k.Type != tea.KeyRunes || len(k.Runes) == 1:
+		m.notify(pressed+" has no effect here; ? shows the keys.", themes.Dim)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/view"
@@ -27,7 +28,22 @@ func (m *Model) paletteDialog() view.Dialog {
 	}
 	for _, e := range m.paletteActions() {
 		add("do "+string(e.Action), widget.Choice{
-			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: strings.ReplaceAll(string(e.Action), "-", " "), Why: m.disabled(e), Quiet: m.never(e), Do: view.Run{Action: e.Action},
+			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: paletteWords(e.Action), Why: m.disabled(e), Quiet: m.never(e), Do: view.Run{Action: e.Action},
+		})
+	}
+	for _, e := range m.o.Keys.Entries() { // those of other panes and screens, where they are done
+		opens, ok := scopeOpens[e.Scope]
+		if !ok || e.Scope == m.nav.scopes()[0] {
+			continue
+		}
+		opener, _ := m.o.Keys.Entry(opens)
+		then := view.Request(view.Run{Action: e.Action})
+		if e.Dangerous {
+			then = view.Notify{Text: "Select what it is about, then press " + e.Binding.Help().Key + ": " + e.Binding.Help().Desc + ".", Role: themes.Text}
+		}
+		add("do "+string(e.Action), widget.Choice{
+			Text: e.Binding.Help().Desc, Key: strings.TrimSpace(opener.Binding.Help().Key + ", " + e.Binding.Help().Key), Words: paletteWords(e.Action), Why: m.disabled(opener), Quiet: true,
+			Do: view.Batch{view.Run{Action: opens}, then},
 		})
 	}
 	for _, s := range m.data.Sites.Data {
@@ -56,6 +72,29 @@ func (m *Model) paletteDialog() view.Dialog {
 		return 0
 	})
 	return widget.NewChooser("Palette", "type what you want to do or find", choices, nil)
+}
+
+// scopeOpens are the actions that open the pane or screen of a scope.
+var scopeOpens = map[keymap.Scope]keymap.Action{
+	keymap.InObserve: keymap.FocusObserve, keymap.InOrient: keymap.FocusOrient, keymap.InDecide: keymap.FocusDecide, keymap.InAct: keymap.FocusAct,
+	keymap.AlarmList: keymap.Alarms, keymap.AssetList: keymap.Assets, keymap.UploadList: keymap.Uploads, keymap.UserList: keymap.Users, keymap.KeyList: keymap.APIKeys,
+	keymap.AuditList: keymap.Audit, keymap.InLog: keymap.Log, keymap.ModelList: keymap.Models, keymap.KPIList: keymap.KPIs, keymap.StockList: keymap.Stock,
+	keymap.SubscriptionList: keymap.Subscriptions, keymap.PlanList: keymap.Schedules, keymap.InSettings: keymap.Settings,
+}
+
+// userWords are further words by which people look for actions.
+var userWords = map[keymap.Action]string{
+	keymap.AddUser: "new user, create account", keymap.EditUser: "role, permission", keymap.BlockUser: "lock account", keymap.ResetFactor: "mfa totp authenticator", keymap.CreateKey: "new token, api key",
+	keymap.Upload: "import csv data", keymap.ImportFile: "upload csv data", keymap.Gaps: "fill gaps, interpolate", keymap.Models: "train, retrain, ai", keymap.PromoteModel: "activate, deploy model",
+	keymap.RunDetection: "detect now, find faults", keymap.Fleet: "portfolio, all sites", keymap.Assets: "inverters, devices", keymap.KPIs: "report, performance ratio, PR, yield, availability",
+	keymap.EditSite: "DC AC rating, pyranometer, sensor", keymap.EditContract: "guarantee, contractual", keymap.Stock: "spare parts, inventory", keymap.Subscriptions: "webhook", keymap.Audit: "history, who did",
+	keymap.MakeOrder: "new work order, ticket, repair", keymap.AssignOrder: "technician", keymap.MakePlan: "schedule maintenance", keymap.Acknowledge: "ack alarm", keymap.Shelve: "snooze, mute alarm",
+	keymap.Themes: "colors, dark, light", keymap.Forecast: "prediction, tomorrow", keymap.SignOut: "logout", keymap.Quit: "exit, leave", keymap.Silence: "mute, sound",
+}
+
+// paletteWords are the words that find an action in addition to its description.
+func paletteWords(a keymap.Action) string {
+	return strings.ReplaceAll(string(a), "-", " ") + " " + userWords[a]
 }
 
 // paletteActions are the actions that the palette lists: those for the palette,

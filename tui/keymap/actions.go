@@ -117,6 +117,7 @@ const (
 	ChangeAvailability Action = "change-availability"
 	RevokeAvailability Action = "revoke-availability"
 
+	EditContract   Action = "edit-contract"
 	PromoteModel   Action = "promote-model"
 	EvaluateModel  Action = "evaluate-model"
 	RollbackModel  Action = "rollback-model"
@@ -129,6 +130,7 @@ const (
 	AddAsset         Action = "add-asset"
 	EditAsset        Action = "edit-asset"
 	Components       Action = "components"
+	EditSite         Action = "edit-site"
 	InstallComponent Action = "install-component"
 	ReplaceComponent Action = "replace-component"
 	RemoveComponent  Action = "remove-component"

@@ -133,6 +133,7 @@ func Default() Map {
 
 		entry(NextPeriod, KPIList, "period", "take the next period: 7, 30, 90, 365 days", "p"),
 		needs(entry(ChangeAvailability, KPIList, "category", "change the category of the selected stretch or unit, with a reason", "c"), NeedsService|NeedsWrite),
+		needs(entry(EditContract, KPIList, "contract", "change the availability contract of the site", "t"), NeedsService|NeedsWrite),
 		needs(dangerous(entry(RevokeAvailability, KPIList, "", "revoke the change of the selected stretch, with a reason", "x")), NeedsService|NeedsWrite),
 		needs(dangerous(entry(PromoteModel, ModelList, "promote", "put the chosen challenger into production, with a reason", "p")), NeedsService|NeedsWrite),
 		needs(entry(EvaluateModel, ModelList, "evaluate", "evaluate the selected challenger", "v"), NeedsService|NeedsWrite),
@@ -146,6 +147,7 @@ func Default() Map {
 		needs(entry(AddAsset, AssetList, "add", "add a unit", "c"), NeedsService|NeedsWrite),
 		dangerous(needs(entry(EditAsset, AssetList, "change", "change the chosen unit", "E"), NeedsService|NeedsWrite)),
 		entry(Components, AssetList, "components", "show the components of the chosen unit", "p"),
+		needs(entry(EditSite, AssetList, "site", "change ratings, mounting and irradiance of the site", "v"), NeedsService|NeedsWrite),
 		needs(entry(InstallComponent, ComponentList, "install", "install a component", "c"), NeedsService|NeedsWrite),
 		dangerous(needs(entry(ReplaceComponent, ComponentList, "replace", "replace the selected component", "R"), NeedsService|NeedsWrite)),
 		dangerous(needs(entry(RemoveComponent, ComponentList, "remove", "take the chosen component out", "X"), NeedsService|NeedsWrite)),

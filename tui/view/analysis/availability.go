@@ -255,6 +255,59 @@ func changedAvailability(answer *api.AvailabilityChangeResponse, err error) (vie
 		Refresh: []state.Query{state.QueryAvailability, state.QueryStretches, state.QueryKPIs, state.QueryActivities}}, nil
 }
 
+// contractDefault is the treatment and the time base that a contract does not
+// set.
+const contractDefault = "default"
+
+// NewContract asks how the contract of a site defines availability: target, time
+// that counts, and treatment of each category.
+func NewContract(site api.Site) *widget.FieldsForm {
+	was := api.AvailabilityContract{}
+	if site.Availability != nil {
+		was = *site.Availability
+	}
+	target := ""
+	if was.Target > 0 {
+		target = widget.Number(math.Round(was.Target*1e6) / 1e4)
+	}
+	bases := map[string]string{api.TimeBaseSunUp: "sun-up time", api.TimeBaseAll: "24 hours a day"}
+	d := &widget.FieldsForm{Heading: "Availability contract of " + site.SiteID, Verb: "change",
+		Words: "How the contract counts each category of time. The new contract replaces the former as a whole; past reports keep their revision."}
+	add := func(name string, f widget.Field) { d.Names, d.Fields = append(d.Names, name), append(d.Fields, f) }
+	add("site.availability.target", widget.NewField("Target %", "empty: 98", target))
+	add("site.availability.time_base", widget.ChoiceField("Time", []string{contractDefault, api.TimeBaseSunUp, api.TimeBaseAll}, func(s string) string {
+		if words := bases[s]; words != "" {
+			return words
+		}
+		return s
+	}, was.TimeBase))
+	for _, category := range api.AvailabilityCategories() {
+		label := categoryName(category)
+		add("site.availability.rules."+category, widget.ChoiceField(strings.ToUpper(label[:1])+label[1:], append([]string{contractDefault}, api.Treatments()...), widget.Verbatim, was.Rules[category]))
+	}
+	d.Accept = func() view.Request {
+		share, ok := d.Number("site.availability.target")
+		if !ok {
+			return nil
+		}
+		contract := &api.AvailabilityContract{Rules: map[string]string{}}
+		if share != nil {
+			contract.Target = *share / 100
+		}
+		if base := d.Value("site.availability.time_base"); base != contractDefault {
+			contract.TimeBase = base
+		}
+		for _, category := range api.AvailabilityCategories() {
+			if treatment := d.Value("site.availability.rules." + category); treatment != contractDefault {
+				contract.Rules[category] = treatment
+			}
+		}
+		d.Busy, d.Wrong = true, ""
+		return widget.SendSite(d, api.Site{SiteID: site.SiteID, CustomerID: site.CustomerID, Availability: contract})
+	}
+	return d
+}
+
 // NewChangeAvailability asks for the category of a time of a unit, with a reason.
 func NewChangeAvailability(v view.Context, unit string, from, to time.Time, was string) *widget.StepForm {
 	site := v.Site.Ref()

@@ -55,6 +55,9 @@ func NewKPIs() *widget.TabView {
 				p.at = (p.at + 1) % len(operations.LossPeriods)
 				return nil
 			}
+			if a == keymap.EditContract {
+				return view.OpenDialog{Dialog: NewContract(v.Site.Site)}
+			}
 			return availabilityAct(p, l, a, v)
 		},
 	}

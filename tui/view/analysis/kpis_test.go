@@ -1,10 +1,16 @@
 package analysis
 
 import (
+	"encoding/json"
 	"math"
+	"net/http"
+	"reflect"
 	"testing"
 	"time"
 
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/internal/stage"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -74,5 +80,34 @@ func TestChangeOfAvailability(t *testing.T) {
 	}
 	if d = opened(keymap.RevokeAvailability, 1); d == nil || d.Heading != "Revoke force majeure" {
 		t.Errorf("the form is %+v", d)
+	}
+}
+
+// The contract of availability is sent as a whole, without what has its default.
+func TestContractForm(t *testing.T) {
+	v := stage.ContextOf(t, stage.SiteOf(plant.New(), stage.Noon))
+	v.Site.Availability = &api.AvailabilityContract{Target: 0.97, Rules: map[string]string{api.AvailabilityGrid: api.TreatmentExcluded}}
+	d := NewContract(v.Site.Site)
+	for i, name := range d.Names {
+		if name == "site.availability.rules."+api.AvailabilityForceMajeure {
+			d.Fields[i].Set(api.TreatmentAvailable)
+		}
+	}
+	var sent api.SitesRequest
+	c := client.New(client.Options{Credential: "t", Transport: client.InProcess(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewDecoder(r.Body).Decode(&sent)
+		_, _ = w.Write([]byte(`{"success":true,"sites":[],"site":{"site_id":"Sibaya","customer_id":"acme"},"count":0}`))
+	}))})
+	t.Cleanup(c.Close)
+	call, ok := d.Accept().(view.Call)
+	if !ok {
+		t.Fatal("nothing is sent")
+	}
+	if _, err := call.Do(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	want := &api.AvailabilityContract{Target: 0.97, Rules: map[string]string{api.AvailabilityGrid: api.TreatmentExcluded, api.AvailabilityForceMajeure: api.TreatmentAvailable}}
+	if sent.Site == nil || !reflect.DeepEqual(sent.Site.Availability, want) {
+		t.Errorf("sent %+v", sent.Site)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/admin"
 	"app.sunloop/tui/view/alarm"
+	"app.sunloop/tui/view/analysis"
 	"app.sunloop/tui/view/plant"
 )
 
@@ -24,7 +25,8 @@ func officeDialogs() map[string]view.Dialog {
 	return map[string]view.Dialog{
 		"audit-ask":     admin.NewAuditForm(state.AuditQuestion{Actor: "anna", From: api.At(stage.Noon.AddDate(0, 0, -7))}, nil, time.UTC, nil),
 		"upload-cancel": plant.NewUploadCancel(simulated.New().Uploads(stage.Noon)[1]),
-		"asset-add":     plant.NewAssetForm(simulated.New().Site()), "asset-change": plant.NewAssetChange(simulated.New().Equipment(stage.Noon)[1]),
+		"site-change":   plant.NewSiteChange(simulated.New().Site()), "contract": analysis.NewContract(simulated.New().Site()),
+		"asset-add": plant.NewAssetForm(simulated.New().Site()), "asset-change": plant.NewAssetChange(simulated.New().Equipment(stage.Noon)[1]),
 		"component-install": plant.NewComponentForm(simulated.New().Equipment(stage.Noon)[2], nil, "2026-11-28"), "component-replace": plant.NewComponentForm(simulated.New().Equipment(stage.Noon)[2], &simulated.New().Equipment(stage.Noon)[2].Components[1], "2026-11-28"),
 		"component-remove": plant.NewComponentRemoval(simulated.New().Equipment(stage.Noon)[2], simulated.New().Equipment(stage.Noon)[2].Components[1]),
 		"user-add":         admin.NewUserForm("acme", false), "user-add-limited": admin.NewUserForm("acme", true), "user-change": admin.NewUserChange(userRecords()[0]), "user-disable": admin.NewBlock(userRecords()[0]), "user-password": admin.NewPasswordForm(userRecords()[0]),

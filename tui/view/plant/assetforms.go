@@ -119,6 +119,53 @@ func NewAssetChange(was api.Asset) *widget.FieldsForm {
 	return d
 }
 
+// siteNumbers are the fields of the site that are numbers.
+var siteNumbers = []string{"site.dc_rating_kw", "site.ac_rating_kw", "site.module_temp_coefficient_pct_per_k", "site.irradiance_tilt_deg", "site.irradiance_azimuth_deg"}
+
+// NewSiteChange asks for what the KPIs of a site are made with: ratings, modules
+// and irradiance.
+func NewSiteChange(was api.Site) *widget.FieldsForm {
+	unset := func(words string) func(string) string {
+		return func(value string) string {
+			if value == "" {
+				return words
+			}
+			return strings.ReplaceAll(value, "_", " ")
+		}
+	}
+	choice := func(label string, values []string, value string) widget.Field {
+		return widget.ChoiceField(label, append([]string{""}, values...), unset("as it is"), value)
+	}
+	d := &widget.FieldsForm{Heading: "Change the site " + was.SiteID, Verb: "change", Words: "Ratings, modules and irradiance of the whole site, for units that have none. What is left empty stays as it is.",
+		ServerForm: widget.ServerForm{
+			Names: []string{siteNumbers[0], siteNumbers[1], siteNumbers[2], "site.mounting", "site.irradiance_role", siteNumbers[3], siteNumbers[4], "site.irradiance_class"},
+			Form: widget.Form{Fields: []widget.Field{
+				widget.NewField("DC kW", "all modules, standard test conditions", above(was.DCRatingKW)), widget.NewField("AC kW", "all inverters", above(was.ACRatingKW)),
+				widget.NewField("Module %/K", "of power, as -0.35", typed(was.ModuleTempCoefficientPctPerK)), choice("Mounting", api.Mountings(), was.Mounting),
+				choice("Irradiance", api.IrradianceRoles(), was.IrradianceRole), widget.NewField("Sensor tilt", "degrees; empty: that of the modules", typed(was.IrradianceTiltDeg)),
+				widget.NewField("Sensor azim.", "degrees from north, clockwise", typed(was.IrradianceAzimuthDeg)), choice("Class", api.IrradianceClasses(), was.IrradianceClass),
+			}}}}
+	d.Accept = func() view.Request {
+		var numbers [5]*float64
+		for i, name := range siteNumbers {
+			var ok bool
+			if numbers[i], ok = d.Number(name); !ok {
+				return nil
+			}
+		}
+		site := api.Site{SiteID: was.SiteID, CustomerID: was.CustomerID, ModuleTempCoefficientPctPerK: numbers[2], Mounting: d.Value("site.mounting"),
+			IrradianceRole: d.Value("site.irradiance_role"), IrradianceTiltDeg: numbers[3], IrradianceAzimuthDeg: numbers[4], IrradianceClass: d.Value("site.irradiance_class")}
+		for i, rating := range []*float64{&site.DCRatingKW, &site.ACRatingKW} {
+			if numbers[i] != nil {
+				*rating = *numbers[i]
+			}
+		}
+		d.Busy, d.Wrong = true, ""
+		return widget.SendSite(d, site)
+	}
+	return d
+}
+
 // NewComponentForm asks for a component of a unit, which replaces another
 // unless that is nil.
 func NewComponentForm(unit api.Asset, former *api.Component, today string) *widget.FieldsForm {

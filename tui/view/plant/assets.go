@@ -61,6 +61,9 @@ func manageAsset(a keymap.Action, id string, v view.Context) view.Request {
 	if a == keymap.AddAsset {
 		return view.OpenDialog{Dialog: NewAssetForm(v.Site.Site)}
 	}
+	if a == keymap.EditSite {
+		return view.OpenDialog{Dialog: NewSiteChange(v.Site.Site)}
+	}
 	unit := assetOf(v, id)
 	switch {
 	case unit == nil: // nothing is chosen

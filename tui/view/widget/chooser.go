@@ -157,7 +157,18 @@ func (c *Chooser) search(q string) {
 		texts[i] = choice.Text + " " + choice.Detail + " " + choice.Words
 	}
 	c.shown = nil
+	taken := make([]bool, len(texts))
+	words := strings.Fields(strings.ToLower(q))
+	for i, text := range texts { // those that have all words as they are typed come first
+		text = " " + strings.ToLower(text)
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, " "+w) }) {
+			taken[i] = true
+			c.shown = append(c.shown, c.choices[i])
+		}
+	}
 	for _, m := range fuzzy.Find(q, texts) {
-		c.shown = append(c.shown, c.choices[m.Index])
+		if !taken[m.Index] {
+			c.shown = append(c.shown, c.choices[m.Index])
+		}
 	}
 }

@@ -2,6 +2,7 @@ package widget
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +14,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -192,6 +194,25 @@ func (d *FieldsForm) Draw(r terminal.Region, v view.Context) {
 // Key edits or sends.
 func (d *FieldsForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 	return d.EditOrSend(k, v, d.Accept)
+}
+
+// SendSite changes a site for the dialog that asks for it.
+func SendSite(from view.Caller, site api.Site) view.Request {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
+		answer, err := c.SetSite(ctx, site)
+		if err != nil {
+			return view.Result{}, err
+		}
+		r := view.Result{Notice: view.Notice("The site " + site.SiteID + " is changed."), Refresh: []state.Query{state.QuerySites, state.QueryAssets, state.QueryKPIs, state.QueryAvailability, state.QueryActivities}}
+		if changed := answer.Site; changed != nil {
+			r.Apply = func(s *state.Site) {
+				if s.Ref() == changed.Ref() {
+					s.Site = *changed
+				}
+			}
+		}
+		return r, nil
+	}}
 }
 
 // Number reads the field of that name: nil when it is empty. ok is false for
