@@ -8,7 +8,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
+.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage deadcode
 
 # Targets that run tests marked by internal/longtest.
 test-long faults attack damage moves kills replicas soak load: export SUNLOOP_TEST_LONG = 1
@@ -134,6 +134,9 @@ mutants: ## each guard of SECURITY.md taken away in turn: its tests must fail (h
 
 contract: ## every row of the contract, tried against the service over TLS
 	$(GO) test -count=1 -run '^TestContract$$' -v ./backend/compat ./backend/httpapi
+
+deadcode: ## functions that the program cannot reach, except those listed in .ci/deadcode with a reason
+	.ci/deadcode
 
 lint: ## golangci-lint, at the version .ci/tools pins
 	golangci-lint run ./...

@@ -154,13 +154,6 @@ func TestForecastSetsEnergyAtRisk(t *testing.T) {
 	if got := diagnose.Explain(detect.Input{Now: start, Forecast: p50}, report)[0].EnergyAtRiskKW; got != 30 {
 		t.Errorf("%v kW at risk, want 30", got)
 	}
-	// Half of the units' 120 kW over eight hours, of which six remain.
-	if got := diagnose.LostForwardKWh(0.5, p50, start.Add(10*time.Hour), start.Add(24*time.Hour)); got != 360 {
-		t.Errorf("%v kWh will be lost, want 360", got)
-	}
-	if got := diagnose.Revenue(360, 0.0871); got != 31.36 {
-		t.Errorf("revenue %v, want 31.36", got)
-	}
 }
 
 func TestSeverity(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"app.sunloop/engine/detect"
-	"app.sunloop/engine/series"
 )
 
 // TypicalShare is the average share of the rating produced while the sun is up,
@@ -30,19 +29,6 @@ func EnergyAtRiskKW(family detect.Family, lossFraction, ratingKW, daylightMeanKW
 		lossFraction = 1
 	}
 	return min(lossFraction*daylightMeanKW, ratingKW)
-}
-
-// LostForwardKWh returns the energy that will be lost from now until a repair:
-// the loss fraction times the energy of the units' P50 forecast (kW) until
-// then.
-func LostForwardKWh(lossFraction float64, p50 series.Series, now, repair time.Time) float64 {
-	return lossFraction * p50.Slice(now, repair).EnergyKWh()
-}
-
-// Revenue is what an amount of energy earns: kWh times a price for each, in
-// the price's currency, rounded to cents.
-func Revenue(kWh, tariffPerKWh float64) float64 {
-	return math.Round(kWh*tariffPerKWh*100) / 100
 }
 
 // Severity is one severity in the terms of each place that shows it.

@@ -102,42 +102,4 @@ func (g *fillState) dusk(a *candidates, values []float32, k int) float32 {
 	return g.fine.middle
 }
 
-// Simple fills a gap without a model: by a straight line between the adjacent
-// samples, or by the last one if only one side has a sample, never below zero.
-// It ignores night and capacity. A series without any sample gives [ErrUnfit].
-func Simple(power series.Series, gap series.Gap) (Filled, error) {
-	from, ok := power.Index(gap.From)
-	to := from
-	for to < power.Len() && power.Time(to).Before(gap.To) {
-		to++
-	}
-	if !ok || from >= to {
-		return Filled{}, unfit("no gap from %s to %s within the power", gap.From.UTC().Format(time.RFC3339), gap.To.UTC().Format(time.RFC3339))
-	}
-	l, r := from-1, to
-	for l >= 0 && !finite(power.Values[l]) {
-		l--
-	}
-	for r < power.Len() && !finite(power.Values[r]) {
-		r++
-	}
-	f := Filled{Gap: series.Gap{From: power.Time(from), To: power.Time(to)}, Method: Linear, Class: ClassOf(power.Step * time.Duration(to-from)), Daylight: to - from}
-	for i := from; i < to; i++ {
-		var v float64
-		switch {
-		case l >= 0 && r < power.Len():
-			v = power.Values[l] + float64(i-l)/float64(r-l)*(power.Values[r]-power.Values[l])
-		case l >= 0:
-			v = power.Values[l]
-		case r < power.Len():
-			v = power.Values[r]
-		default:
-			return Filled{}, unfit("no power was measured")
-		}
-		f.KW = append(f.KW, max(v, 0))
-	}
-	f.P10KW, f.P90KW = f.KW, f.KW
-	return f, nil
-}
-
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

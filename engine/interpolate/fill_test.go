@@ -189,29 +189,6 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-func TestSimple(t *testing.T) {
-	n := math.NaN()
-	for _, c := range []struct {
-		values   []float64
-		from, to int
-		want     []float64
-		refused  bool
-	}{
-		{[]float64{2, n, n, 5}, 1, 3, []float64{3, 4}, false},
-		{[]float64{n, n, 5}, 0, 2, []float64{5, 5}, false},
-		{[]float64{4, n}, 1, 2, []float64{4}, false},
-		{[]float64{-4, n}, 1, 2, []float64{0}, false},
-		{[]float64{n, n}, 0, 2, nil, true},
-		{[]float64{1, 2}, 5, 6, nil, true},
-	} {
-		s := series.Series{Start: testStart, Step: time.Hour, Values: c.values}
-		got, err := Simple(s, series.Gap{From: s.Time(c.from), To: s.Time(c.to)})
-		if (err != nil) != c.refused || !slices.Equal(got.KW, c.want) {
-			t.Errorf("%v: %v, %v", c.values, got.KW, err)
-		}
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	power, wx := synthetic(3, time.Hour)
 	all := func(v float64) series.Series {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	"app.sunloop/engine/series"
 )
 
 var day = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -61,8 +59,6 @@ func TestCorrectedPerformanceRatio(t *testing.T) {
 }
 
 func TestEnergyFigures(t *testing.T) {
-	near(t, "EPI over common hours", EnergyPerformanceIndex(hourly(45, 50, nan), hourly(50, 50, 70)), 0.95)
-	near(t, "EPI of nothing", EnergyPerformanceIndex(hourly(1), hourly(0)), nan)
 	near(t, "capacity factor: 240 kWh of 50 kW in a day", CapacityFactor(240, 50, 24*time.Hour), 0.2)
 	near(t, "capacity factor without a rating", CapacityFactor(240, 0, 24*time.Hour), nan)
 }
@@ -136,17 +132,6 @@ func TestWaterfallCloses(t *testing.T) {
 			t.Fatalf("%+v does not close", w)
 		}
 	})
-}
-
-// 10 kW lost for two hours, at 0.10 before noon and 0.30 after it.
-func TestRevenueLost(t *testing.T) {
-	lost := series.Series{Start: day.Add(11 * time.Hour), Step: time.Hour, Values: []float64{10, 10, nan, -2}}
-	near(t, "by the hour", RevenueLost(lost, func(at time.Time) float64 {
-		if at.Hour() < 12 {
-			return 0.1
-		}
-		return 0.3
-	}), 4)
 }
 
 // Below nine tenths of the data only the figures that count missing data are

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"app.sunloop/engine/series"
 )
 
 // SoilingRatio is the insolation-weighted mean of yield over clean yield (after
@@ -191,16 +189,4 @@ func NewWaterfall(expectedKWh, actualKWh float64, lost map[string]float64) Water
 	}
 	w.UnexplainedKWh = w.ExpectedKWh - sum - actualKWh
 	return w
-}
-
-// RevenueLost is the sum over time of lost energy (mean kW of each interval)
-// times the tariff of its hour, in the tariff's currency.
-func RevenueLost(lostKW series.Series, tariffPerKWh func(time.Time) float64) float64 {
-	var sum float64
-	for i, kw := range lostKW.Values {
-		if kw > 0 {
-			sum += kw * lostKW.Step.Hours() * tariffPerKWh(lostKW.Time(i))
-		}
-	}
-	return sum
 }

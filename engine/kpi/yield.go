@@ -74,22 +74,6 @@ func CorrectedPerformanceRatio(power, irradiance, cellC series.Series, ratedKW, 
 	return energy / reference
 }
 
-// EnergyPerformanceIndex is EPI = measured over expected energy of the same
-// intervals (IEC 61724-3); the expectation is a model's under the weather that
-// was measured, and the figure is to be reported with the model's name.
-func EnergyPerformanceIndex(measured, expected series.Series) float64 {
-	var made, should float64
-	for i, p := range measured.Values {
-		if e := expected.At(measured.Time(i)); !math.IsNaN(p) && !math.IsNaN(e) {
-			made, should = made+p, should+e
-		}
-	}
-	if !(should > 0) {
-		return math.NaN()
-	}
-	return made / should
-}
-
 // CapacityFactor is energy over what the AC rating would make in the span.
 func CapacityFactor(energyKWh, ratedACKW float64, span time.Duration) float64 {
 	if !(ratedACKW > 0) || span <= 0 {

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -163,6 +162,3 @@ func Nearest(latDeg, lonDeg float64) (town Place, km float64) {
 	chord := math.Sqrt(float64(least))
 	return g.towns[best], 2 * earthKM * math.Asin(min(chord/2, 1))
 }
-
-// Towns are all that are known, by country and name.
-func Towns() []Place { return slices.Clone(towns().towns) }

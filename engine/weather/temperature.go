@@ -143,12 +143,6 @@ func (m *Temperature) AnomalyC(issue time.Time) float64 {
 	return sum / float64(n)
 }
 
-// Expected is the temperature to be expected at t as seen at issue: the fit,
-// and the day's anomaly fading over two days.
-func (m *Temperature) Expected(issue, t time.Time) float64 {
-	return m.At(t) + m.AnomalyC(issue)*fade(t.Sub(issue))
-}
-
 func fade(lead time.Duration) float64 {
 	return math.Exp(-max(0, lead.Hours()) / anomalyMemory.Hours())
 }

@@ -187,3 +187,9 @@ func BenchmarkFitTemperature(b *testing.B) {
 		}
 	}
 }
+
+// Expected is the temperature to be expected at t as seen at issue: the fit,
+// and the day's anomaly fading over two days.
+func (m *Temperature) Expected(issue, t time.Time) float64 {
+	return m.At(t) + m.AnomalyC(issue)*fade(t.Sub(issue))
+}

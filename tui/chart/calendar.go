@@ -146,25 +146,6 @@ func civil(number int) time.Time {
 // mod is the remainder that is never negative.
 func mod(a, n int) int { return ((a % n) + n) % n }
 
-// At returns the value at a position of the region last drawn, for clicks, or
-// -1.
-func (c *Calendar) At(x, y int) int {
-	if c.cell == 0 || x < c.left || x >= c.left+c.cells*c.cell || y < 1 {
-		return -1
-	}
-	column, i := (x-c.left)/c.cell, -1
-	switch {
-	case c.Months:
-		i = c.first + 12*(y-1) + column
-	case y <= 7:
-		i = c.first + 7*column + y - 1 - dayNumber(c.Start)
-	}
-	if i < 0 || i >= len(c.Values) {
-		return -1
-	}
-	return i
-}
-
 // put draws value i into its cell.
 func (c *Calendar) put(r terminal.Region, x, y, i int) {
 	mark, style := c.look(c.Values[i])

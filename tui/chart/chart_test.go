@@ -219,7 +219,6 @@ func TestAnythingDraws(t *testing.T) {
 		inner := g.Region(terminal.Rect{X: 1, Y: 1, W: w, H: height})
 		d.Draw(inner)
 		h.Draw(inner)
-		Sparkline(inner, 0, 0, w, values, Normal{1, 5}, pen, pal)
 		Bar(inner, 0, 0, w, 3, 0, 5, Normal{1, 5}, pen, pal)
 		_ = Plain{Start: start, Columns: w, Rows: height}.Render(p)
 		for y := range height + 2 {

@@ -16,52 +16,6 @@ var Anything = Normal{math.NaN(), math.NaN()}
 // Holds reports whether a value is normal. A missing value is.
 func (n Normal) Holds(v float64) bool { return !(v < n.Low || v > n.High) }
 
-// sparkASCII are the levels of a sparkline in ASCII.
-var sparkASCII = [8]rune{'_', '_', '.', '.', '-', '-', '=', '#'}
-
-// Sparkline draws values into one row of w cells, oldest left, scaled from the lower of zero and the least value to the
-// highest value or normal limit. A cell of several values shows the one farthest from normal, or else the last. Values
-// outside the normal range take the warning colour and are bold; those inside are quiet, on the normal range's ground. Missing
-// ones leave a space.
-func Sparkline(r terminal.Region, x, y, w int, values []float64, normal Normal, pen Pen, p *terminal.Palette) {
-	if w <= 0 || len(values) == 0 {
-		return
-	}
-	bottom, top := 0.0, math.Inf(-1)
-	for _, v := range values {
-		if !math.IsNaN(finite(v)) {
-			bottom, top = min(bottom, v), max(top, v)
-		}
-	}
-	if !math.IsNaN(normal.High) {
-		top = max(top, normal.High)
-	}
-	cells := min(w, len(values))
-	x += w - cells // the newest value is at the right end
-	for i := range cells {
-		v := worst(values[i*len(values)/cells:(i+1)*len(values)/cells], normal)
-		if math.IsNaN(v) {
-			continue
-		}
-		level := 0
-		if top > bottom {
-			level = min(max(int((v-bottom)/(top-bottom)*8), 0), 7)
-		}
-		c := lowerBlocks[level+1]
-		if pen == ASCII {
-			c = sparkASCII[level]
-		}
-		style := p.Style(themes.Muted).On(p.Style(themes.Range))
-		switch {
-		case !normal.Holds(v):
-			style = p.Style(themes.Warning).With(themes.Bold)
-		case normal == Anything || math.IsNaN(normal.Low) && math.IsNaN(normal.High):
-			style.BG = themes.Unset
-		}
-		r.PutRune(x+i, y, c, style)
-	}
-}
-
 // worst is the value farthest outside the normal range, or the last one that is there.
 func worst(values []float64, n Normal) float64 {
 	out, outside := math.NaN(), 0.0

@@ -216,12 +216,6 @@ func TestHeatGolden(t *testing.T) {
 }
 
 func TestGaugesGolden(t *testing.T) {
-	values := make([]float64, 60)
-	for i := range values {
-		values[i] = sunny(5 + float64(i)*16/60)
-	}
-	values[20], values[35] = math.NaN(), 300
-	short := []float64{1, 2, 3}
 	for _, tt := range []struct {
 		name    string
 		profile terminal.Profile
@@ -233,10 +227,6 @@ func TestGaugesGolden(t *testing.T) {
 			r := g.All()
 			panel := p.Style(themes.Panel)
 			r.Clear(panel)
-			Sparkline(r, 0, 0, 20, values, Normal{500, 5000}, tt.pen, p)
-			Sparkline(r, 0, 1, 20, values, Anything, tt.pen, p)
-			Sparkline(r, 0, 2, 20, short, Anything, tt.pen, p)
-			Sparkline(r, 0, 3, 20, []float64{math.NaN()}, Anything, tt.pen, p)
 			for i, v := range []float64{3.4, 1, -2, 9, math.NaN()} {
 				Bar(r, 0, 4+i, 14, v, 0, 5, Normal{3, 4}, tt.pen, p)
 			}

@@ -278,44 +278,6 @@ func TestCalendarGolden(t *testing.T) {
 	})
 }
 
-// Each cell maps back to its day: the weekday, the week and the month agree
-// with the calendar.
-func TestCalendarAt(t *testing.T) {
-	start := time.Date(2025, 10, 15, 0, 0, 0, 0, time.UTC) // a Wednesday
-	c := Calendar{Palette: palette(t, themes.ControlRoom, themes.TrueColor), Start: start, Values: make([]float64, 100), Selected: -1}
-	c.Draw(terminal.NewGrid(60, 9).All())
-	seen := map[int]bool{}
-	for x := range 60 {
-		for y := range 9 {
-			i := c.At(x, y)
-			if i < 0 {
-				continue
-			}
-			seen[i] = true
-			if day := start.AddDate(0, 0, i); (int(day.Weekday())+6)%7 != y-1 {
-				t.Errorf("%s is in line %d", day.Format("Mon 2 Jan"), y)
-			}
-		}
-	}
-	if len(seen) != 100 {
-		t.Errorf("%d of 100 days can be clicked", len(seen))
-	}
-	if i := c.At(3, 3); i != 0 {
-		t.Errorf("the first Wednesday is day %d", i)
-	}
-	m := Calendar{Palette: c.Palette, Start: start, Values: make([]float64, 20), Months: true, Selected: -1}
-	m.Draw(terminal.NewGrid(60, 6).All())
-	if i := m.At(5+9*4, 1); i != 0 {
-		t.Errorf("October of the first year is month %d", i)
-	}
-	if i := m.At(5, 2); i != 3 {
-		t.Errorf("January of the second year is month %d", i)
-	}
-	if i := m.At(5, 1); i != -1 {
-		t.Errorf("the January before the first month is month %d", i)
-	}
-}
-
 // trend is a year of a performance ratio by days with its range, a gap and days outside.
 func trend(loc *time.Location) Trend {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, loc)

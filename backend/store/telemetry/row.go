@@ -187,14 +187,8 @@ func (b storedRow) sample(i int) (sample, error) {
 	return frontSample(b[offset:])
 }
 
-// find is the sample of one unit; nil when the row has none.
-func (b storedRow) find(ref uint32) (sample, error) {
-	s, _, err := b.seek(ref, 0)
-	return s, err
-}
-
-// seek is find, quick where the unit is at the place near of the index, and
-// answers at which it is or would be.
+// seek returns the sample of one unit, nil if the row has none, and the index at
+// which it is or would be. It is fast if the unit is at the index near.
 func (b storedRow) seek(ref uint32, near int) (sample, int, error) {
 	n, err := b.len()
 	if err != nil {

@@ -94,3 +94,9 @@ func FuzzStored(f *testing.F) {
 		}
 	})
 }
+
+// find returns the sample of one unit; nil if the row has none.
+func (b storedRow) find(ref uint32) (sample, error) {
+	s, _, err := b.seek(ref, 0)
+	return s, err
+}

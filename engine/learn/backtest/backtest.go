@@ -36,20 +36,6 @@ func Origins(from, to time.Time, first float64, count int) []Origin {
 	return out
 }
 
-// Rolling are folds with a test of the given length each, from the first test
-// day on; the last is cut at to.
-func Rolling(first, to time.Time, test time.Duration) []Origin {
-	var out []Origin
-	for t := first; test > 0 && t.Before(to); t = t.Add(test) {
-		end := t.Add(test)
-		if end.After(to) {
-			end = to
-		}
-		out = append(out, Origin{t, t, end})
-	}
-	return out
-}
-
 // Outcome holds the members' forecasts of one origin's test, as row-major
 // quantiles for each member, and the actual values.
 type Outcome struct {
@@ -160,25 +146,4 @@ func Weights(t Table) []float64 {
 		out[m] /= sum
 	}
 	return out
-}
-
-// Better reports whether the challenger beats the champion: a loss lower by at
-// least 1 % over three or more origins and on most of them. Both are losses of
-// the same origins.
-func Better(challenger, champion []Row) bool {
-	if len(challenger) < 3 || len(challenger) != len(champion) {
-		return false
-	}
-	var a, b float64
-	wins := 0
-	for i, r := range challenger {
-		if len(r.Losses) != 1 || len(champion[i].Losses) != 1 || r.N != champion[i].N {
-			return false
-		}
-		a, b = a+r.Losses[0]*float64(r.N), b+champion[i].Losses[0]*float64(r.N)
-		if r.Losses[0] < champion[i].Losses[0] {
-			wins++
-		}
-	}
-	return a <= 0.99*b && 2*wins > len(challenger)
 }

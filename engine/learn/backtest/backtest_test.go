@@ -27,10 +27,7 @@ func TestOriginsExpandAndMeet(t *testing.T) {
 	if share := got[0].TrainTo.Sub(day0).Hours() / to.Sub(day0).Hours(); math.Abs(share-0.4) > 0.001 {
 		t.Errorf("the first origin knows %.3f", share)
 	}
-	if r := Rolling(day0, day0.AddDate(0, 0, 70), 30*24*time.Hour); len(r) != 3 || !r[2].TestTo.Equal(day0.AddDate(0, 0, 70)) {
-		t.Errorf("rolling: %v", r)
-	}
-	if Origins(to, day0, 0.4, 3) != nil || Rolling(day0, to, 0) != nil {
+	if Origins(to, day0, 0.4, 3) != nil {
 		t.Error("an empty span has origins")
 	}
 }
@@ -62,29 +59,5 @@ func TestRunScoresAndWeights(t *testing.T) {
 	boom := errors.New("boom")
 	if _, _, err := Run(context.Background(), nil, quantiles, origins, func(context.Context, Origin) (Outcome, error) { return Outcome{}, boom }); !errors.Is(err, boom) {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestBetterNeedsThreeOriginsAndOnePercent(t *testing.T) {
-	rows := func(l ...float64) []Row {
-		var out []Row
-		for _, v := range l {
-			out = append(out, Row{N: 10, Losses: []float64{v}})
-		}
-		return out
-	}
-	for _, c := range []struct {
-		name string
-		a, b []Row
-		want bool
-	}{
-		{"two origins", rows(1, 1), rows(2, 2), false},
-		{"half a percent", rows(0.995, 0.995, 0.995), rows(1, 1, 1), false},
-		{"two percent", rows(0.98, 0.98, 0.98), rows(1, 1, 1), true},
-		{"one lucky origin", rows(0.1, 1.01, 1.01), rows(1, 1, 1), false},
-	} {
-		if got := Better(c.a, c.b); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
 	}
 }

@@ -14,12 +14,6 @@ func TestPinballOfKnownValues(t *testing.T) {
 	if got, want := Pinball(0.9, actual, forecast), (0.9*2+0.1*3)/2; math.Abs(got-want) > 1e-12 {
 		t.Errorf("pinball %g, want %g", got, want)
 	}
-	if got := Winkler(0.2, []float32{5, 12}, []float32{4, 4}, []float32{10, 10}); math.Abs(got-(6+6+10*2)/2) > 1e-12 {
-		t.Errorf("winkler %g", got)
-	}
-	if got := Coverage([]float32{1, 2, 3}, []float32{1, 3, 0}, []float32{1, 4, 9}); math.Abs(got-2.0/3) > 1e-12 {
-		t.Errorf("coverage %g", got)
-	}
 }
 
 func TestSelectAgainstSorting(t *testing.T) {
