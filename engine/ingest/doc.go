@@ -4,7 +4,9 @@
 // the date order, the unit and the kind of the values, and reports each of
 // these decisions as text.
 //
-// A file is read in steps: bytes → text (text.go) → records (dialect.go,
+// A file is read in steps: bytes → tables (content.go and package format, for
+// what is no delimited text), joined after they were read (several.go); bytes →
+// text (text.go) → records (dialect.go,
 // record.go) → header (header.go) → the meaning of the columns by their names
 // (words.go, unit.go, role.go, plan.go) and the units of a wide file
 // (device.go) → cells (moment.go, stamp.go, clock.go, number.go, cell.go) →
@@ -17,5 +19,5 @@
 // read again. A file that no interpretation explains is rejected.
 //
 // The package reads no clock, no file and no network, and imports nothing of
-// Sunloop except series.
+// Sunloop except series and format.
 package ingest
