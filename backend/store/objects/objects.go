@@ -100,13 +100,19 @@ func (s *Store) Close() error {
 // temporary is how the bucket names a file that is being written.
 var temporary = regexp.MustCompile(`\.[0-9a-f]{16}\.tmp$`)
 
-// sweep removes what a killed process was writing.
+// sweep removes the files that a killed process was writing. It never leaves
+// dir, even if a folder in it is replaced by a symbolic link meanwhile.
 func sweep(dir string) error {
-	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !temporary.MatchString(name) {
 			return err
 		}
-		return os.Remove(name)
+		return root.Remove(name)
 	})
 }
 
