@@ -42,10 +42,17 @@ type UploadRequest struct {
 	Timezone   string  `json:"timezone,omitempty" limit:"word"` // IANA name, of naive times
 	CapacityKW float64 `json:"capacity_kw,omitempty"`           // of the site
 	AssetID    string  `json:"asset_id,omitempty" limit:"id"`   // of a file that names no unit
+	Mapping    string  `json:"mapping,omitempty" limit:"64KiB"` // what the columns hold, as time=Date,power[INV1]=P1,unit=kW
 
 	Kind     string `json:"-" limit:"word"` // UploadTrain or UploadNowcast, from the path
 	Filename string `json:"-" limit:"255"`
 	Bytes    int64  `json:"-"` // of the file
+}
+
+// Of returns the request with the ids of its customer and site, which are kept apart from a stored one.
+func (r UploadRequest) Of(customerID, siteID string) UploadRequest {
+	r.CustomerID, r.SiteID = customerID, siteID
+	return r
 }
 
 // ForecastQuery asks for GET /forecast.

@@ -77,6 +77,7 @@ const (
 	PathV1UploadNowcast = "/v1/data-ingestion/upload-nowcast"
 	PathUploads         = "/uploads"
 	PathUpload          = "/uploads/{id}"
+	PathUploadInspect   = "/uploads/inspect"
 	PathForecast        = "/forecast"
 
 	PathDataPeriod = "/telemetry/data-period"
@@ -146,6 +147,7 @@ const (
 	ActionAcknowledge = "acknowledge"
 	ActionResolve     = "resolve"
 	ActionCancel      = "cancel"
+	ActionRevert      = "revert"
 	ActionShelve      = "shelve"
 	ActionUnshelve    = "unshelve"
 	ActionSuppress    = "suppress"
@@ -329,7 +331,7 @@ func Routes() []*Route {
 	return []*Route{
 		&login, &verifyMFA, &exchange, &refresh, &logout, &apiKeyInfo, &validateAPIKey, &setupStatus, &setup, &keySet,
 		&freemiumVerify, &freemiumForecast,
-		&uploadTrain, &uploadNowcast, &v1UploadTrain, &v1UploadNowcast, &uploads, &upload, &uploadMove, &forecast, &energyForecast,
+		&uploadTrain, &uploadNowcast, &v1UploadTrain, &v1UploadNowcast, &uploads, &upload, &uploadMove, &uploadInspect, &forecast, &energyForecast,
 		&dataPeriod, &inverter, &siteData, &latest,
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,

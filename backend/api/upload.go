@@ -14,6 +14,7 @@ const (
 	UploadWithWarnings = "completed_with_warnings"
 	UploadFailed       = "failed"
 	UploadRejected     = "rejected"
+	UploadReverted     = "reverted" // its values are removed again
 )
 
 // Kinds of upload.
@@ -72,6 +73,16 @@ type Upload struct {
 	LastRecord       Time           `json:"last_record,omitzero"`
 	Decisions        []string       `json:"decisions,omitempty" limit:"500 line cut"`
 	Warnings         []string       `json:"warnings,omitempty" limit:"500 line cut"`
+	RowsReplaced     int            `json:"rows_replaced,omitempty"`                      // stamps of units at which stored values changed
+	Columns          []FileColumn   `json:"columns,omitempty" limit:"1000 cut"`           // what each column was taken for
+	RunnersUp        []string       `json:"runners_up,omitempty" limit:"100 line cut"`    // other readings that fit nearly as well
+	Mapping          string         `json:"mapping,omitempty" limit:"64KiB cut"`          // with which the file is read in the same way
+	FirstDay         *FileDay       `json:"first_day,omitempty"`                          // power of its first day
+	NewSite          bool           `json:"new_site,omitempty"`                           // the upload created the site
+	NewAssetIDs      []string       `json:"new_asset_ids,omitempty" limit:"10000 id cut"` // units that the upload created
+	RowsRemoved      int            `json:"rows_removed,omitempty"`                       // reverted: stamps of units whose values went
+	RowsRestored     int            `json:"rows_restored,omitempty"`                      // reverted: stamps of units whose former values came back
+	RevertedBy       string         `json:"reverted_by,omitempty" limit:"id"`
 	CreatedAt        Time           `json:"created_at"`
 	UpdatedAt        Time           `json:"updated_at"`
 }
@@ -79,14 +90,15 @@ type Upload struct {
 // Ended says that the upload's state will not change any more.
 func (u Upload) Ended() bool {
 	switch u.ProcessingStatus {
-	case UploadCompleted, UploadWithWarnings, UploadFailed, UploadRejected:
+	case UploadCompleted, UploadWithWarnings, UploadFailed, UploadRejected, UploadReverted:
 		return true
 	}
 	return false
 }
 
 // UploadMoveRequest is the body of POST /uploads/{id} (extension): cancel ends
-// an import that has stored nothing yet, or the training that it waits for.
+// an import that has stored nothing yet, or the training that it waits for;
+// revert undoes an import that has ended.
 type UploadMoveRequest struct {
 	Action string `json:"action" limit:"word"`
 	ID     string `json:"-" path:"id" limit:"id"`
@@ -118,6 +130,7 @@ var uploadFields = []FormField{
 	{"timezone", "string", "Extension: the IANA name of the zone of times without an offset.", false},
 	{"capacity_kw", "number", "Extension: the capacity of the site in kW.", false},
 	{"asset_id", "string", "Extension: the unit of a file that names none.", false},
+	{"mapping", "string", "Extension: what columns hold, as `time=Date,power[INV1]=P1,unit=kW`. What it leaves out is inferred. It is kept for the next files of the site with the same header.", false},
 }
 
 // v1UploadFields are the parts of the form of /v1/data-ingestion, which must name
@@ -217,9 +230,12 @@ var GetUpload = define[UploadQuery, UploadResponse](&upload, Operation{Permissio
 
 var uploadMove = Route{
 	Name: "upload-move", Path: PathUpload,
-	Summary: "Cancel an upload", Description: "Stops an import that has not stored anything, or the training that follows it.",
+	Summary: "Cancel or revert an upload", Description: "Cancel stops an import that has not stored anything, or the training that follows it. Revert undoes an import that has ended: values that it replaced come back, the others that it stored are removed, and so are units and a site that it alone created. Uploads may be reverted in any order.",
 	Errors: []*Error{ErrInvalidAction, ErrNotFound, Conflict("Upload upl_01J9Z0 has ended; it is completed")},
 }
 
 // CancelUpload ends an import or the training after it.
 var CancelUpload = define[UploadMoveRequest, UploadResponse](&uploadMove, Operation{Action: ActionCancel, Permission: PermissionUpload, Fields: Fields{uploadID}})
+
+// RevertUpload undoes an import.
+var RevertUpload = define[UploadMoveRequest, UploadResponse](&uploadMove, Operation{Action: ActionRevert, Permission: PermissionUpload, Fields: Fields{uploadID}})

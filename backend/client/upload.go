@@ -52,6 +52,15 @@ func (c *Client) CancelUpload(ctx context.Context, uploadID string) (*api.Upload
 	return &r.Upload, nil
 }
 
+// RevertUpload undoes an import that has ended.
+func (c *Client) RevertUpload(ctx context.Context, uploadID string) (*api.Upload, error) {
+	r, err := Call(ctx, c, api.RevertUpload, api.UploadMoveRequest{ID: uploadID})
+	if err != nil {
+		return nil, err
+	}
+	return &r.Upload, nil
+}
+
 // Uploads lists newest first; q.CustomerID and q.SiteID narrow.
 func (c *Client) Uploads(ctx context.Context, q api.ListQuery) (*api.UploadsResponse, error) {
 	return Call(ctx, c, api.ListUploads, api.UploadsQuery{CustomerID: q.CustomerID, SiteID: q.SiteID, Kind: q.Kind, Page: q.Page})
@@ -59,11 +68,25 @@ func (c *Client) Uploads(ctx context.Context, q api.ListQuery) (*api.UploadsResp
 
 // upload sends the form of an upload.
 func (c *Client) upload(ctx context.Context, e api.Endpoint[api.UploadRequest, api.UploadAck], req api.UploadRequest, file io.Reader, progress Progress) (*api.UploadAck, error) {
-	fields := []string{
+	return postForm(ctx, c, e, uploadForm(req), req.Filename, file, progress)
+}
+
+// Inspect shows what an upload of a file would do. progress may be nil.
+func (c *Client) Inspect(ctx context.Context, req api.UploadRequest, file io.Reader, progress Progress) (*api.Inspection, error) {
+	r, err := postForm(ctx, c, api.InspectUpload, uploadForm(req), req.Filename, file, progress)
+	if err != nil {
+		return nil, err
+	}
+	return &r.Inspection, nil
+}
+
+// uploadForm are the names and values of an upload's form.
+func uploadForm(req api.UploadRequest) []string {
+	return []string{
 		"customer_id", req.CustomerID, "site_id", req.SiteID, "region", req.Region, "location", req.Location,
 		"manufacturer", req.Manufacturer, "timezone", req.Timezone, "capacity_kw", kilowatts(req.CapacityKW), "asset_id", req.AssetID,
+		"mapping", req.Mapping,
 	}
-	return postForm(ctx, c, e, fields, req.Filename, file, progress)
 }
 
 // FreemiumVerify asks for a one-time code by e-mail.

@@ -18,8 +18,9 @@ import (
 
 // Limits of an upload's form in addition to the file.
 const (
-	maxFieldBytes = 4096
-	maxParts      = 64
+	maxFieldBytes   = 4096
+	maxMappingBytes = 64 << 10
+	maxParts        = 64
 )
 
 func (in *input) isForm() bool {
@@ -113,12 +114,16 @@ func (in *input) parts() (*form, error) {
 			}
 			continue
 		}
-		value, err := io.ReadAll(io.LimitReader(part, maxFieldBytes+1))
+		most := maxFieldBytes
+		if part.FormName() == "mapping" { // of thousands of units
+			most = maxMappingBytes
+		}
+		value, err := io.ReadAll(io.LimitReader(part, int64(most)+1))
 		switch {
 		case err != nil:
 			return nil, readFailure(err)
-		case len(value) > maxFieldBytes:
-			return nil, api.InvalidParameter(part.FormName(), fmt.Sprintf("at most %d bytes", maxFieldBytes))
+		case len(value) > most:
+			return nil, api.InvalidParameter(part.FormName(), fmt.Sprintf("at most %d bytes", most))
 		}
 		if err := in.claim.grow(int64(len(part.FormName()) + len(value))); err != nil {
 			return nil, err
@@ -177,6 +182,8 @@ func (f *form) set(name, value string) error {
 		f.req.Timezone = value
 	case "asset_id":
 		f.req.AssetID = value
+	case "mapping":
+		f.req.Mapping = value
 	case "capacity_kw":
 		if value == "" {
 			return nil

@@ -27,6 +27,12 @@ type Uploads interface {
 	// Cancel ends an import or the training after it; api.ErrNotFound for an
 	// unknown id, 409 where there is nothing to end.
 	Cancel(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
+	// Inspect reads a file as Upload would, and stores nothing. A file that would be
+	// refused is no error.
+	Inspect(ctx context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.Inspection, error)
+	// Revert undoes an import that has ended; api.ErrNotFound for an unknown id, 409
+	// where nothing of it is stored.
+	Revert(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
 	// Uploads lists newest first; q.CustomerID and q.SiteID narrow.
 	Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error)
 }
@@ -41,12 +47,29 @@ func (s *server) uploadHandlers() {
 	}
 	s.v1UploadHandlers(api.V1UploadHistory, api.UploadTrain, "training")
 	s.v1UploadHandlers(api.V1UploadRecent, api.UploadNowcast, "nowcast")
+	handleForm(s, api.InspectUpload, func(f *form) (*api.UploadRequest, error) {
+		return uploadRequest(f, api.UploadTrain, "customer_id", f.req.CustomerID, "site_id", f.req.SiteID)
+	}, func(ctx context.Context, c *caller, f *form, r *api.UploadRequest) (api.InspectResponse, error) {
+		if f.refusal != nil {
+			return api.InspectResponse{}, f.refusal
+		}
+		file, err := f.spool.reader()
+		if err != nil {
+			return api.InspectResponse{}, err
+		}
+		inspection, err := s.Uploads.Inspect(ctx, c.scope, *r, file)
+		return api.InspectResponse{Success: true, Inspection: inspection}, err
+	})
 	handle(s, api.ListUploads, func(ctx context.Context, c *caller, q *api.UploadsQuery) (api.UploadsResponse, error) {
 		list, next, err := s.Uploads.Uploads(ctx, c.scope, api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID, Kind: q.Kind, Page: q.Page})
 		return api.UploadsResponse{Success: true, Uploads: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.GetUpload, func(ctx context.Context, c *caller, q *api.UploadQuery) (api.UploadResponse, error) {
 		u, err := s.Uploads.Find(ctx, c.scope, q.ID)
+		return api.UploadResponse{Success: true, Upload: u}, err
+	})
+	handle(s, api.RevertUpload, func(ctx context.Context, c *caller, r *api.UploadMoveRequest) (api.UploadResponse, error) {
+		u, err := s.Uploads.Revert(ctx, c.scope, r.ID)
 		return api.UploadResponse{Success: true, Upload: u}, err
 	})
 	handle(s, api.CancelUpload, func(ctx context.Context, c *caller, r *api.UploadMoveRequest) (api.UploadResponse, error) {

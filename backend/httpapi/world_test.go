@@ -318,6 +318,16 @@ func (u *uploads) Cancel(ctx context.Context, scope api.Scope, id string) (api.U
 	return up, err
 }
 
+func (u *uploads) Revert(ctx context.Context, scope api.Scope, id string) (api.Upload, error) {
+	up, err := u.Find(ctx, scope, id)
+	up.ProcessingStatus = api.UploadReverted
+	return up, err
+}
+
+func (u *uploads) Inspect(_ context.Context, scope api.Scope, req api.UploadRequest, _ io.Reader) (api.Inspection, error) {
+	return api.Inspection{Accept: true, Mapping: req.Mapping}, scope.Check(req.CustomerID, req.SiteID)
+}
+
 func (u *uploads) Uploads(_ context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -33,6 +33,11 @@ type Telemetry interface {
 	// the zone database; if it differs from the stored one, all days are
 	// cut again.
 	Append(ctx context.Context, site SiteKey, frames []AssetFrame) error
+	// Rewrite replaces all telemetry of a site by what edit makes of it, durably
+	// or not at all, and lays it out in the given zone; without frames nothing of
+	// the site remains. edit gets a frame of each asset, which it must not change,
+	// and may be called again.
+	Rewrite(ctx context.Context, site SiteKey, edit func(frames []AssetFrame) ([]AssetFrame, error)) error
 	// Read yields an asset's samples with from <= time < to, block by block in
 	// time order. No quantities means all.
 	Read(ctx context.Context, siteID, assetID string, from, to time.Time, quantities ...series.Quantity) iter.Seq2[series.Frame, error]

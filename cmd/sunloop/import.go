@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,11 +18,52 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
+	"app.sunloop/engine/ingest"
 	"app.sunloop/tui/plain"
 )
 
-// ImportCmd imports a file.
+// ImportCmd imports files and reverts imports.
 type ImportCmd struct {
+	File   ImportFileCmd   `cmd:"" default:"withargs" help:"Import a file."`
+	Revert ImportRevertCmd `cmd:"" help:"Undo an import: values that it replaced come back, the others go."`
+}
+
+// ImportRevertCmd undoes an import.
+type ImportRevertCmd struct {
+	Upload string `arg:"" help:"Id of the upload, as import prints it."`
+	RemoteFlags
+}
+
+// Run undoes the import and says what that changed.
+func (c *ImportRevertCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	revert := func(ctx context.Context, cl *client.Client) error {
+		u, err := cl.RevertUpload(ctx, c.Upload)
+		if err != nil {
+			return inWords(err)
+		}
+		fmt.Fprintf(std.out, "%s of site %s: %d rows removed, %d rows have their former values again\n", u.UploadID, u.SiteID, u.RowsRemoved, u.RowsRestored)
+		return nil
+	}
+	if c.Remote != "" {
+		cl, err := c.client()
+		if err != nil {
+			return err
+		}
+		return revert(ctx, cl)
+	}
+	cfg := g.embedded()
+	cfg.Logger = g.headlessLog(std.err).With("command", "import revert")
+	service, err := openFolder(cfg)
+	if err != nil {
+		return err
+	}
+	return withService(ctx, service, func(ctx context.Context) error {
+		return withOwnKey(ctx, service, ownKeyLasts, func(cl *client.Client) error { return revert(ctx, cl) })
+	})
+}
+
+// ImportFileCmd imports a file.
+type ImportFileCmd struct {
 	File         string  `arg:"" help:"CSV file, or CSV compressed as .gz." type:"path"`
 	Site         string  `required:"" help:"Site of the data; it is created if needed."`
 	TZ           string  `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset, for example Europe/Berlin, and of a new site."`
@@ -33,11 +76,14 @@ type ImportCmd struct {
 	Nowcast      bool    `help:"Recent data: forecast and detect, but do not train."`
 	NoTrain      bool    `help:"Stop once the data are stored; training follows when a service runs."`
 	TrainingDays int     `default:"180" help:"Days of data before training starts."`
+	MappingFlags
 	RemoteFlags
+
+	columns string // mapping of the flags
 }
 
 // Run imports the file and says what became of it.
-func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
+func (c *ImportFileCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	data, name, err := readFile(c.File)
 	if err != nil {
 		return err
@@ -48,6 +94,14 @@ func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			return err
 		}
 		fmt.Fprintln(std.out, "place:", found.Words)
+	}
+	m, err := c.mapping()
+	if err != nil {
+		return err
+	}
+	c.columns = m.Text()
+	if len(m.Entries) == 0 {
+		c.columns = ""
 	}
 	if c.TZ != "" {
 		if _, err := time.LoadLocation(c.TZ); err != nil {
@@ -94,14 +148,14 @@ func withOwnKey(ctx context.Context, service *backend.Service, lasts time.Durati
 }
 
 // send uploads the file and follows it to its end.
-func (c *ImportCmd) send(ctx context.Context, cl *client.Client, data []byte, name string, out io.Writer) error {
+func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte, name string, out io.Writer) error {
 	location := c.Location
 	if location == "" {
 		location = "unknown"
 	}
 	req := api.UploadRequest{
 		CustomerID: c.Customer, SiteID: c.Site, Region: c.Region, Location: location, Manufacturer: c.Manufacturer,
-		Timezone: c.TZ, CapacityKW: c.CapacityKW, AssetID: c.Asset, Filename: name,
+		Timezone: c.TZ, CapacityKW: c.CapacityKW, AssetID: c.Asset, Filename: name, Mapping: c.columns,
 	}
 	upload := cl.UploadTrain
 	if c.Nowcast {
@@ -111,7 +165,11 @@ func (c *ImportCmd) send(ctx context.Context, cl *client.Client, data []byte, na
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, inWords(err))
 	}
-	fmt.Fprintln(out, ack.Message)
+	if message := ack.Message; c.NoTrain {
+		fmt.Fprintln(out, "File uploaded as", ack.UploadID+". Its data are stored; nothing is trained.")
+	} else {
+		fmt.Fprintln(out, message, "Upload:", ack.UploadID)
+	}
 	u, err := follow(ctx, cl, ack.UploadID, c.NoTrain, out)
 	if err != nil {
 		return err
@@ -160,13 +218,18 @@ func follow(ctx context.Context, cl *client.Client, id string, stored bool, out 
 
 // printUpload says what was imported, and what was inferred.
 func printUpload(out io.Writer, u api.Upload) {
-	fmt.Fprintf(out, "%s: %d rows stored (%d read, %d missing), %s to %s\n", u.Filename, u.RowsStored, u.RowsRead, u.RowsMissing, u.FirstRecord, u.LastRecord)
+	fmt.Fprintf(out, "%s: %d rows stored (%d read, %d missing, %d replaced), %s to %s\n", u.Filename, u.RowsStored, u.RowsRead, u.RowsMissing, u.RowsReplaced, u.FirstRecord, u.LastRecord)
 	if len(u.AssetIDs) > 0 {
 		fmt.Fprintf(out, "units: %s\n", strings.Join(u.AssetIDs, ", "))
 	}
-	for reason, n := range u.RowsSkipped {
-		fmt.Fprintf(out, "skipped: %d rows, %s\n", n, reason)
+	for _, reason := range slices.Sorted(maps.Keys(u.RowsSkipped)) {
+		fmt.Fprintf(out, "skipped: %d rows, %s\n", u.RowsSkipped[reason], reason)
 	}
+	var columns []ingest.Column
+	for _, c := range u.Columns {
+		columns = append(columns, ingest.Column{Number: c.Number, Title: c.Title, Role: c.Role, Unit: c.Unit, Asset: c.Asset, Reason: c.Reason})
+	}
+	printColumns(out, columns)
 	for _, d := range u.Decisions {
 		fmt.Fprintln(out, "-", d)
 	}

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/plausible"
 	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
 	"app.sunloop/tui/chart"
 )
 
@@ -19,7 +23,10 @@ type InspectCmd struct {
 	File       string  `arg:"" help:"CSV file, or CSV compressed as .gz." type:"path"`
 	TZ         string  `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset (UTC)."`
 	CapacityKW float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity, which decides about units of measure and implausible values."`
+	Location   string  `placeholder:"PLACE" help:"Location of the plant, against which zone and values are checked: a town, or 47.07,15.44."`
+	SuggestMap bool    `name:"suggest-map" help:"Print the mapping that was inferred, for --map-file."`
 	JSON       bool    `name:"json" help:"Print JSON."`
+	MappingFlags
 }
 
 // Run prints the summary; a refused file is exit status 1.
@@ -35,7 +42,28 @@ func (c *InspectCmd) Run(std streams) error {
 		}
 		o.Zone, o.ZoneFrom = zone, "the zone of --tz"
 	}
+	if o.Mapping, err = c.mapping(); err != nil {
+		return err
+	}
+	known := plausible.Site{Zone: o.Zone, CapacityKW: c.CapacityKW}
+	if c.Location != "" {
+		found, err := parsePlace(c.Location)
+		if err != nil {
+			return err
+		}
+		known.Location = &solar.Location{LatitudeDeg: found.LatitudeDeg, LongitudeDeg: found.LongitudeDeg}
+	}
 	result, readErr := ingest.Read(bytes.NewReader(data), o)
+	if readErr == nil {
+		result.Warnings = append(result.Warnings, plausible.Check(result, known)...)
+	}
+	if c.SuggestMap {
+		if readErr != nil {
+			return fmt.Errorf("%s: %w", name, readErr)
+		}
+		fmt.Fprint(std.out, result.Mapping.Text())
+		return nil
+	}
 	s := ingest.Summarize(result, readErr)
 	if c.JSON {
 		e := json.NewEncoder(std.out)
@@ -49,6 +77,7 @@ func (c *InspectCmd) Run(std streams) error {
 		return nil
 	}
 	if readErr != nil {
+		printColumns(std.out, s.Columns)
 		return fmt.Errorf("%s: %w", name, readErr)
 	}
 	rows, every := fmt.Sprintf("%d rows", s.Rows), ""
@@ -65,46 +94,65 @@ func (c *InspectCmd) Run(std streams) error {
 	if len(s.Assets) > 0 {
 		fmt.Fprintf(std.out, "units: %s\n", strings.Join(s.Assets, ", "))
 	}
+	printColumns(std.out, s.Columns)
 	for _, d := range s.Decisions {
 		fmt.Fprintln(std.out, "-", d)
 	}
 	for _, w := range s.Warnings {
 		fmt.Fprintln(std.out, "! ", w)
 	}
-	if left := leftOut(s.Counts); left != "" {
-		fmt.Fprintln(std.out, "- left out:", left)
+	for _, r := range s.RunnersUp {
+		fmt.Fprintln(std.out, "? ", "nearly as likely:", r)
 	}
-	if day := bestDay(result, zone); day != "" {
+	fmt.Fprintf(std.out, "- rows: %d read, %d used%s\n", s.Counts.Read, s.Counts.Used, leftOut(s.Counts))
+	if day := firstDay(result, zone); day != "" {
 		fmt.Fprintf(std.out, "\n%s\n", day)
 	}
 	return nil
 }
 
-// leftOut says what of a file was not stored.
-func leftOut(rows *ingest.Rows) string {
-	var parts []string
-	if rows == nil {
-		return ""
+// printColumns says what each column of a file was taken for, and why.
+func printColumns(out io.Writer, columns []ingest.Column) {
+	const most = 60
+	width := 0
+	for _, c := range columns[:min(len(columns), most)] {
+		width = max(width, utf8.RuneCountInString(c.Title))
 	}
-	if rows.Missing > 0 {
-		parts = append(parts, fmt.Sprintf("%d missing values", rows.Missing))
+	for i, c := range columns {
+		if i == most {
+			fmt.Fprintf(out, "  and %d more columns\n", len(columns)-most)
+			return
+		}
+		role := strings.ReplaceAll(c.Role, "_", " ")
+		if c.Asset != "" {
+			role += " of " + c.Asset
+		}
+		if c.Unit != "" {
+			role += " in " + c.Unit
+		}
+		fmt.Fprintf(out, "  %3d  %-*s  %s: %s\n", c.Number, min(width, 40), c.Title, role, c.Reason)
 	}
-	for _, why := range slices.Sorted(maps.Keys(rows.Skipped)) {
-		parts = append(parts, fmt.Sprintf("%d rows (%s)", rows.Skipped[why], why))
-	}
-	return strings.Join(parts, ", ")
 }
 
-// bestDay charts the day of the file with the most energy, of all units
-// together; "" where no day has more than one value.
-func bestDay(r *ingest.Result, zone *time.Location) string {
-	var best series.Series
-	var day time.Time
-	for from, to := range series.Days(r.First, r.Last.Add(time.Second), zone) {
+// leftOut says what of a file was not stored, by reason.
+func leftOut(rows *ingest.Rows) string {
+	text := ""
+	for _, why := range slices.Sorted(maps.Keys(rows.Skipped)) {
+		text += fmt.Sprintf(", %d left out (%s)", rows.Skipped[why], why)
+	}
+	if rows.Missing > 0 {
+		text += fmt.Sprintf("; %d values missing", rows.Missing)
+	}
+	return text
+}
+
+// firstDay charts the first day of the file with production, of all units
+// together; "" where no such day has more than one value.
+func firstDay(r *ingest.Result, zone *time.Location) string {
+	for day, next := range series.Days(r.First, r.Last.Add(time.Second), zone) {
 		sum := series.Series{}
 		for _, a := range r.Assets {
-			part := a.Frame.Slice(from.Unix(), to.Unix())
-			s := part.Resample(series.PowerKW, max(r.Interval, 5*time.Minute))
+			s := a.Frame.Slice(day.Unix(), next.Unix()).Resample(series.PowerKW, max(r.Interval, 5*time.Minute))
 			if sum.Len() == 0 {
 				sum = s
 				continue
@@ -115,19 +163,17 @@ func bestDay(r *ingest.Result, zone *time.Location) string {
 				}
 			}
 		}
-		if best.Len() == 0 || sum.EnergyKWh() > best.EnergyKWh() {
-			best, day = sum, from
+		if sum.Len() < 2 || !(sum.EnergyKWh() > 0) {
+			continue
 		}
+		points := chart.Points{Value: sum.Values, Step: sum.Step}
+		for i := range sum.Values {
+			points.At = append(points.At, sum.Time(i).Unix())
+		}
+		return chart.Plain{
+			Start: day, Location: zone, Columns: 64, Rows: 8, ASCII: false,
+			Caption: fmt.Sprintf("kW on the first day, %s, of %.1f kWh", day.In(zone).Format("2006-01-02"), sum.EnergyKWh()),
+		}.Render(points)
 	}
-	if best.Len() < 2 {
-		return ""
-	}
-	points := chart.Points{Value: best.Values, Step: best.Step}
-	for i := range best.Values {
-		points.At = append(points.At, best.Time(i).Unix())
-	}
-	return chart.Plain{
-		Start: day, Location: zone, Columns: 64, Rows: 8, ASCII: false,
-		Caption: fmt.Sprintf("kW on the best day, %s, of %.1f kWh", day.In(zone).Format("2006-01-02"), best.EnergyKWh()),
-	}.Render(points)
+	return ""
 }

@@ -86,6 +86,7 @@ func main() {
 func run(ctx context.Context, args []string, std streams) int {
 	var c cli
 	exit := -1
+	args = joinNegative(args)
 	std.out, std.err = &visible{w: std.out}, &visible{w: std.err}
 	parser, err := kong.New(&c,
 		kong.Name("sunloop"),

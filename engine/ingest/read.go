@@ -98,7 +98,7 @@ func readContent(c content, o Options) (*Result, error) {
 		if err != nil {
 			return p, nil, p.withColumns(err)
 		}
-		res.Shape, res.Mapping = h.shape(), p.suggest(res.Columns)
+		res.Shape, res.Mapping, res.Applied = h.shape(), p.suggest(res.Columns), mapping
 		return p, res, nil
 	}
 	if c.long && !mapping.fixesKeys() && len(h.stack) > 0 {

@@ -45,6 +45,7 @@ type Result struct {
 	RunnersUp    []Decision // other readings that fit nearly as well as the one that was used
 	Columns      []Column   // of the file, in its order; the quantities of a long file follow the column that names them
 	Mapping      Mapping    // with which the file is read in the same way
+	Applied      Mapping    // that was applied, given or of a profile
 	Shape        string     // equal for files with the same header
 }
 

@@ -116,6 +116,9 @@ var uploadCases = []Case{
 		Fields: words("status message s3_path processing_status data_points validation"), Errors: []ErrorCase{missing("file", api.ErrCSVRequired), withValue("file", "\x00\x01", api.ErrInvalidCSV)}}),
 	For(api.V1UploadRecent, Case{Params: []Param{p("file", goodCSV), p("site_id", goodSite), p("data_type", "nowcast", "training")},
 		Fields: words("status message s3_path processing_status data_points validation"), Errors: []ErrorCase{missing("file", api.ErrCSVRequired), withValue("file", "\x00\x01", api.ErrInvalidCSV)}}),
+	For(api.InspectUpload, Case{As: InForm, Params: []Param{p("file", goodCSV), p("customer_id", goodCustomer), p("site_id", goodSite), p("mapping", "", "power=")},
+		Fields: append(words("success"), prefixed("inspection.", "accept rows_read rows_used rows_stored rows_missing rows_replaced columns[].number columns[].role columns[].reason mapping new_site")...),
+		Errors: []ErrorCase{missing("file", api.ErrCSVRequired), missing("customer_id", api.MissingParameter("customer_id"))}}),
 	For(api.ListUploads, Case{Params: []Param{p("customer_id", goodCustomer), p("site_id", goodSite), p("limit", 5)},
 		Fields: append(words("success count"), prefixed("uploads[].", "upload_id processing_status site_id")...)}),
 	For(api.GetUpload, Case{Params: []Param{p("id", "{upload_id}")}, Fields: words("success upload upload.upload_id upload.processing_status"),
@@ -364,6 +367,9 @@ var moveCases = []Case{
 	For(api.RollbackModel, Case{Params: []Param{p("site_id", goodSite), p("model_version", "1.0.0"), p("reason", "the new one errs more", "worse")}, TestedBy: "the tests of the registry, with an archived model",
 		Errors: []ErrorCase{withValue("model_version", "99.0.0", api.ErrModelNotFound), {Why: "a model that is not archived", Err: conflict}, foreign}}),
 	For(api.CancelUpload, Case{Params: []Param{p("id", "{upload_id}")}, TestedBy: "the tests of the pipeline, with a running import",
+		Errors: []ErrorCase{withValue("id", "upl_none", api.ErrUploadNotFound)}}),
+
+	For(api.RevertUpload, Case{Params: []Param{p("id", "{upload_id}")}, TestedBy: "the tests of the pipeline, with imports that overlap",
 		Errors: []ErrorCase{withValue("id", "upl_none", api.ErrUploadNotFound)}}),
 
 	For(api.GetNowcast, Case{Params: []Param{p("customer_id", goodCustomer), p("time_range", "6h"), p("asset_filter", []any{goodAsset})},

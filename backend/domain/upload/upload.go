@@ -27,7 +27,7 @@ func New(records store.Records, now func() time.Time) *Service {
 }
 
 // Tables returns the tables of the package, for a check of the data.
-func Tables() []store.Checked { return []store.Checked{uploads} }
+func Tables() []store.Checked { return []store.Checked{uploads, profiles, replaced} }
 
 // Old are up to limit ended uploads from before a time that are to be
 // dropped, oldest first.
@@ -67,6 +67,9 @@ func (s *Service) Delete(tx store.Tx, list []Upload) error {
 		if err := uploads.Delete(tx, uploads.Key(u)); err != nil {
 			return fmt.Errorf("drop old uploads: %w", err)
 		}
+		if err := s.DropReplaced(tx, u.SiteID, u.UploadID); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -94,7 +97,7 @@ var uploads = store.Table[Upload]{
 		{Name: "kind", Key: func(u Upload) []byte { return store.Key(u.SiteID, u.Kind, u.UploadID) }},
 		{Name: "time", Key: func(u Upload) []byte { return store.Key(u.UploadID) }},
 		{Name: "hash", Key: func(u Upload) []byte {
-			if u.ProcessingStatus == api.UploadFailed || u.ProcessingStatus == api.UploadRejected {
+			if u.ProcessingStatus == api.UploadFailed || u.ProcessingStatus == api.UploadRejected || u.ProcessingStatus == api.UploadReverted {
 				return nil
 			}
 			return store.Key(u.SiteID, u.Kind, u.Hash)
@@ -123,10 +126,11 @@ var uploadMoves = map[string][]string{
 	api.UploadQueued:       {api.UploadValidating, api.UploadProcessing, api.UploadRejected, api.UploadFailed},
 	api.UploadValidating:   {api.UploadProcessing, api.UploadRejected, api.UploadFailed},
 	api.UploadProcessing:   {api.UploadValidating, api.UploadCompleted, api.UploadWithWarnings, api.UploadRejected, api.UploadFailed},
-	api.UploadCompleted:    {},
-	api.UploadWithWarnings: {},
-	api.UploadFailed:       {},
+	api.UploadCompleted:    {api.UploadReverted},
+	api.UploadWithWarnings: {api.UploadReverted},
+	api.UploadFailed:       {api.UploadReverted}, // after its values were stored
 	api.UploadRejected:     {},
+	api.UploadReverted:     {},
 }
 
 // Add stores the record of a file that is on stable storage, together
@@ -189,12 +193,13 @@ func formerUpload(tx store.Tx, u Upload) (Upload, bool, error) {
 	return Upload{}, false, nil
 }
 
-// adds reports whether a request names a unit, capacity or place that the
-// former one did not.
+// adds reports whether a request names a unit, capacity, place or mapping that
+// the former one did not.
 func adds(r, former api.UploadRequest) bool {
 	lat, lon, placed := site.Coordinates(r.Location)
 	formerLat, formerLon, _ := site.Coordinates(former.Location)
-	return r.AssetID != "" && r.AssetID != former.AssetID ||
+	return r.Mapping != "" && r.Mapping != former.Mapping ||
+		r.AssetID != "" && r.AssetID != former.AssetID ||
 		r.CapacityKW != 0 && r.CapacityKW != former.CapacityKW ||
 		placed && (lat != formerLat || lon != formerLon)
 }

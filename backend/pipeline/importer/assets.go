@@ -21,13 +21,14 @@ import (
 func (im *Importer) resolveAssets(ctx context.Context, u upload.Upload, r *ingest.Result) (site api.Site, units []api.Asset, words []string, err error) {
 	err = im.Records.Update(ctx, func(tx store.Tx) error {
 		units, words = nil, nil
-		var made bool
+		var made, newSite bool
+		var newUnits []string
 		site, made, err = im.Domain.Sites.CreateSiteIfMissing(tx, api.Site{SiteID: u.SiteID, CustomerID: u.CustomerID, Location: u.Location,
 			Timezone: u.Request.Timezone, CapacityKW: u.Request.CapacityKW}, u.Actor)
 		if err != nil {
 			return err
 		}
-		if made {
+		if newSite = made; made {
 			words = append(words, fmt.Sprintf("site: %s was not known and is now, in the time zone %s", site.SiteID, site.Timezone))
 		}
 		if kW := u.Request.CapacityKW; !made && kW != 0 && kW != site.CapacityKW {
@@ -65,15 +66,19 @@ func (im *Importer) resolveAssets(ctx context.Context, u upload.Upload, r *inges
 				}
 			}
 			if made {
+				newUnits = append(newUnits, asset.AssetID)
 				words = append(words, fmt.Sprintf("unit: %s was not known and is now, with %.4g kW, %s", asset.AssetID, asset.CapacityKW, why))
 			}
 			known = append(known, asset)
 			units = append(units, asset)
 		}
-		if u.Kind == api.UploadNowcast {
+		if u.Kind == api.UploadNowcast && !newSite && len(newUnits) == 0 {
 			return nil // a live step is over before anyone could look, and saves a commit
 		}
-		_, err = im.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadProcessing, func(u *upload.Upload) { u.Stage = sitedata.StageStoring })
+		_, err = im.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadProcessing, func(u *upload.Upload) {
+			u.Stage, u.NewSite = sitedata.StageStoring, u.NewSite || newSite
+			u.NewAssetIDs = append(u.NewAssetIDs, newUnits...)
+		})
 		return err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
@@ -24,7 +25,7 @@ const maxPowerFactor = 3
 // between its first reading and the one before it, and between its last and the
 // one after it, which are in other files. So a history in pieces equals one file,
 // in whatever order the pieces are imported.
-func (im *Importer) joinCounters(ctx context.Context, site api.Site, r *ingest.Result, units []api.Asset) error {
+func (im *Importer) joinCounters(ctx context.Context, u upload.Upload, site api.Site, r *ingest.Result, units []api.Asset) error {
 	if r.ValueKind != ingest.KindCounter {
 		return nil
 	}
@@ -40,6 +41,17 @@ func (im *Importer) joinCounters(ctx context.Context, site api.Site, r *ingest.R
 	}
 	if len(mended) == 0 {
 		return nil
+	}
+	const part = 1 << 20 // after those of the file
+	for _, f := range mended {
+		c, err := im.changesOf(ctx, site.SiteID, f.AssetID, f.Frame)
+		if err != nil {
+			return err
+		}
+		c.further = series.Merge(c.further, f.Frame)
+		if err := im.keepChanges(ctx, u, f.AssetID, c, part); err != nil {
+			return err
+		}
 	}
 	if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, mended); err != nil {
 		return fmt.Errorf("store telemetry of site %s: %w", site.SiteID, err)

@@ -36,7 +36,7 @@ func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
 	}
 	defer im.Progress.Forget(u.UploadID)
 	im.Progress.SetUpload(u.UploadID, sitedata.StageValidating, 0)
-	result, err := im.readObject(ctx, u)
+	result, options, err := im.readObject(ctx, u)
 	var refusal *ingest.Refusal
 	if errors.As(err, &refusal) {
 		im.Hooks.Upload(u.Kind, UploadFailed)
@@ -46,14 +46,32 @@ func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
 		return err
 	}
 	im.Progress.SetUpload(u.UploadID, sitedata.StageStoring, 0)
+	if u.Kind == api.UploadTrain {
+		before, known, err := im.siteAndUnits(ctx, u.Request.Of(u.CustomerID, u.SiteID))
+		if err != nil {
+			return err
+		}
+		doubts, err := im.doubts(ctx, u.Request.Of(u.CustomerID, u.SiteID), before, known, options, result)
+		if err != nil {
+			return err
+		}
+		result.Warnings = append(result.Warnings, doubts...)
+	}
 	site, units, words, err := im.resolveAssets(ctx, u, result)
 	if err != nil {
 		return err
 	}
+	replaced, err := im.keepReplaced(ctx, u, site, result.Assets, units)
+	if err != nil {
+		return err
+	}
+	if replaced > 0 {
+		words = append(words, fmt.Sprintf("rows: the values of %d rows of units replaced others that were stored", replaced))
+	}
 	if err := im.storeFrames(ctx, u.UploadID, site, result.Assets, units); err != nil {
 		return err
 	}
-	if err := im.joinCounters(ctx, site, result, units); err != nil {
+	if err := im.joinCounters(ctx, u, site, result, units); err != nil {
 		return err
 	}
 	if err = im.recordImport(ctx, u, site, units, result, words); err == nil {
@@ -91,6 +109,17 @@ func (im *Importer) readOptions(ctx context.Context, req api.UploadRequest) (ing
 		return o, err
 	}
 	o.EnergyKind = state.EnergyKind
+	if o.Mapping, err = ingest.ParseMapping(req.Mapping); err != nil {
+		return o, api.InvalidParameter("mapping", err.Error())
+	}
+	profiles, err := im.Domain.Uploads.Profiles(ctx, req.SiteID)
+	if err != nil {
+		return o, err
+	}
+	o.Profile = func(shape string) (ingest.Mapping, bool) {
+		m, err := ingest.ParseMapping(profiles[shape])
+		return m, err == nil && len(m.Entries) > 0
+	}
 	if site.Timezone != "" && req.Timezone == "" {
 		o.Zone, o.ZoneFrom = record.Zone(site.Timezone), "the site's zone"
 	}
@@ -132,17 +161,17 @@ func (im *Importer) firmCapacity(ctx context.Context, site api.Site, units []api
 	return kW, err
 }
 
-func (im *Importer) readObject(ctx context.Context, u upload.Upload) (result *ingest.Result, err error) {
-	options, err := im.readOptions(ctx, u.Request)
-	if err != nil {
-		return nil, err
+func (im *Importer) readObject(ctx context.Context, u upload.Upload) (result *ingest.Result, options ingest.Options, err error) {
+	if options, err = im.readOptions(ctx, u.Request); err != nil {
+		return nil, options, err
 	}
 	object, err := im.Objects.Open(ctx, u.ObjectKey)
 	if err != nil {
-		return nil, err
+		return nil, options, err
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
-	return readWhole(object, options)
+	result, err = readWhole(object, options)
+	return result, options, err
 }
 
 // readWhole reads a file that may be imported. The error is a [*ingest.Refusal],
@@ -333,10 +362,21 @@ func (im *Importer) recordImport(ctx context.Context, u upload.Upload, site api.
 		if err != nil {
 			return err
 		}
+		words := words
 		fill := func(u *upload.Upload) {
 			fillRecord(u, site, units, r, words)
+			u.FirstDay = firstDay(r, record.Zone(site.Timezone))
 			u.Version = t.Data
 			u.Stage, u.Progress = sitedata.StageTraining, sitedata.StageStart(sitedata.StageTraining)
+		}
+		if u.Request.Mapping != "" {
+			kept, err := im.Domain.Uploads.KeepProfile(tx, upload.Profile{SiteID: site.SiteID, Shape: r.Shape, Mapping: u.Request.Mapping, Actor: u.Actor})
+			if err != nil {
+				return err
+			}
+			if kept {
+				words = append(slices.Clone(words), "mapping: kept for the next files of the site with this header")
+			}
 		}
 		if _, err := im.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadProcessing, fill); err != nil {
 			return err
@@ -368,6 +408,10 @@ func fillRecord(u *upload.Upload, site api.Site, units []api.Asset, r *ingest.Re
 	for _, w := range r.Warnings {
 		u.Warnings = append(u.Warnings, w.String())
 	}
+	if u.Request.Mapping == "" && len(r.Applied.Entries) > 0 {
+		u.Request.Mapping = r.Applied.String() // of the profile, to read the file again
+	}
+	u.Columns, u.RunnersUp, u.Mapping = fileColumns(r.Columns), inWords(r.RunnersUp), r.Mapping.Text()
 }
 
 func wireTime(t time.Time) api.Time {

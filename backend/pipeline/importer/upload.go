@@ -14,7 +14,6 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
-	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
@@ -163,18 +162,7 @@ func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u upload.Upl
 // checkRequest checks names and scope, and replaces the site's id by the key of
 // the customer's site.
 func (im *Importer) checkRequest(ctx context.Context, scope api.Scope, req *api.UploadRequest) error {
-	if req.Kind == "" {
-		req.Kind = api.UploadTrain
-	}
-	for _, f := range []struct{ name, value string }{{"customer_id", req.CustomerID}, {"site_id", req.SiteID}} {
-		if f.value == "" {
-			return api.MissingParameter(f.name)
-		}
-	}
-	if err := scope.Check(req.CustomerID, req.SiteID); err != nil {
-		return err
-	}
-	if err := site.CheckNames(api.Site{SiteID: req.SiteID, CustomerID: req.CustomerID, Timezone: req.Timezone, CapacityKW: req.CapacityKW}); err != nil {
+	if err := checkFields(scope, req); err != nil {
 		return err
 	}
 	var err error

@@ -278,6 +278,11 @@ func (s *site) Clear() error {
 	return s.make()
 }
 
+// Remove removes the site.
+func (s *site) Remove() error {
+	return s.in.tx.Bucket(telemetryBucket).DeleteBucket([]byte(s.id))
+}
+
 // PutSite stores the site's layout, roster and joined asset.
 func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
 	refs := s.bucket.need(refsName)

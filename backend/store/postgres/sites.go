@@ -287,6 +287,15 @@ func (s *site) Clear() error {
 	return fault("clear the site", s.tx.SendBatch(s.ctx, &b).Close())
 }
 
+// Remove removes the site with its row.
+func (s *site) Remove() error {
+	if err := s.Clear(); err != nil {
+		return err
+	}
+	_, err := s.tx.Exec(s.ctx, `DELETE FROM sunloop.site WHERE site = $1`, s.id)
+	return fault("remove the site", err)
+}
+
 // PutSite stores the site's layout, roster and joined asset.
 func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
 	var b pgx.Batch

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -33,6 +34,7 @@ func Telemetry(t *testing.T, open Open) {
 		{"daily in odd zones", telemetryZones},
 		{"future stamp", telemetryFuture},
 		{"change of zone", telemetryRezone},
+		{"rewrite", telemetryRewrite},
 		{"read while writing", telemetryReadWriting},
 		{"concurrent", telemetryConcurrent},
 		{"cancelled", telemetryCancelled},
@@ -490,6 +492,44 @@ func telemetryRezone(t *testing.T, tt *telemetryTest) {
 		tt.append(site, store.AssetFrame{AssetID: "c", Frame: power(tt.clock.Now(), time.Minute, 5)})
 		tt.check(site)
 	}
+}
+
+// telemetryRewrite removes values, renames an asset, changes the zone, and then
+// removes all.
+func telemetryRewrite(t *testing.T, tt *telemetryTest) {
+	site := store.SiteKey{ID: "site", Zone: time.UTC}
+	kW := make([]float64, 24*20)
+	for i := range kW {
+		kW[i] = float64(i % 5)
+	}
+	start := tt.clock.Now().AddDate(0, 0, -20)
+	tt.append(site, store.AssetFrame{AssetID: "a", Frame: power(start, time.Hour, kW...)}, store.AssetFrame{AssetID: "b", Frame: power(start, time.Hour, kW...)})
+	site.Zone = zone(t, "America/Lima")
+	cut := start.AddDate(0, 0, 10).Unix()
+	edit := func(frames []store.AssetFrame) ([]store.AssetFrame, error) {
+		if len(frames) != 2 || frames[0].AssetID != "a" || frames[1].AssetID != "b" || frames[0].Frame.Len() != len(kW) {
+			return nil, fmt.Errorf("edit gets %d frames", len(frames))
+		}
+		return []store.AssetFrame{{AssetID: "c", Frame: frames[0].Frame}, {AssetID: "b", Frame: frames[1].Frame.Slice(cut, math.MaxInt64)}}, nil
+	}
+	ok(t, tt.home.Rewrite(t.Context(), site, edit))
+	tt.model["c"], tt.model["b"] = tt.model["a"], tt.model["b"].Slice(cut, math.MaxInt64)
+	delete(tt.model, "a")
+	tt.check(site)
+	tt.append(site, store.AssetFrame{AssetID: "b", Frame: power(tt.clock.Now(), time.Hour, 7)})
+	tt.check(site)
+
+	refusal := errors.New("not now")
+	if err := tt.home.Rewrite(t.Context(), site, func([]store.AssetFrame) ([]store.AssetFrame, error) { return nil, refusal }); !errors.Is(err, refusal) {
+		t.Errorf("an edit that fails: %v", err)
+	}
+	tt.check(site)
+	none := func([]store.AssetFrame) ([]store.AssetFrame, error) { return nil, nil }
+	ok(t, tt.home.Rewrite(t.Context(), site, none))
+	if _, _, there, err := tt.home.Period(t.Context(), "site", ""); there || err != nil {
+		t.Errorf("telemetry remains: %v", err)
+	}
+	ok(t, tt.home.Rewrite(t.Context(), store.SiteKey{ID: "unknown", Zone: time.UTC}, none))
 }
 
 // telemetryReadWriting appends inside a Read, which must not stop it: days that

@@ -52,6 +52,11 @@ func (a *appending) prepare(ctx context.Context, c Change) error {
 			return err
 		}
 	}
+	return a.encodeAll(ctx)
+}
+
+// encodeAll builds the blocks and day sums of all pieces.
+func (a *appending) encodeAll(ctx context.Context) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for part := range slices.Chunk(a.blocks, 16) {

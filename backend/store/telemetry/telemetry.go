@@ -90,8 +90,10 @@ type Reader interface {
 // Writer changes a site as well.
 type Writer interface {
 	Reader
-	// Clear removes all there is of the site.
+	// Clear removes all there is of the site, before it is written again.
 	Clear() error
+	// Remove removes all there is of the site, and the site.
+	Remove() error
 	// PutSite stores the layout, the roster, and the assets that joined it.
 	PutSite(layout, roster []byte, joined []Asset) error
 	// Put stores the cells, none of whose places are equal. One without a value

@@ -1,0 +1,29 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+
+	"app.sunloop/backend/store"
+)
+
+// DeleteAsset deletes a unit that has no telemetry; an unknown one is no error.
+func (s *Service) DeleteAsset(tx store.Tx, siteID, assetID string) error {
+	key := store.Key(siteID, assetID)
+	if err := errors.Join(assets.Delete(tx, key), tx.Delete(estimatesBucket, key)); err != nil {
+		return fmt.Errorf("delete asset %s: %w", assetID, err)
+	}
+	return nil
+}
+
+// DeleteUnused deletes a site without units, and answers whether it did.
+func (s *Service) DeleteUnused(tx store.Tx, siteID string) (bool, error) {
+	n, err := countAssets(tx, siteID)
+	if err != nil || n > 0 {
+		return false, err
+	}
+	if err := errors.Join(sites.Delete(tx, store.Key(siteID)), siteClaims.Delete(tx, store.Key(siteID))); err != nil {
+		return false, fmt.Errorf("delete site %s: %w", siteID, err)
+	}
+	return true, nil
+}
