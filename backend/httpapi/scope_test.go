@@ -53,6 +53,8 @@ var requests = map[string]request{
 	"v1-upload-nowcast":         {form: true, absent: 200},
 	"uploads":                   {query: "customer_id={customer}&site_id={site}", absent: 200},
 	"upload":                    {absent: 404}, // its ids are in the path, see path
+	"upload-inspect":            {form: true, absent: 200},
+	"upload-move revert":        {body: `{"action":"revert"}`, absent: 404},
 	"upload-move cancel":        {body: `{"action":"cancel"}`, absent: 404},
 	"kpi-rollup":                {query: "site_id={site}", own: 404, absent: 404},
 	"maintenance-signals":       {query: "site_id={site}&severity=high", own: 404, absent: 404},

@@ -104,7 +104,7 @@ var common = map[string]string{
 	"success":     "True on success.",
 }
 
-var uploadStates = []string{api.UploadQueued, api.UploadValidating, api.UploadProcessing, api.UploadCompleted, api.UploadWithWarnings, api.UploadFailed, api.UploadRejected}
+var uploadStates = []string{api.UploadQueued, api.UploadValidating, api.UploadProcessing, api.UploadCompleted, api.UploadWithWarnings, api.UploadFailed, api.UploadRejected, api.UploadReverted}
 
 // schemas makes schemas of Go types; structs become components.
 type schemas struct {

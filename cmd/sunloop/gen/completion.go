@@ -153,7 +153,13 @@ func orEmpty(path string) string {
 
 func (p Program) bashArguments(n *kong.Node, commands []string) string {
 	if len(commands) > 0 {
-		return fmt.Sprintf(`COMPREPLY=($(compgen -W '%s' -- "$cur"))`, strings.Join(commands, " "))
+		words := fmt.Sprintf(`COMPREPLY=($(compgen -W '%s' -- "$cur"))`, strings.Join(commands, " "))
+		if n.DefaultCmd != nil && len(n.DefaultCmd.Positional) > 0 {
+			if k, _ := p.value(n.DefaultCmd.Positional[0]); k == file {
+				words += `; compopt -o filenames 2>/dev/null; COMPREPLY+=($(compgen -f -- "$cur"))`
+			}
+		}
+		return words
 	}
 	if len(n.Positional) == 0 {
 		return ""
@@ -287,6 +293,11 @@ complete -c %[1]s -f
 		at := fmt.Sprintf("complete -c %s -n \"__%s_at '%s'\"", name, name, path(n))
 		for _, c := range children(n) {
 			fmt.Fprintf(&b, "%s -a %s -d %s\n", at, c.Name, fishText(c.Help))
+		}
+		if n.DefaultCmd != nil && len(n.DefaultCmd.Positional) > 0 {
+			if k, _ := p.value(n.DefaultCmd.Positional[0]); k == file {
+				fmt.Fprintf(&b, "%s -F\n", at)
+			}
 		}
 		if len(children(n)) == 0 && len(n.Positional) > 0 {
 			switch k, list := p.value(n.Positional[0]); k {
