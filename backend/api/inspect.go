@@ -13,10 +13,15 @@ type FileColumn struct {
 // FileDay is the power of a file's first day with production, of all units
 // together (extension).
 type FileDay struct {
-	Day         string     `json:"day" limit:"word"` // of the zone in which times were read
-	Start       Time       `json:"start"`
-	StepMinutes float64    `json:"step_minutes"`
-	PowerKW     []*float64 `json:"power_kw" limit:"288"` // null: unknown
+	Day         string      `json:"day" limit:"word"` // of the zone in which times were read
+	StepMinutes float64     `json:"step_minutes"`
+	Points      []FilePoint `json:"points" limit:"200"` // in order of time; those that are unknown are left out
+}
+
+// FilePoint is the mean power of an interval (extension).
+type FilePoint struct {
+	Timestamp Time    `json:"timestamp"` // start of the interval
+	PowerKW   float64 `json:"power_kw"`
 }
 
 // Inspection is what an upload of a file would do (extension).

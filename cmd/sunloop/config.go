@@ -146,6 +146,9 @@ func (f *configFile) Resolve(k *kong.Context, parent *kong.Path, flag *kong.Flag
 	command := ""
 	if parent.Node() != nil && parent.Node().Type == kong.CommandNode {
 		command = parent.Node().Name
+		if group := parent.Node().Parent; group != nil && group.Type == kong.CommandNode && group.DefaultCmd == parent.Node() {
+			command = group.Name // as in "import FILE"
+		}
 	}
 	if v, ok := f.of(command, flag.Name); ok {
 		return value(v, flag), nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -337,19 +338,18 @@ func firstDay(r *ingest.Result, zone *time.Location) *api.FileDay {
 	if step > 24*time.Hour {
 		return nil
 	}
-	out := &api.FileDay{Day: start.Format(time.DateOnly), Start: api.At(start), StepMinutes: step.Minutes(), PowerKW: make([]*float64, (end.Sub(start)+step-1)/step)}
+	sums := map[int]float64{}
 	for _, a := range r.Assets {
 		s := a.Frame.Slice(start.Unix(), end.Unix()).Resample(series.PowerKW, step)
 		for i, v := range s.Values {
-			k := int(s.Time(i).Sub(start) / step)
-			if k < 0 || k >= len(out.PowerKW) || math.IsNaN(v) {
-				continue
+			if k := int(s.Time(i).Sub(start) / step); k >= 0 && !math.IsNaN(v) {
+				sums[k] += v
 			}
-			if out.PowerKW[k] == nil {
-				out.PowerKW[k] = new(float64)
-			}
-			*out.PowerKW[k] += v
 		}
+	}
+	out := &api.FileDay{Day: start.Format(time.DateOnly), StepMinutes: step.Minutes()}
+	for _, k := range slices.Sorted(maps.Keys(sums)) {
+		out.Points = append(out.Points, api.FilePoint{Timestamp: api.At(start.Add(time.Duration(k) * step)), PowerKW: sums[k]})
 	}
 	return out
 }

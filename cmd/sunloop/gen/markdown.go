@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -13,7 +14,11 @@ import (
 func (p Program) Flags(n *kong.Node, skip func(*kong.Flag) bool) string {
 	var b strings.Builder
 	b.WriteString("| setting | default | environment | meaning |\n|---|---|---|---|\n")
-	for _, f := range flags(n) {
+	list := flags(n)
+	if n.Type == kong.CommandNode && n.DefaultCmd != nil {
+		list = append(slices.Clone(list), flags(n.DefaultCmd)...)
+	}
+	for _, f := range list {
 		if skip != nil && skip(f) {
 			continue
 		}
