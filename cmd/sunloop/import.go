@@ -239,7 +239,7 @@ func printUpload(out io.Writer, u api.Upload) {
 }
 
 // printHistory says what the detector found in the time of the file's data.
-func (c *ImportCmd) printHistory(ctx context.Context, cl *client.Client, u api.Upload, out io.Writer) {
+func (c *ImportFileCmd) printHistory(ctx context.Context, cl *client.Client, u api.Upload, out io.Writer) {
 	r, err := cl.History(ctx, api.ListQuery{CustomerID: c.Customer, SiteID: c.Site, From: u.FirstRecord, To: api.At(u.LastRecord.Add(time.Second))})
 	if err != nil {
 		fmt.Fprintf(out, "no summary of the history: %v\n", inWords(err))
