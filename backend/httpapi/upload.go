@@ -31,7 +31,7 @@ type Uploads interface {
 	// refused is no error.
 	Inspect(ctx context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.Inspection, error)
 	// Revert undoes an import that has ended; api.ErrNotFound for an unknown id, 409
-	// where nothing of it is stored.
+	// where none of its values are stored.
 	Revert(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
 	// Uploads lists newest first; q.CustomerID and q.SiteID narrow.
 	Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error)

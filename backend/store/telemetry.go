@@ -34,7 +34,7 @@ type Telemetry interface {
 	// cut again.
 	Append(ctx context.Context, site SiteKey, frames []AssetFrame) error
 	// Rewrite replaces all telemetry of a site by what edit makes of it, durably
-	// or not at all, and lays it out in the given zone; without frames nothing of
+	// or not, and lays it out in the given zone; without frames nothing of
 	// the site remains. edit gets a frame of each asset, which it must not change,
 	// and may be called again.
 	Rewrite(ctx context.Context, site SiteKey, edit func(frames []AssetFrame) ([]AssetFrame, error)) error

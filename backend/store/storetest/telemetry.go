@@ -519,7 +519,7 @@ func telemetryRewrite(t *testing.T, tt *telemetryTest) {
 	tt.append(site, store.AssetFrame{AssetID: "b", Frame: power(tt.clock.Now(), time.Hour, 7)})
 	tt.check(site)
 
-	refusal := errors.New("not now")
+	refusal := errors.New("the edit failed")
 	if err := tt.home.Rewrite(t.Context(), site, func([]store.AssetFrame) ([]store.AssetFrame, error) { return nil, refusal }); !errors.Is(err, refusal) {
 		t.Errorf("an edit that fails: %v", err)
 	}
