@@ -79,7 +79,11 @@ func (m *Model) needs() []state.Need {
 			needs = append(needs, n)
 		}
 	}
-	// Running work is polled often.
+	// Running work is polled often, and so is what may be on its way to a site
+	// without present data.
+	if s := &m.data.Site.Summary; !s.At.IsZero() && !s.Data.HasPower() {
+		needs = append(needs, state.Need{Query: state.QueryUploads, Period: 5 * time.Second, Focused: true})
+	}
 	if m.data.openFiles() > 0 {
 		needs = append(needs, state.Need{Query: state.QueryUploads, Period: 2 * time.Second, Focused: true})
 	}

@@ -24,7 +24,8 @@ const (
 type notes struct {
 	notice    notice
 	bell      bell
-	announced map[string]bool // findings that have been announced
+	announced map[string]bool // alarms that have been announced
+	started   bool            // those that were there at the start have rung
 }
 
 func newNotes() notes { return notes{announced: map[string]bool{}} }
@@ -156,9 +157,6 @@ func (m *Model) announce(now time.Time) {
 			continue
 		}
 		m.notes.announced[fired] = true
-		if first {
-			continue
-		}
 		text := a.Message
 		if !strings.Contains(text, a.AssetID) {
 			text = a.AssetID + ": " + text
@@ -166,6 +164,15 @@ func (m *Model) announce(now time.Time) {
 		all = append(all, newAlarm{a.AlertSeverity, text})
 	}
 	m.notes.announced[""] = true // the first answer has been seen
+	if first {                   // those that are there at the start ring together, once
+		if !m.notes.started {
+			m.notes.started = true
+			m.notes.bell.waiting = append(m.notes.bell.waiting, all...)
+			m.ring(now)
+			m.notes.bell.rang = time.Time{} // what comes next rings at once
+		}
+		return
+	}
 	m.announceAll(all, now)
 }
 

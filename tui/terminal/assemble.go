@@ -31,6 +31,7 @@ const (
 	inString          // an OSC, DCS, APC, PM or SOS string
 	inStringEsc       // ESC within such a string: its end or a new sequence
 	inPaste           // between the paste marks: everything passes as it is
+	inLateMark        // what follows an ESC that was given out may be the rest of a paste mark
 )
 
 // assembler cuts a byte stream into whole keys: it appends a sequence or a rune to its output when its last byte has come,
@@ -43,6 +44,7 @@ type assembler struct {
 	text    []byte // the string begun, without its introducer
 	count   int    // bytes of the string or paste so far
 	match   int    // bytes of pasteEnd matched
+	lone    bool   // the newest that was given out is a lone ESC
 	out     []byte
 	answer  func(kind byte, text []byte)
 }
@@ -59,7 +61,11 @@ func (a *assembler) partial() bool { return a.state != inGround && a.state != in
 
 // flushEscape gives out a lone ESC: nothing came after it in time.
 func (a *assembler) flushEscape() {
-	if a.state == inEscape {
+	switch a.state {
+	case inEscape:
+		a.emit()
+		a.lone = true
+	case inLateMark: // keys that were typed
 		a.emit()
 	}
 }
@@ -91,7 +97,14 @@ func (a *assembler) restart(b byte) {
 func (a *assembler) take(b byte) {
 	switch a.state {
 	case inGround:
-		a.ground(b)
+		if lone := a.lone; lone && b == pasteBegin[1] {
+			a.pending, a.state = append(a.pending[:0], b), inLateMark
+		} else {
+			a.ground(b)
+		}
+		a.lone = false
+	case inLateMark:
+		a.lateMark(b)
 	case inRune:
 		a.rune(b)
 	case inEscape:
@@ -120,6 +133,23 @@ func (a *assembler) take(b byte) {
 		a.take(b)
 	case inPaste:
 		a.paste(b)
+	}
+}
+
+// lateMark takes a byte after an ESC that came so late that it was given out as a
+// key: the rest of the mark that begins a paste begins one all the same, so that
+// what is pasted never becomes keys.
+func (a *assembler) lateMark(b byte) {
+	if b != pasteBegin[1+len(a.pending)] {
+		a.emit()
+		a.take(b)
+		return
+	}
+	a.pending = append(a.pending, b)
+	if 1+len(a.pending) == len(pasteBegin) {
+		a.out = append(a.out, pasteBegin...)
+		a.reset()
+		a.state, a.count, a.match = inPaste, 0, 0
 	}
 }
 

@@ -384,3 +384,28 @@ func TestKnownBackground(t *testing.T) {
 		}
 	}
 }
+
+// A paste whose ESC came so late that it was given out as a key is still a paste,
+// however its mark is cut; keys that are typed after an ESC stay keys.
+func TestLateEscapeOfPaste(t *testing.T) {
+	for cut := 1; cut < len(pasteBegin); cut++ {
+		var a assembler
+		a.feed([]byte("\x1b"))
+		a.flushEscape()
+		a.feed([]byte(pasteBegin[1:cut]))
+		a.feed([]byte(pasteBegin[cut:] + "q" + pasteEnd))
+		if got, want := string(a.out), "\x1b"+pasteBegin+"q"+pasteEnd; got != want {
+			t.Errorf("cut at %d: %q, want %q", cut, got, want)
+		}
+	}
+	for _, keys := range []string{"[x", "[20q", "q", "[["} {
+		var a assembler
+		a.feed([]byte("\x1b"))
+		a.flushEscape()
+		a.feed([]byte(keys))
+		a.flushEscape()
+		if got := string(a.out); got != "\x1b"+keys {
+			t.Errorf("%q: %q", keys, got)
+		}
+	}
+}

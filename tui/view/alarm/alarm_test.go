@@ -80,3 +80,32 @@ func TestGroupsLoseNothing(t *testing.T) {
 		}
 	})
 }
+
+// An alarm comes with what to check first, what waiting costs and how long it can
+// wait; one that is over has no advice.
+func TestResponse(t *testing.T) {
+	p := plant.New()
+	v := stage.ContextOf(t, stage.SiteOf(p, stage.Noon))
+	for _, a := range v.Site.Alerts.Data.Alerts {
+		text := ""
+		for _, l := range Response(v, a) {
+			text += l.Label + ": " + l.Words + "\n"
+		}
+		switch {
+		case a.State == api.AlertCleared || a.Resolved:
+			if text != "" {
+				t.Errorf("%s is over:\n%s", a.AlertID, text)
+			}
+		case FindingOf(a) == "f-dead":
+			for _, want := range []string{"check first: Read the event codes and try a remote restart.", "if it waits: 42.5 kW mean daylight loss, ZAR 662 a day", "can wait: no: respond now"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("no %q in:\n%s", want, text)
+				}
+			}
+		default:
+			if !strings.Contains(text, "can wait: ") {
+				t.Errorf("%s: %q", a.AlertID, text)
+			}
+		}
+	}
+}

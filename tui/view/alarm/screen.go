@@ -64,6 +64,7 @@ func (s *Screen) Queries(view.Context) []state.Need {
 		{Query: state.QueryAlerts, Period: 5 * time.Second, Focused: true},
 		{Query: state.QueryAlertLog, Period: 30 * time.Second, Focused: true},
 		{Query: state.QueryAlertHealth, Period: time.Minute, Focused: true},
+		{Query: state.QueryFindings, Period: 15 * time.Second, Focused: true}, // behind the advice
 	}
 }
 
@@ -208,6 +209,10 @@ func (s *Screen) drawAlarm(r terminal.Region, v view.Context) int {
 	a := chosen[0]
 	y = v.Paragraph(r, 0, y, UnitOf(a)+": "+widget.Family(a.AlertType), themes.Title)
 	y = v.Paragraph(r, 0, y, a.Message, themes.Text)
+	w, _ := r.Size()
+	if lines := Response(v, a); len(lines) > 0 { // before the facts: it is what an operator needs first
+		y += widget.DrawDetails(r.Region(terminal.Rect{Y: y, W: w, H: len(lines) * 4}), v, lines) + 1
+	}
 	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
 	lines := []widget.Detail{{Label: "priority", Words: widget.AlarmPriority(a.AlertSeverity), Role: PriorityRole(a.AlertSeverity)}, {Label: "state", Words: a.State, Role: themes.Text}}
 	add := widget.FactsOf(&lines)
@@ -238,7 +243,6 @@ func (s *Screen) drawAlarm(r terminal.Region, v view.Context) int {
 	add("at risk", widget.Power(a.EnergyAtRiskKW)+", daylight mean")
 	add("times", fmt.Sprint(a.Occurrences))
 	add("device", a.TerminalDeviceID)
-	w, _ := r.Size()
 	y += widget.DrawDetails(r.Region(terminal.Rect{Y: y, W: w, H: len(lines) * 4}), v, lines)
 	y = v.Paragraph(r, 0, y+1, "What was done", themes.Title)
 	return DrawHistory(v, r, 0, y, a)
@@ -264,8 +268,8 @@ var figures = []figure{
 	{"critical", "≤ 5 %", func(h api.AlertHealth) string { return shareOf(h, api.AlertCritical) }, func(h api.AlertHealth) bool {
 		return h.Alarms < 20 || float64(h.Priorities[api.AlertCritical]) <= 0.05*float64(h.Alarms)
 	}},
-	{"major", "about 15 %", func(h api.AlertHealth) string { return shareOf(h, api.AlertMajor) }, func(api.AlertHealth) bool { return true }},
-	{"moderate and below", "about 80 %", func(h api.AlertHealth) string { return shareOf(h, api.AlertModerate, api.AlertMinor) }, func(api.AlertHealth) bool { return true }},
+	{"high", "about 15 %", func(h api.AlertHealth) string { return shareOf(h, api.AlertMajor) }, func(api.AlertHealth) bool { return true }},
+	{"medium and below", "about 80 %", func(h api.AlertHealth) string { return shareOf(h, api.AlertModerate, api.AlertMinor) }, func(api.AlertHealth) bool { return true }},
 }
 
 // shareOf is how many alarms were of the severities, and their share.

@@ -72,7 +72,7 @@ func kpiNeeds(p *period) func(v view.Context) []state.Need {
 // figureWords are the names of figures in the trade's words.
 var figureWords = map[string]string{
 	"data_availability": "data availability", "performance_ratio": "performance ratio", "corrected_performance_ratio": "PR, to 25 °C",
-	"energy": "energy, stored days", "mtbf": "time between failures", "mttr_mean": "time to repair, mean", "mttr_median": "time to repair, median", "mtta_mean": "time to acknowledge, mean",
+	"energy": "energy, stored days", "mtbf": "time between failures", "mttd_mean": "time to detect, mean", "mttd_median": "time to detect, median", "mttr_mean": "time to repair, mean", "mttr_median": "time to repair, median", "mtta_mean": "time to acknowledge, mean",
 }
 
 func figureName(name string) string {
@@ -154,8 +154,12 @@ func newFigures(p *period) *widget.Tab {
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
 		return v.Paragraph(r, 0, y, kpiWords(k, whenOf(v)), themes.Dim)
 	}
-	l.Columns = func(view.Context) []widget.Column {
-		return []widget.Column{{Title: "figure", Width: 28, Min: 20}, {Title: "value", Width: 14, Right: true}, {Title: "why not, or what went into it", Min: 20, Rank: 1}}
+	l.Columns = func(v view.Context) []widget.Column {
+		name := 6
+		for _, f := range v.Site.KPIs.Data.Figures {
+			name = max(name, terminal.Width(figureName(f.Name)))
+		}
+		return []widget.Column{{Title: "figure", Width: name, Min: name}, {Title: "value", Width: 14, Min: 11, Right: true}, {Title: "why not, or what went into it", Min: 20, Rank: 1}}
 	}
 	l.Rows = func(v view.Context) []widget.Row {
 		k := v.Site.KPIs.Data

@@ -131,10 +131,10 @@ func (o *Observe) drawExpected(r terminal.Region, v view.Context) {
 	words := "Nothing was reported today. " + o.lastData(v)
 	switch {
 	case v.Site.Summary.At.IsZero(): // the newest data are not known
+	case plant.IsLoading(v):
+		words = "Nothing was reported today so far. The history of the site is on its way."
 	case !v.Site.Summary.Data.LastUpdated.IsZero():
 		words += " ← shows that day, U imports a file."
-	case plant.IsLoading(v):
-		words = "The first data of the site are on their way."
 	default:
 		words += " Press U to import a file."
 	}
