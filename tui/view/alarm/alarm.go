@@ -68,6 +68,38 @@ func DrawPriority(v view.Context, r terminal.Region, severity, state string) {
 	r.PutIn(1, 0, w-1, p.letter+" "+widget.AlarmPriority(severity), style, v.ASCII)
 }
 
+// OfFinding is the alarm of a finding, nil without one.
+func OfFinding(v view.Context, findingID string) *api.Alert {
+	if v.Site == nil || findingID == "" {
+		return nil
+	}
+	return widget.Find(v.Site.Alerts.Data.Alerts, func(a api.Alert) bool { return FindingOf(a) == findingID && !a.Resolved })
+}
+
+// DrawFinding draws shape and letter of a finding's priority, which is that of its
+// alarm, and returns the x after them.
+func DrawFinding(v view.Context, r terminal.Region, x, y int, f api.Finding) int {
+	a := OfFinding(v, f.SummaryID)
+	if a == nil {
+		return widget.DrawSeverity(v, r, x, y, f.SeverityLabel)
+	}
+	p := priorities[a.AlertSeverity]
+	shape := p.shape
+	if v.ASCII {
+		shape = p.ascii
+	}
+	r.PutRune(x, y, shape, v.Style(p.role))
+	return r.Put(x+1, y, p.letter, v.Style(p.role))
+}
+
+// FindingPriority writes a finding's priority: that of its alarm.
+func FindingPriority(v view.Context, f api.Finding) string {
+	if a := OfFinding(v, f.SummaryID); a != nil {
+		return widget.AlarmPriority(a.AlertSeverity)
+	}
+	return widget.FindingPriority(f.SeverityLabel)
+}
+
 // PriorityRole is the colour of a severity.
 func PriorityRole(severity string) themes.Role {
 	if p, ok := priorities[severity]; ok {

@@ -11,6 +11,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/internal/stage"
+	"app.sunloop/tui/state"
 )
 
 func TestGroupAlarms(t *testing.T) {
@@ -107,5 +108,24 @@ func TestResponse(t *testing.T) {
 				t.Errorf("%s: %q", a.AlertID, text)
 			}
 		}
+	}
+}
+
+// A finding has the priority of its alarm, so that a pane of findings and a list of
+// alarms never differ.
+func TestFindingHasThePriorityOfItsAlarm(t *testing.T) {
+	v := stage.ContextOf(t, stage.SiteOf(plant.New(), stage.Noon))
+	f := v.Site.Findings.Data[0]
+	for severity, want := range map[string]string{api.AlertMajor: "high", api.AlertMinor: "low"} {
+		list := v.Site.Alerts.Data
+		list.Alerts = []api.Alert{{AlertID: "a", AlertSeverity: severity, State: api.AlertUnacknowledged, Metadata: &api.AlertMetadata{SummaryID: f.SummaryID}}}
+		v.Site.Alerts.Set(list, stage.Noon)
+		if got := FindingPriority(v, f); got != want {
+			t.Errorf("%s: %s, want %s", severity, got, want)
+		}
+	}
+	v.Site.Alerts.Set(state.AlertList{}, stage.Noon)
+	if got := FindingPriority(v, f); got != "critical" {
+		t.Errorf("without an alarm: %s", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/alarm"
 	"app.sunloop/tui/view/plant"
 	"app.sunloop/tui/view/widget"
 	"app.sunloop/tui/view/workflow"
@@ -165,7 +166,7 @@ func (d *Decide) drawSelected(r terminal.Region, v view.Context) int {
 	if f == nil {
 		return 0
 	}
-	x := widget.DrawSeverity(v, r, 0, 0, f.SeverityLabel) + 1
+	x := alarm.DrawFinding(v, r, 0, 0, *f) + 1
 	what := "  " + findingWords(*f)
 	x = v.PutIn(r, x, 0, w-x, v.ShortID(unitName(*f), max(w-x-terminal.Width(what), 10)), themes.Title)
 	v.PutIn(r, x, 0, w-x, what, themes.Title)

@@ -154,7 +154,7 @@ func TestAttributes(t *testing.T) {
 						t.Fatalf("%s, %s: cell %d,%d has %v on %v", name, id, x, y, c.Style.FG, c.Style.BG)
 					}
 					// Inverse while it waits to be acknowledged. On the time axis and in its legend the mark is no priority.
-					alarm := c.Text == "▲" && x+1 < w && strings.Contains("CM", g.Cell(x+1, y).Text)
+					alarm := c.Text == "▲" && x+1 < w && strings.Contains("CH", g.Cell(x+1, y).Text)
 					if is := v.Palette.Style(themes.Critical); alarm && (c.Style.FG == is.FG || c.Style.BG == is.FG) {
 						critical++
 					}

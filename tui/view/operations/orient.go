@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/alarm"
 	"app.sunloop/tui/view/widget"
 	"app.sunloop/tui/view/workflow"
 )
@@ -171,9 +172,9 @@ func findingRows(v view.Context) []widget.Row {
 		rows = append(rows, widget.Row{ID: f.SummaryID, Cells: []widget.Cell{
 			{Draw: func(r terminal.Region) {
 				if f.Active {
-					widget.DrawSeverity(v, r, 0, 0, f.SeverityLabel)
+					alarm.DrawFinding(v, r, 0, 0, f)
 				}
-			}, Text: widget.FindingPriority(f.SeverityLabel)},
+			}, Text: alarm.FindingPriority(v, f)},
 			{Text: unitName(f), Role: text}, {Text: findingWords(f), Role: role},
 			{Text: risk, Role: text}, {Text: widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: dim},
 			{Text: widget.Energy(f.LostKWh), Role: text}, {Text: widget.Percent(f.Confidence), Role: text},
@@ -186,7 +187,7 @@ func findingRows(v view.Context) []widget.Row {
 // how many of them are seen at once.
 func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, seen int) int {
 	w, _ := r.Size()
-	x := widget.DrawSeverity(v, r, 0, 0, f.SeverityLabel) + 1
+	x := alarm.DrawFinding(v, r, 0, 0, f) + 1
 	what := "  " + findingWords(f) + "  " + widget.Percent(f.Confidence) + " sure"
 	x = v.PutIn(r, x, 0, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(what), 10)), themes.Title)
 	v.PutIn(r, x, 0, w-x, what, themes.Title)
@@ -296,7 +297,7 @@ func (o *Orient) Strip(r terminal.Region, v view.Context) {
 	}
 	for y := 0; y < h && y < len(active); y++ {
 		f := active[y]
-		x := widget.DrawSeverity(v, r, 0, y, f.SeverityLabel) + 1
+		x := alarm.DrawFinding(v, r, 0, y, f) + 1
 		words := " " + widget.Family(f.FaultFamily) + v.Separator() + widget.Risk(f.EnergyAtRiskKW)
 		if w >= 70 {
 			words += v.Separator() + widget.Energy(f.LostKWh) + " lost since " + widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
