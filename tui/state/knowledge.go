@@ -98,16 +98,23 @@ func clock(t, now time.Time, zone *time.Location) string {
 // to no site knows of a query. A query that is not asked is known: none of
 // it is shown. The list of sites belongs to the store.
 func KnowledgeOf(site *Site, admin *Admin, n Need, now time.Time) Knowledge {
+	var s Store
+	return s.knowledgeOf(site, admin, n, now)
+}
+
+// knowledgeOf is KnowledgeOf in a store that the caller provides, as it is called
+// for each need of each frame.
+func (s *Store) knowledgeOf(site *Site, admin *Admin, n Need, now time.Time) Knowledge {
 	src, ok := sources[n.Query]
 	if !ok || n.Query == QuerySites || src.named && n.Of == "" || !src.anywhere && site == nil {
 		return Knowledge{}
 	}
-	s := &Store{Site: site}
+	s.Site = site
 	switch {
-	case admin != nil:
-		s.Admin = *admin
-	case src.anywhere:
+	case src.anywhere && admin == nil:
 		return Knowledge{}
+	case src.anywhere:
+		s.Admin = *admin
 	}
 	if src.named && !src.anywhere && site.Wanted(n.Query) != n.Of { // asked for another thing until now
 		return Knowledge{Certainty: Unknown}
@@ -144,7 +151,7 @@ var queryWords = map[Query]string{
 	QuerySubscriptions: "webhooks", QueryDeliveries: "deliveries", QueryAlerts: "alarms", QueryAlertLog: "alarm history", QueryAlertHealth: "alarm performance", QuerySpan: "telemetry of these days",
 	QuerySamples: "samples", QueryForeseen: "former forecasts", QueryKeys: "API keys", QueryUsers: "users", QueryFleet: "fleet", QueryLog: "log", QueryAudit: "audit trail", QueryAccuracy: "accuracy",
 	QueryModelHistory: "history of models", QueryInterpolations: "gap filling", QueryGaps: "gaps", QueryIssues: "issues", QueryEvidence: "evidence", QueryAvailability: "availability",
-	QueryStretches: "availability of the unit", QueryRecords: "records", QueryKPIs: "KPIs", QueryDaily: "daily energies",
+	QueryStretches: "availability of the unit", QueryRecords: "records", QueryHistory: "history of findings", QueryKPIs: "KPIs", QueryDaily: "daily energies",
 }
 
 // KnowledgeText says of which needs of a view the values are unknown or
@@ -154,8 +161,9 @@ var queryWords = map[Query]string{
 func KnowledgeText(site *Site, admin *Admin, needs []Need, now time.Time, zone *time.Location, width int) (words string, bad bool) {
 	var worst Knowledge
 	var names []string
+	var s Store
 	for _, n := range needs {
-		k := KnowledgeOf(site, admin, n, now)
+		k := s.knowledgeOf(site, admin, n, now)
 		if n.Hidden || k.Certainty == Known {
 			continue
 		}
