@@ -75,7 +75,11 @@ func mostInformative(left []tableResult) error {
 			}
 		}
 	}
-	r := *best.err.(*Refusal)
+	var refused *Refusal
+	if !errors.As(best.err, &refused) {
+		return best.err
+	}
+	r := *refused
 	if best.name != "" {
 		r.Message = best.name + ": " + r.Error()
 		r.Line = 0

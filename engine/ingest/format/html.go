@@ -42,7 +42,7 @@ func htmlTables(text []byte, b *Budget) ([]Table, error) {
 	const deepest = 20
 	for {
 		err := m.next()
-		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) && len(tables)+len(open) > 0 {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && len(tables)+len(open) > 0 {
 			break
 		}
 		if err != nil {
@@ -185,7 +185,7 @@ func xmlSheets(text []byte, b *Budget) ([]Table, error) {
 	inData := false
 	for {
 		err := m.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

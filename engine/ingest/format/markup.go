@@ -3,6 +3,7 @@ package format
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"html"
 	"io"
 	"strings"
@@ -96,7 +97,7 @@ func (m *markup) until(stop byte) error {
 			return m.r.UnreadByte()
 		case err == io.EOF && len(m.text) > 0:
 			return nil
-		case err != bufio.ErrBufferFull:
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return err
 		case len(m.text) > maxToken:
 			return fail(TooLarge, "the file has a text of more than 1 MB between two tags")
@@ -113,7 +114,7 @@ func (m *markup) past(end string) error {
 		switch {
 		case err == io.EOF:
 			return io.ErrUnexpectedEOF
-		case err != nil && err != bufio.ErrBufferFull:
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
 			return err
 		case bytes.HasSuffix(m.text, []byte(end)):
 			return nil
@@ -128,7 +129,7 @@ func (m *markup) skipInner() error {
 	end := "</" + m.inner
 	m.inner = ""
 	for {
-		if _, err := m.r.ReadSlice('<'); err != nil && err != bufio.ErrBufferFull {
+		if _, err := m.r.ReadSlice('<'); err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
 		head, _ := m.r.Peek(len(end) - 1)

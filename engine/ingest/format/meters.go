@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"strconv"
@@ -214,7 +215,7 @@ func (e *espiEntry) each(text []byte, f func(kind string) error) error {
 	depth := 0
 	for {
 		err := m.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			if depth > 0 {
 				return damaged(io.ErrUnexpectedEOF, "the Green Button file")
 			}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"archive/zip"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -31,12 +32,12 @@ func readODS(files map[string]*zip.File, b *Budget) ([]Table, error) {
 	defer r.Close()
 	o := odsReader{m: newMarkup(b.reader(r)), budget: b}
 	for {
-		switch err := o.m.next(); err {
-		case nil:
+		switch err := o.m.next(); {
+		case err == nil:
 			if err := o.event(); err != nil {
 				return nil, err
 			}
-		case io.EOF:
+		case errors.Is(err, io.EOF):
 			if o.depth > 0 {
 				return nil, damaged(io.ErrUnexpectedEOF, "the spreadsheet")
 			}

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 	"math"
 	"path"
@@ -76,12 +77,12 @@ func (x *xlsx) each(name string, f func(m *markup) error) error {
 	defer r.Close()
 	m := newMarkup(x.budget.reader(r))
 	for {
-		switch err := m.next(); err {
-		case nil:
+		switch err := m.next(); {
+		case err == nil:
 			if err := f(m); err != nil {
 				return err
 			}
-		case io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		default:
 			return damaged(err, "the workbook")
