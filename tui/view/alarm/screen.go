@@ -64,7 +64,7 @@ func (s *Screen) Queries(view.Context) []state.Need {
 		{Query: state.QueryAlerts, Period: 5 * time.Second, Focused: true},
 		{Query: state.QueryAlertLog, Period: 30 * time.Second, Focused: true},
 		{Query: state.QueryAlertHealth, Period: time.Minute, Focused: true},
-		{Query: state.QueryFindings, Period: 15 * time.Second, Focused: true}, // behind the advice
+		{Query: state.QueryFindings, Period: time.Minute}, // behind the advice; the panes ask more often
 	}
 }
 
