@@ -99,7 +99,7 @@ type AlertMove struct {
 }
 
 // AlertsQuery asks for GET /ooda/terminal, and without TerminalDeviceID for
-// GET /ooda/site: alerts with Start <= timestamp < End.
+// GET /ooda/site: alerts with Start <= timestamp <= End.
 type AlertsQuery struct {
 	TerminalDeviceID string `query:"terminal_device_id"`
 	SiteID           string `query:"site_id"`
@@ -112,12 +112,13 @@ type AlertsQuery struct {
 
 // AlertRecordsResponse answers /ooda/terminal, ascending in time.
 type AlertRecordsResponse struct {
-	Records []Alert `json:"records"`
+	Alerts []Alert `json:"alerts"`
 }
 
-// SiteAlertsResponse answers /ooda/site: terminal device → its alerts.
+// SiteAlertsResponse answers /ooda/site: terminal device → its alerts. A device
+// without alerts in the span is left out.
 type SiteAlertsResponse struct {
-	Records map[string][]Alert `json:"records"`
+	Alerts map[string][]Alert `json:"alerts"`
 }
 
 // AlertPeriod is the response of /ooda/data-period; both records are null
@@ -224,7 +225,7 @@ var ListTerminalAlerts = define[AlertsQuery, AlertRecordsResponse](&terminalAler
 
 var siteAlerts = Route{
 	Name: "site-alerts", Method: http.MethodGet, Path: PathSiteAlerts, Host: HostAlerts,
-	Summary: "Get the alerts of all terminal devices of a site", Description: "By device, ascending in time.", Errors: readErrors,
+	Summary: "Get the alerts of all terminal devices of a site", Description: "By device, ascending in time. A device without alerts in the span is left out.", Errors: readErrors,
 }
 
 // ListSiteAlerts returns the alerts of all terminal devices of a site.

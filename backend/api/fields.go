@@ -438,7 +438,7 @@ var (
 	querySite     = required("site_id").about("The site.", exampleSite)
 	queryCustomer = optional("customer_id").about("The site's customer. It is required if the credential covers several customers that have a site of this id.", exampleCustomer)
 	queryStart    = required("start").about("The first instant of the span, ISO 8601; without an offset it is UTC.", exampleStart)
-	queryEnd      = required("end").about("The end of the span, which is not in it; ISO 8601, without an offset UTC.", exampleEnd)
+	queryEnd      = required("end").about("The last instant of the span, which is in it; ISO 8601, without an offset UTC.", exampleEnd)
 	recordCursor  = optional("cursor").about("The cursor of the last record of the part before.", nil)
 )
 

@@ -109,7 +109,7 @@ type EnergyForecast struct {
 }
 
 // RecordsQuery asks for GET /telemetry/inverter, and without AssetID for
-// GET /telemetry/site: samples with Start <= time < End.
+// GET /telemetry/site: samples with Start <= time <= End.
 type RecordsQuery struct {
 	AssetID    string `query:"asset_id"`
 	SiteID     string `query:"site_id"`

@@ -53,7 +53,8 @@ type RecordsResponse struct {
 	Records []Record `json:"records"`
 }
 
-// SiteRecordsResponse answers /telemetry/site: asset id → records.
+// SiteRecordsResponse answers /telemetry/site: asset id → records. A unit without
+// records in the span is left out.
 type SiteRecordsResponse struct {
 	Records map[string][]Record `json:"records"`
 }
@@ -168,7 +169,7 @@ var ListRecords = define[RecordsQuery, RecordsResponse](&inverter, Operation{Per
 
 var siteData = Route{
 	Name: "site-data", Method: http.MethodGet, Path: PathSiteData, Host: HostTelemetry,
-	Summary: "Get the records of all units of a site", Description: "By unit, ascending in time.", Errors: readErrors,
+	Summary: "Get the records of all units of a site", Description: "By unit, ascending in time. A unit without records in the span is left out.", Errors: readErrors,
 }
 
 // ListSiteRecords returns the records of all units of a site.

@@ -17,6 +17,12 @@ type Time struct{ time.Time }
 // At makes a Time of t, cut to the second.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Second)} }
 
+// LastBefore makes a Time of the last second before t: the End of a query, which is
+// inclusive, of a span that t is not in.
+func LastBefore(t time.Time) Time {
+	return Time{t.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second).Add(-time.Second)}
+}
+
 // Unix makes a Time of Unix seconds.
 func Unix(s int64) Time { return Time{time.Unix(s, 0).UTC()} }
 

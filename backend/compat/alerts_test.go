@@ -30,16 +30,16 @@ func TestAlertPeriod(t *testing.T) {
 // JavaScript and Python write them.
 func TestAlertsOfAllTime(t *testing.T) {
 	ask := func(start, end string, more ...string) answer {
-		return read(t, api.HostAlerts, "/ooda/terminal", query(append([]string{"terminal_device_id", device, "site_id", site, "start", start, "end", end}, more...)...)).is(records(list(alert)))
+		return read(t, api.HostAlerts, "/ooda/terminal", query(append([]string{"terminal_device_id", device, "site_id", site, "start", start, "end", end}, more...)...)).is(object(fields{"alerts": list(alert)}))
 	}
 	whole := ask("1970-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z")
-	all := whole.elements("records")
+	all := whole.elements("alerts")
 	if len(all) == 0 {
 		t.Fatal("the demo has no alerts")
 	}
 	for _, span := range [][2]string{{"1970-01-01", "9999-12-31"}, {"1970-01-01T00:00:00", "9999-12-31T23:59:59.999999"}, {"1970-01-01T00:00:00+00:00", "9999-12-31T00:00:00+00:00"}} {
-		if a := ask(span[0], span[1], "limit", "1000"); len(a.elements("records")) != len(all) {
-			t.Errorf("%v: %d of %d", span, len(a.elements("records")), len(all))
+		if a := ask(span[0], span[1], "limit", "1000"); len(a.elements("alerts")) != len(all) {
+			t.Errorf("%v: %d of %d", span, len(a.elements("alerts")), len(all))
 		}
 	}
 	cursor := ""
@@ -49,23 +49,23 @@ func TestAlertsOfAllTime(t *testing.T) {
 			more = append(more, "cursor", cursor)
 		}
 		a := ask("1970-01-01", "9999-12-31", more...)
-		if id, want := a.text("records.0.alert_id"), all[i].(map[string]any)["alert_id"]; id != want {
+		if id, want := a.text("alerts.0.alert_id"), all[i].(map[string]any)["alert_id"]; id != want {
 			t.Errorf("part %d is %s, not %v", i, id, want)
 		}
-		cursor = a.text("records.0.cursor")
+		cursor = a.text("alerts.0.cursor")
 	}
-	if a := ask("1970-01-01", "9999-12-31", "limit", "1", "cursor", cursor); len(a.elements("records")) != 0 {
+	if a := ask("1970-01-01", "9999-12-31", "limit", "1", "cursor", cursor); len(a.elements("alerts")) != 0 {
 		t.Errorf("behind the last: %s", a.body)
 	}
-	if a := ask("1970-01-01", "1971-01-01"); len(a.elements("records")) != 0 {
+	if a := ask("1970-01-01", "1971-01-01"); len(a.elements("alerts")) != 0 {
 		t.Errorf("of 1970: %s", a.body)
 	}
 }
 
 func TestAlertsOfASite(t *testing.T) {
 	a := read(t, api.HostAlerts, "/ooda/site", query("site_id", site, "start", "1970-01-01T00:00:00Z", "end", "9999-12-31T23:59:59Z", "customer_id", customer)).
-		is(object(fields{"records": both(eachOf(both(list(alert), ascending("timestamp"))), object(fields{device: some(alert)}))}))
-	for name, l := range a.at("records").(map[string]any) {
+		is(object(fields{"alerts": both(eachOf(both(some(alert), ascending("timestamp"))), object(fields{device: some(alert)}))}))
+	for name, l := range a.at("alerts").(map[string]any) {
 		for _, r := range l.([]any) {
 			if r.(map[string]any)["terminal_device_id"] != name {
 				t.Errorf("under %s: %v", name, r)

@@ -34,20 +34,20 @@ func TestTelemetryPeriod(t *testing.T) {
 	read(t, api.HostTelemetry, "/telemetry/data-period", query("site_id", "Nowhere")).refused(http.StatusNotFound, "Site not found")
 }
 
-// TestTelemetryTimes asks for the same two hours in every form of time that
-// clients send.
+// TestTelemetryTimes asks for the same two hours, whose end is inclusive, in every
+// form of time that clients send.
 func TestTelemetryTimes(t *testing.T) {
 	ask := func(start, end string) answer {
-		return read(t, api.HostTelemetry, "/telemetry/inverter", query("asset_id", asset, "site_id", site, "start", start, "end", end)).is(records(count(8, record)))
+		return read(t, api.HostTelemetry, "/telemetry/inverter", query("asset_id", asset, "site_id", site, "start", start, "end", end)).is(records(count(9, record)))
 	}
 	first := ask("2025-10-01T08:00:00Z", "2025-10-01T10:00:00Z")
-	if first.text("records.0.timestamp") != "2025-10-01T08:00:00Z" || first.text("records.7.timestamp") != "2025-10-01T09:45:00Z" {
-		t.Errorf("from %s to %s", first.text("records.0.timestamp"), first.text("records.7.timestamp"))
+	if first.text("records.0.timestamp") != "2025-10-01T08:00:00Z" || first.text("records.8.timestamp") != "2025-10-01T10:00:00Z" {
+		t.Errorf("from %s to %s", first.text("records.0.timestamp"), first.text("records.8.timestamp"))
 	}
 	for _, c := range [][2]string{
 		{"2025-10-01T08:00:00.000Z", "2025-10-01T10:00:00.000Z"},          // JavaScript's toISOString
 		{"2025-10-01T08:00:00", "2025-10-01T10:00:00"},                    // Python's isoformat of a naive time
-		{"2025-10-01T08:00:00.000001", "2025-10-01T09:59:59.999999"},      // with microseconds
+		{"2025-10-01T08:00:00.000001", "2025-10-01T10:00:00.999999"},      // with microseconds
 		{"2025-10-01T08:00:00+00:00", "2025-10-01T10:00:00+00:00"},        // and of one with a zone
 		{"2025-10-01T10:00:00+02:00", "2025-10-01T12:00:00+02:00"},        // and of the site's
 		{"2025-10-01T08:00Z", "2025-10-01T10:00Z"},                        // without seconds
@@ -76,7 +76,7 @@ func TestTelemetryResolutions(t *testing.T) {
 		return read(t, api.HostTelemetry, "/telemetry/inverter", query("asset_id", asset, "site_id", site, "start", start, "end", end, "resolution", resolution, "customer_id", customer)).is(records(of))
 	}
 	for resolution, n := range map[string]int{"5min": 96, "15min": 96, "hourly": 24} { // it was measured by quarter hours
-		ask(resolution, "2025-10-02", "2025-10-03", count(n, record))
+		ask(resolution, "2025-10-02", "2025-10-02T23:59:59", count(n, record))
 	}
 	days := ask("daily", "2025-10-01", "2025-10-11", some(record))
 	for _, d := range days.elements("records") {
@@ -85,9 +85,9 @@ func TestTelemetryResolutions(t *testing.T) {
 		}
 	}
 	// A day's energy is that of its hours.
-	day := ask("daily", "2025-10-01T22:00:00Z", "2025-10-02T22:00:00Z", count(1, record))
+	day := ask("daily", "2025-10-01T22:00:00Z", "2025-10-02T21:59:59Z", count(1, record))
 	sum := 0.0
-	for _, r := range ask("hourly", "2025-10-01T22:00:00Z", "2025-10-02T22:00:00Z", count(24, record)).elements("records") {
+	for _, r := range ask("hourly", "2025-10-01T22:00:00Z", "2025-10-02T21:59:59Z", count(24, record)).elements("records") {
 		sum += r.(map[string]any)["kWh"].(float64)
 	}
 	if kWh := day.at("records.0.kWh").(float64); kWh <= 0 || kWh-sum > 0.01 || sum-kWh > 0.01 {
@@ -157,14 +157,14 @@ func TestTelemetryStream(t *testing.T) {
 			cursor = ownCursor("asset_id", asset, "timestamp", at)
 		}
 	}
-	if len(seen) != 12*4 {
+	if len(seen) != 12*4+1 {
 		t.Errorf("%d records in 12 hours", len(seen))
 	}
 }
 
 func TestTelemetryOfASite(t *testing.T) {
 	units := len(shared.fleet.Sites[0].Units)
-	a := read(t, api.HostTelemetry, "/telemetry/site", query("site_id", site, "start", "2025-10-01T08:00:00", "end", "2025-10-01T10:00:00", "resolution", "hourly", "customer_id", customer)).
+	a := read(t, api.HostTelemetry, "/telemetry/site", query("site_id", site, "start", "2025-10-01T08:00:00", "end", "2025-10-01T09:59:59", "resolution", "hourly", "customer_id", customer)).
 		is(object(fields{"records": both(eachOf(both(count(2, record), ascending("timestamp"))), object(fields{asset: count(2, record)}))}))
 	if n := len(a.at("records").(map[string]any)); n != units {
 		t.Errorf("%d units of %d", n, units)
@@ -203,4 +203,16 @@ func TestTelemetryRequiresACredential(t *testing.T) {
 		h.set(q, "opa_prod_unknown")
 		send(t, q).refused(http.StatusUnauthorized, "Unauthorized")
 	}
+}
+
+// TestTelemetryOfTheLastRecord asks for the span of the data period, as clients do:
+// the newest record is in it.
+func TestTelemetryOfTheLastRecord(t *testing.T) {
+	period := read(t, api.HostTelemetry, "/telemetry/data-period", query("site_id", site, "asset_id", asset))
+	last := period.text("last_record")
+	a := read(t, api.HostTelemetry, "/telemetry/inverter", query("asset_id", asset, "site_id", site, "start", last, "end", last)).is(records(count(1, record)))
+	if at := a.text("records.0.timestamp"); at != last {
+		t.Errorf("the record is of %s, not %s", at, last)
+	}
+	read(t, api.HostTelemetry, "/telemetry/site", query("site_id", site, "start", "1970-01-01", "end", "1970-01-02")).is(object(fields{"records": object(fields{})}))
 }

@@ -93,9 +93,13 @@ func (s *server) listTerminalAlerts(ctx context.Context, c *caller, q *api.Alert
 		return nil, err
 	}
 	return streamed(func(b *body) error {
-		b.buf = append(b.buf, `{"records":`...)
-		if err := s.writeAlerts(ctx, b, *q, after); err != nil {
+		b.buf = append(b.buf, `{"alerts":`...)
+		n, err := s.writeAlerts(ctx, b, *q, after, nil)
+		if err != nil {
 			return err
+		}
+		if n == 0 {
+			b.buf = append(b.buf, "[]"...)
 		}
 		b.buf = append(b.buf, "}\n"...)
 		return nil
@@ -108,64 +112,69 @@ func (s *server) listSiteAlerts(ctx context.Context, c *caller, q *api.AlertsQue
 		return nil, err
 	}
 	return streamed(func(b *body) error {
-		b.buf = append(b.buf, `{"records":{`...)
-		for i, d := range devices {
-			if i > 0 {
-				b.buf = append(b.buf, ',')
+		b.buf = append(b.buf, `{"alerts":{`...)
+		first := true
+		for _, d := range devices {
+			var prefix []byte
+			if !first {
+				prefix = append(prefix, ',')
 			}
-			if b.buf, err = appendJSON(b.buf, d); err != nil {
-				return err
-			}
-			b.buf = append(b.buf, ':')
+			prefix = append(appendString(prefix, d), ':')
 			q.TerminalDeviceID = d
-			if err := s.writeAlerts(ctx, b, *q, alertCursor{}); err != nil {
+			n, err := s.writeAlerts(ctx, b, *q, alertCursor{}, prefix)
+			if err != nil {
 				return err
 			}
+			first = first && n == 0
 		}
 		b.buf = append(b.buf, "}}\n"...)
 		return nil
 	}), nil
 }
 
-// writeAlerts writes the array of a device's alerts behind the cursor, which it
-// reads part by part. The last alert of an array that was limited has the cursor of
-// the next one.
-func (s *server) writeAlerts(ctx context.Context, b *body, q api.AlertsQuery, after alertCursor) error {
-	b.buf = append(b.buf, '[')
+// writeAlerts writes the array of a device's alerts after the cursor, which it
+// reads part by part, behind prefix, and returns their number; it writes nothing if
+// there are none. The last alert of an array that was limited has the cursor of the
+// next one.
+func (s *server) writeAlerts(ctx context.Context, b *body, q api.AlertsQuery, after alertCursor, prefix []byte) (n int, err error) {
 	most := q.Limit
-	for n, more := 0, true; more; {
+	for more := true; more; {
 		if most > 0 {
 			q.Limit = most - n
 		}
 		list, further, err := s.Alerts.AlertRecords(ctx, q, after.Timestamp, after.AlertID)
 		if err != nil {
-			return err
+			return n, err
 		}
 		if share := limit.ShareOf(ctx); share != nil {
 			// An answer that is on its way is not broken off.
 			if err := share.Cover(limit.Size(list)); err != nil && !b.flowing {
-				return err
+				return n, err
 			}
 		}
 		for _, a := range list {
 			after = alertCursor{a.TerminalDeviceID, a.Timestamp.String(), a.AlertID}
-			if n > 0 {
+			if n == 0 {
+				b.buf = append(append(b.buf, prefix...), '[')
+			} else {
 				b.buf = append(b.buf, ',')
 			}
 			if n++; n == most {
 				a.Cursor = after.String()
 			}
 			if b.buf, err = appendJSON(b.buf, a); err != nil {
-				return err
+				return n, err
 			}
 			if err := b.pass(); err != nil {
-				return err
+				return n, err
 			}
 		}
 		more = further && n != most
 	}
-	b.buf = append(b.buf, ']')
-	return nil
+	if n > 0 {
+		b.buf = append(b.buf, ']')
+	}
+	return n, nil
 }
 
 // appendJSON appends a value as an answer has it, without a line end.

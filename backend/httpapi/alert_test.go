@@ -31,8 +31,8 @@ func TestAlertRecords(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	for _, s := range []scenario{
 		{name: "no period yet", url: api.PathAlertPeriod + "?site_id=Sibaya", status: 200, contains: []string{`{"site_id":"Sibaya","first_record":null,"last_record":null}`}},
-		{name: "none yet", url: alertsURL + aDay, status: 200, contains: []string{`{"records":[]}`}},
-		{name: "none yet at the site", url: api.PathSiteAlerts + "?site_id=Sibaya" + aDay, status: 200, contains: []string{`{"records":{"TERM-Sibaya":[]}}`}},
+		{name: "none yet", url: alertsURL + aDay, status: 200, contains: []string{`{"alerts":[]}`}},
+		{name: "none yet at the site", url: api.PathSiteAlerts + "?site_id=Sibaya" + aDay, status: 200, contains: []string{`{"alerts":{}}`}},
 	} {
 		s.method, s.key = http.MethodGet, "own"
 		t.Run(s.name, func(t *testing.T) { s.run(t, w) })
@@ -60,10 +60,11 @@ func TestAlertRecords(t *testing.T) {
 		{name: "unknown device", url: strings.Replace(alertsURL, terminal, "TERM-0", 1) + aDay, status: 403, contains: []string{"Access denied"}},
 		{name: "another's site", url: api.PathSiteAlerts + "?site_id=Elsewhere" + aDay, status: 403, contains: []string{"Access denied"}},
 		{name: "no cursor of ours", url: alertsURL + aDay + "&cursor=x", status: 400, contains: []string{"Invalid parameter: cursor"}},
-		{name: "a day", url: alertsURL + aDay, status: 200, contains: []string{`{"records":[` + record, `"asset_id":"` + ownAsset + `"`, `"state":"rtn-unack"`, `"resolved_at":"2025-10-02T10:00:00Z"`}},
-		{name: "the end is not of it", url: alertsURL + "&start=2025-10-02T08:00:00Z&end=2025-10-02T09:00:00Z", status: 200, contains: []string{`{"records":[]}`}},
+		{name: "a day", url: alertsURL + aDay, status: 200, contains: []string{`{"alerts":[` + record, `"asset_id":"` + ownAsset + `"`, `"state":"rtn-unack"`, `"resolved_at":"2025-10-02T10:00:00Z"`}},
+		{name: "end is inclusive", url: alertsURL + "&start=2025-10-02T09:00:00Z&end=2025-10-02T09:00:00Z", status: 200, contains: []string{`{"alerts":[` + record}},
+		{name: "before it", url: alertsURL + "&start=2025-10-02T08:00:00Z&end=2025-10-02T08:59:59Z", status: 200, contains: []string{`{"alerts":[]}`}},
 		{name: "the next", url: alertsURL + "&start=1970-01-01&end=9999-12-31&limit=1000&cursor=" + cursor, status: 200, contains: []string{`"timestamp":"2025-10-06T14:00:00Z"`, `"timestamp":"2025-10-10T19:00:00Z"`}, without: []string{"2025-10-02T09", "cursor"}},
-		{name: "of the site", url: api.PathSiteAlerts + "?site_id=Sibaya" + aDay, status: 200, contains: []string{`{"records":{"TERM-Sibaya":[` + record}},
+		{name: "of the site", url: api.PathSiteAlerts + "?site_id=Sibaya" + aDay, status: 200, contains: []string{`{"alerts":{"TERM-Sibaya":[` + record}},
 		{name: "period", url: api.PathAlertPeriod + "?site_id=Sibaya&terminal_device_id=TERM-Sibaya", status: 200, contains: []string{`"terminal_device_id":"TERM-Sibaya","first_record":"2025-10-02T09:00:00Z","last_record":"2025-10-10T19:00:00Z"`}},
 		{name: "period of an unknown device", url: api.PathAlertPeriod + "?site_id=Sibaya&terminal_device_id=x", status: 403, contains: []string{"Access denied"}},
 	} {
@@ -174,6 +175,7 @@ func TestUnitsMayHaveTheirOwnDevice(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	scenario{method: http.MethodPost, url: api.PathAssets, key: "admin", status: 200,
 		body: `{"action":"add","asset_id":"INV-3","name":"n","type":"inverter","capacity_kw":10,"location":"l","site_id":"Sibaya","terminal_device_id":"TERM-3"}`}.run(t, w)
-	scenario{method: http.MethodGet, url: api.PathSiteAlerts + "?site_id=Sibaya" + aDay, key: "own", status: 200, contains: []string{`{"records":{"TERM-3":[],"TERM-Sibaya":[]}}`}}.run(t, w)
+	w.judge(true)
+	scenario{method: http.MethodGet, url: api.PathSiteAlerts + "?site_id=Sibaya" + aDay, key: "own", status: 200, contains: []string{`{"alerts":{"TERM-Sibaya":[{`}, without: []string{"TERM-3"}}.run(t, w)
 	scenario{method: http.MethodPost, url: api.PathSites, key: "admin", body: `{"action":"set","site":{"site_id":"Sibaya","terminal_device_id":"  x"}}`, status: 400, contains: []string{"Invalid field: terminal_device_id"}}.run(t, w)
 }

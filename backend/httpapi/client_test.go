@@ -116,16 +116,16 @@ func drive(t *testing.T, w *world, c *client.Client) {
 	aq := api.AlertsQuery{TerminalDeviceID: "TERM-Sibaya", SiteID: ownSite, Start: *span.FirstRecord, End: api.At(w.clock.now()), Limit: 1}
 	page, err := c.TerminalAlerts(ctx, aq)
 	must(err)
-	if len(page.Records) != 1 || page.Records[0].Cursor == "" || page.Records[0].State != one.Alert.State {
-		t.Errorf("of the device %+v", page.Records)
+	if len(page.Alerts) != 1 || page.Alerts[0].Cursor == "" || page.Alerts[0].State != one.Alert.State {
+		t.Errorf("of the device %+v", page.Alerts)
 	}
-	aq.Cursor = page.Records[0].Cursor
+	aq.Cursor = page.Alerts[0].Cursor
 	page, err = c.TerminalAlerts(ctx, aq)
 	must(err)
 	all, err := c.SiteAlerts(ctx, aq)
 	must(err)
-	if len(page.Records) != 0 || len(all.Records["TERM-Sibaya"]) != 1 {
-		t.Errorf("behind the cursor %+v, of the site %+v", page.Records, all.Records)
+	if len(page.Alerts) != 0 || len(all.Alerts["TERM-Sibaya"]) != 1 {
+		t.Errorf("behind the cursor %+v, of the site %+v", page.Alerts, all.Alerts)
 	}
 	old := c.Credential()
 	w.clock.add(20 * time.Hour)

@@ -111,10 +111,10 @@ func TestAlertsAreReadByKey(t *testing.T) {
 		values   int // of alerts that are read at most
 		contains string
 	}{
-		"span of a device":       {url: alertsURL + "&start=" + at(-20) + "&end=" + at(-10), alerts: 10, values: 20},
+		"span of a device":       {url: alertsURL + "&start=" + at(-20) + "&end=" + at(-11), alerts: 10, values: 20},
 		"limit of a device":      {url: alertsURL + all + "&limit=5", alerts: 5, values: 20, contains: `"cursor"`},
 		"limit of a site":        {url: api.PathSiteAlerts + "?site_id=" + ownSite + all + "&limit=5", alerts: 10, values: 30, contains: `"cursor"`},
-		"span of a site":         {url: api.PathSiteAlerts + "?site_id=" + ownSite + "&start=" + at(-20) + "&end=" + at(-10), alerts: 20, values: 40},
+		"span of a site":         {url: api.PathSiteAlerts + "?site_id=" + ownSite + "&start=" + at(-20) + "&end=" + at(-11), alerts: 20, values: 40},
 		"period of a site":       {url: api.PathAlertPeriod + "?site_id=" + ownSite, values: 10, contains: `"first_record":"` + at(-2000) + `","last_record":"` + at(-1) + `"`},
 		"period of a device":     {url: api.PathAlertPeriod + "?site_id=" + ownSite + "&terminal_device_id=TERM-2", values: 10, contains: `"first_record":"` + at(-2000)},
 		"all of a site, by part": {url: api.PathSiteAlerts + "?site_id=" + ownSite + all, alerts: 4000, values: 4100},

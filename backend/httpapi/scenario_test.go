@@ -104,7 +104,9 @@ func TestScenarios(t *testing.T) {
 		{name: "records", method: get, url: inverter + day, key: "own", status: 200, contains: []string{
 			`{"records":[{"asset_id":"INV-1000000054495190","site_id":"Sibaya","timestamp":"2025-09-30T22:00:00Z","power":0,"kWh":0,"inverter_state":2,"run_state":0,"temperature":20,"error_code":0,"error_type":"normal"},`}},
 		{name: "no records in the range", method: get, url: inverter + "start=2024-01-01&end=2024-01-02", key: "own", status: 200, contains: []string{`{"records":[]}`}},
-		{name: "an empty range", method: get, url: inverter + "start=2025-10-01&end=2025-10-01", key: "own", status: 200, contains: []string{`{"records":[]}`}},
+		{name: "an empty range", method: get, url: inverter + "start=2025-10-01T00:00:01Z&end=2025-10-01T00:04:59Z", key: "own", status: 200, contains: []string{`{"records":[]}`}},
+		{name: "end is inclusive", method: get, url: inverter + "start=2025-10-01&end=2025-10-01", key: "own", status: 200, contains: []string{`"timestamp":"2025-10-01T00:00:00Z"`}},
+		{name: "an empty range of a site", method: get, url: "/telemetry/site?site_id=Sibaya&start=2025-10-01T00:00:01Z&end=2025-10-01T00:04:59Z", key: "own", status: 200, contains: []string{`{"records":{}}`}},
 		{name: "hourly", method: get, url: inverter + day + "&resolution=hourly", key: "own", status: 200, contains: []string{`"timestamp":"2025-10-01T10:00:00Z"`}, without: []string{":05:00Z"}},
 		{name: "daily", method: get, url: inverter + day + "&resolution=daily", key: "own", status: 200, contains: []string{`{"records":[{"asset_id":"INV-1000000054495190","site_id":"Sibaya","timestamp":"2025-09-30T22:00:00Z","power":`}, without: []string{"T22:05"}},
 		{name: "limit", method: get, url: inverter + day + "&limit=1", key: "own", status: 200, contains: []string{`"cursor":"`}, without: []string{"22:05:00"}},

@@ -84,6 +84,7 @@ var requests = map[string]request{
 	"interpolations gaps":       {body: `{"action":"gaps","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"ooda ":                     {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"ooda list":                 {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
+	"ooda history":              {body: `{"action":"history","customer_id":"{customer}","site_id":"{site}"}`, absent: 403},
 	"ml-models ":                {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
 	"ml-models list":            {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
 	"ml-models history":         {body: `{"action":"history","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},

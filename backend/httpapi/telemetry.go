@@ -35,8 +35,9 @@ type records struct {
 	usual           map[string]int64 // usual steps of the site's units in seconds
 }
 
+// recordsOfQuery returns the parameters of a query, whose end is inclusive.
 func recordsOfQuery(q *api.RecordsQuery) records {
-	return records{siteID: q.SiteID, assetID: q.AssetID, from: q.Start.Time, to: q.End.Time, resolution: q.Resolution, limit: q.Limit}
+	return records{siteID: q.SiteID, assetID: q.AssetID, from: q.Start.Time, to: api.At(q.End.Time).Add(time.Second), resolution: q.Resolution, limit: q.Limit}
 }
 
 func (s *server) dataPeriod(ctx context.Context, _ *caller, q *api.PeriodQuery) (api.DataPeriod, error) {
@@ -70,8 +71,12 @@ func (s *server) listRecords(ctx context.Context, c *caller, q *api.RecordsQuery
 	}
 	return streamed(func(b *body) error {
 		b.buf = append(b.buf, `{"records":`...)
-		if err := s.writeRecords(ctx, b, r, c.site); err != nil {
+		n, err := s.writeRecords(ctx, b, r, c.site, nil)
+		if err != nil {
 			return err
+		}
+		if n == 0 {
+			b.buf = append(b.buf, "[]"...)
 		}
 		b.buf = append(b.buf, "}\n"...)
 		return nil
@@ -89,16 +94,19 @@ func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQ
 	}
 	return streamed(func(b *body) error {
 		b.buf = append(b.buf, `{"records":{`...)
-		for i, id := range ids {
-			if i > 0 {
-				b.buf = append(b.buf, ',')
+		first := true
+		for _, id := range ids {
+			var prefix []byte
+			if !first {
+				prefix = append(prefix, ',')
 			}
-			b.buf = appendString(b.buf, id)
-			b.buf = append(b.buf, ':')
+			prefix = append(appendString(prefix, id), ':')
 			r.assetID = id
-			if err := s.writeRecords(ctx, b, r, c.site); err != nil {
+			n, err := s.writeRecords(ctx, b, r, c.site, prefix)
+			if err != nil {
 				return err
 			}
+			first = first && n == 0
 		}
 		b.buf = append(b.buf, "}}\n"...)
 		return nil
@@ -201,18 +209,19 @@ func (s *server) around(ctx context.Context, siteID string, newest []store.Asset
 	return frames, nil
 }
 
-// writeRecords writes the array of one unit's records. The last of a
-// limited page carries the cursor of the next.
-func (s *server) writeRecords(ctx context.Context, b *body, q records, site api.Site) error {
-	b.buf = append(b.buf, '[')
+// writeRecords writes the array of one unit's records behind prefix and returns
+// their number; it writes nothing if there are none. The last of a limited page
+// carries the cursor of the next.
+func (s *server) writeRecords(ctx context.Context, b *body, q records, site api.Site, prefix []byte) (n int, err error) {
 	w := newRecordWriter(site.SiteID, q.assetID)
-	n := 0
 	var failed error
 	emit := func(v *sample) bool {
 		if q.cursor && v.at <= q.after {
 			return true
 		}
-		if n > 0 {
+		if n == 0 {
+			b.buf = append(append(b.buf, prefix...), '[')
+		} else {
 			b.buf = append(b.buf, ',')
 		}
 		n++
@@ -220,13 +229,12 @@ func (s *server) writeRecords(ctx context.Context, b *body, q records, site api.
 		failed = b.pass()
 		return failed == nil && n != q.limit
 	}
-	var err error
 	if q.resolution == api.ResolutionDaily {
 		err = s.days(ctx, q, site, emit)
 	} else {
 		p := span{siteID: site.SiteID, assetID: q.assetID, from: q.from.Unix(), to: q.to.Unix(), step: steps[q.resolution], usual: q.usual[q.assetID]}
 		if p.zone, err = zoneOf(site); err != nil {
-			return err
+			return n, err
 		}
 		if q.cursor {
 			p.from = max(p.from, q.after+1)
@@ -236,8 +244,10 @@ func (s *server) writeRecords(ctx context.Context, b *body, q records, site api.
 	if err == nil {
 		err = failed
 	}
-	b.buf = append(b.buf, ']')
-	return err
+	if n > 0 {
+		b.buf = append(b.buf, ']')
+	}
+	return n, err
 }
 
 // days emits a unit's stored days: the energy, and as power its mean over the

@@ -24,7 +24,7 @@ func near(got, want float64) bool {
 
 // read returns the records of a unit between two minutes.
 func (p *plant) read(h *installation, u *unit, from, to int, resolution string) ([]api.Record, error) {
-	r, err := h.Inverter(h.t.Context(), api.RecordsQuery{CustomerID: customer, SiteID: p.site, AssetID: u.id, Start: api.At(p.at(from)), End: api.At(p.at(to)), Resolution: resolution})
+	r, err := h.Inverter(h.t.Context(), api.RecordsQuery{CustomerID: customer, SiteID: p.site, AssetID: u.id, Start: api.At(p.at(from)), End: api.LastBefore(p.at(to)), Resolution: resolution})
 	if err != nil {
 		return nil, err
 	}

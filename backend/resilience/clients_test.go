@@ -72,7 +72,7 @@ func (w *crowd) upload(ctx context.Context, c visitor) error {
 		case !strings.HasPrefix(u.ProcessingStatus, api.UploadCompleted) || u.RowsStored != rowsADay:
 			return fmt.Errorf("it is %s with %d rows of %d: %s", u.ProcessingStatus, u.RowsStored, rowsADay, u.Error)
 		}
-		got, err := c.Inverter(ctx, api.RecordsQuery{AssetID: asset, SiteID: site, Start: api.At(day), End: api.At(day.AddDate(0, 0, 1))})
+		got, err := c.Inverter(ctx, api.RecordsQuery{AssetID: asset, SiteID: site, Start: api.At(day), End: api.LastBefore(day.AddDate(0, 0, 1))})
 		if err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func (c *StatusCmd) printDay(ctx context.Context, f *facts, site api.Site, now t
 	const step = 15 * time.Minute
 	start := midnight(now.In(f.Zones.Of(site.Ref())))
 	end := start.AddDate(0, 0, 1)
-	records, err := f.Client.SiteRecords(ctx, api.RecordsQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, Start: api.At(start), End: api.At(end), Resolution: api.Resolution15Min})
+	records, err := f.Client.SiteRecords(ctx, api.RecordsQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, Start: api.At(start), End: api.LastBefore(end), Resolution: api.Resolution15Min})
 	if err != nil {
 		return f.ofSite(site, untold(err))
 	}

@@ -72,10 +72,10 @@ var alertSources = map[Query]source{
 	}),
 	QueryAlertLog: of(func(s *Site) *Value[[]api.Alert] { return &s.AlertLog }, func(ctx context.Context, c *client.Client, r Request) ([]api.Alert, error) {
 		from := midnight(r.now, r.zone).AddDate(0, 0, -AlertLogDays) // the same all day, so that nothing new costs nothing
-		v, err := c.SiteAlerts(ctx, api.AlertsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.At(nextMidnight(r.now, r.zone))})
+		v, err := c.SiteAlerts(ctx, api.AlertsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.LastBefore(nextMidnight(r.now, r.zone))})
 		return field(v, err, func() []api.Alert {
 			var all []api.Alert
-			for _, device := range v.Records {
+			for _, device := range v.Alerts {
 				all = append(all, device...)
 			}
 			slices.SortFunc(all, func(a, b api.Alert) int {
@@ -110,7 +110,7 @@ var alertSources = map[Query]source{
 	}),
 	QuerySamples: about(func(s *Site) *Value[[]api.Record] { return &s.Samples }, func(ctx context.Context, c *client.Client, r Request) ([]api.Record, error) {
 		from := r.now.Add(-SampleHours * time.Hour).Truncate(time.Minute)
-		v, err := c.Inverter(ctx, api.RecordsQuery{AssetID: r.id, CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.At(r.now.Add(time.Second))})
+		v, err := c.Inverter(ctx, api.RecordsQuery{AssetID: r.id, CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.At(r.now)})
 		return field(v, err, func() []api.Record { return v.Records })
 	}),
 }
@@ -122,6 +122,6 @@ func askSpan(ctx context.Context, c *client.Client, r Request) (Day, error) {
 		return Day{}, err
 	}
 	_, resolution := SpanStep(to.Sub(from))
-	v, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.At(to), Resolution: resolution})
+	v, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.LastBefore(to), Resolution: resolution})
 	return field(v, err, func() Day { return Day{Start: from, End: to}.With(v.Records) })
 }

@@ -26,7 +26,7 @@ var dailySources = map[Query]source{
 		if err != nil {
 			return nil, err
 		}
-		v, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.At(to), Resolution: api.ResolutionDaily})
+		v, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.LastBefore(to), Resolution: api.ResolutionDaily})
 		return field(v, err, func() []DayEnergy { return dailyOf(v.Records, from, to, r.zone) })
 	}),
 }

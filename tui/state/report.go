@@ -124,7 +124,7 @@ var reportSources = map[Query]source{
 		if err != nil {
 			return nil, err
 		}
-		v, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(span.From), End: api.At(span.To), Resolution: span.Resolution})
+		v, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(span.From), End: api.LastBefore(span.To), Resolution: span.Resolution})
 		return field(v, err, func() map[string][]api.Record { return v.Records })
 	}),
 	QueryModelHistory: of(func(s *Site) *Value[[]api.ModelMove] { return &s.ModelHistory }, func(ctx context.Context, c *client.Client, r Request) ([]api.ModelMove, error) {

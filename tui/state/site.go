@@ -309,7 +309,7 @@ func day(slot func(*Site) *Value[Day], prepare func(s *Store, r *Request, now ti
 	src.prepare = prepare
 	src.ask = func(ctx context.Context, c *client.Client, r Request) (any, error) {
 		v, err := c.SiteRecords(ctx, api.RecordsQuery{
-			CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(r.from), End: api.At(nextMidnight(r.now, r.zone)),
+			CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(r.from), End: api.LastBefore(nextMidnight(r.now, r.zone)),
 			Resolution: api.Resolution5Min, // bounds a day, however often a unit is read
 		})
 		switch {

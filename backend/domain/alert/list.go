@@ -141,7 +141,7 @@ func alertPlace(key []byte) (device, at string, ok bool) {
 // maxAlertBytes bounds the alerts that are read at a time, as they are stored.
 const maxAlertBytes = 256 << 10
 
-// AlertRecords returns the next alerts of a device with Start <= timestamp < End, as
+// AlertRecords returns the next alerts of a device with Start <= timestamp <= End, as
 // they are now, ascending: those after the time and id of an alert, if a time is
 // given. more reports that there may be further ones: an answer has at most q.Limit
 // alerts, if that is above 0, and is limited by their bytes.
@@ -150,7 +150,7 @@ func (s *Service) AlertRecords(ctx context.Context, q api.AlertsQuery, afterTime
 	if after := append(store.Key(q.SiteID, q.TerminalDeviceID, afterTime, afterID), 0); afterTime != "" && bytes.Compare(after, from) > 0 {
 		from = after
 	}
-	to := store.Key(q.SiteID, q.TerminalDeviceID, wholeSecond(q.End.Time))
+	to := store.Key(q.SiteID, q.TerminalDeviceID, api.At(q.End.Add(time.Second)).String())
 	if q.End.Year() >= 9999 { // the second after it may have no key
 		to = store.After(store.Key(q.SiteID, q.TerminalDeviceID))
 	}

@@ -133,7 +133,7 @@ func (p *Plant) alerts(r *http.Request, now time.Time, q question) (answer any, 
 		f.Past = p.Foreseen(now, days)
 		return f, nil, true
 	case r.URL.Path == api.PathSiteAlerts:
-		return api.SiteAlertsResponse{Records: map[string][]api.Alert{"TERM-" + p.SiteID: p.AlertLog(now)}}, nil, true
+		return api.SiteAlertsResponse{Alerts: map[string][]api.Alert{"TERM-" + p.SiteID: p.AlertLog(now)}}, nil, true
 	case r.URL.Path == api.PathInverter:
 		return api.RecordsResponse{Records: p.Samples(0, now)}, nil, true
 	case r.URL.Path != api.PathAlerts:

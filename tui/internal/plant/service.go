@@ -226,6 +226,7 @@ func (p *Plant) answer(r *http.Request, now time.Time, q question) (any, *api.Er
 		if err1 != nil || err2 != nil {
 			return nil, api.InvalidParameter("start", "not a time")
 		}
+		to.Time = to.Add(time.Second) // the end is inclusive
 		if r.URL.Query().Get("resolution") == api.ResolutionDaily {
 			return api.SiteRecordsResponse{Records: p.Daily(from.Time, to.Time, now)}, nil
 		}
