@@ -64,18 +64,18 @@ func (c *ImportRevertCmd) Run(ctx context.Context, g *Globals, std streams) erro
 
 // ImportFileCmd imports a file.
 type ImportFileCmd struct {
-	File         string  `arg:"" help:"CSV file, or CSV compressed as .gz." type:"path"`
-	Site         string  `required:"" help:"Site of the data; it is created if needed."`
-	TZ           string  `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset, for example Europe/Berlin, and of a new site."`
-	CapacityKW   float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity of the whole site."`
-	Customer     string  `default:"default" help:"Customer of the site."`
-	Location     string  `placeholder:"PLACE" help:"Location of the site: a town, for example Graz or \"Durban, ZA\", or 47.07,15.44."`
-	Region       string  `default:"local" help:"Region in the storage path."`
-	Manufacturer string  `help:"Manufacturer, if the file does not name it."`
-	Asset        string  `help:"Name of the unit, if the file does not name it."`
-	Nowcast      bool    `help:"Recent data: forecast and detect, but do not train."`
-	NoTrain      bool    `help:"Stop once the data are stored; training follows when a service runs."`
-	TrainingDays int     `default:"180" help:"Days of data before training starts."`
+	Files        []string `arg:"" name:"file" help:"Files, folders, patterns such as 'logs/*.csv', or - for the standard input. Text is read without a limit of size." type:"path"`
+	Site         string   `required:"" help:"Site of the data; it is created if needed."`
+	TZ           string   `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset, for example Europe/Berlin, and of a new site."`
+	CapacityKW   float64  `name:"capacity-kw" placeholder:"KW" help:"AC capacity of the whole site."`
+	Customer     string   `default:"default" help:"Customer of the site."`
+	Location     string   `placeholder:"PLACE" help:"Location of the site: a town, for example Graz or \"Durban, ZA\", or 47.07,15.44."`
+	Region       string   `default:"local" help:"Region in the storage path."`
+	Manufacturer string   `help:"Manufacturer, if the file does not name it."`
+	Asset        string   `help:"Name of the unit, if the file does not name it."`
+	Nowcast      bool     `help:"Recent data: forecast and detect, but do not train."`
+	NoTrain      bool     `help:"Stop once the data are stored; training follows when a service runs."`
+	TrainingDays int      `default:"180" help:"Days of data before training starts."`
 	MappingFlags
 	RemoteFlags
 
@@ -84,7 +84,7 @@ type ImportFileCmd struct {
 
 // Run imports the file and says what became of it.
 func (c *ImportFileCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	data, name, err := readFile(c.File)
+	sources, err := expandFiles(c.Files)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *ImportFileCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		if err != nil {
 			return err
 		}
-		return c.send(ctx, cl, data, name, std.out)
+		return c.sendAll(ctx, cl, sources, std)
 	}
 	cfg := g.embedded()
 	cfg.Logger, cfg.TrainingDays = g.headlessLog(std.err).With("command", "import"), c.TrainingDays
@@ -122,7 +122,7 @@ func (c *ImportFileCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		return err
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
-		return withOwnKey(ctx, service, ownKeyLasts, func(cl *client.Client) error { return c.send(ctx, cl, data, name, std.out) })
+		return withOwnKey(ctx, service, ownKeyLasts, func(cl *client.Client) error { return c.sendAll(ctx, cl, sources, std) })
 	})
 }
 
@@ -147,15 +147,44 @@ func withOwnKey(ctx context.Context, service *backend.Service, lasts time.Durati
 	return errors.Join(err, revoked)
 }
 
-// send uploads the file and follows it to its end.
-func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte, name string, out io.Writer) error {
+// sendAll uploads the files, large ones in pieces. The training follows the last.
+func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources []source, std streams) error {
+	m, err := c.mapping()
+	if err != nil {
+		return err
+	}
+	o := ingest.Options{CapacityKW: c.CapacityKW, Now: time.Now(), Asset: c.Asset, Mapping: m}
+	if c.TZ != "" {
+		if o.Zone, err = time.LoadLocation(c.TZ); err != nil {
+			return err
+		}
+	}
+	for i, s := range sources {
+		err := s.pieces(std, func(data []byte) (*ingest.Result, error) { return ingest.Read(bytes.NewReader(data), o) },
+			func(data []byte, name string, first *ingest.Result, last bool) error {
+				columns := c.columns
+				if first != nil {
+					columns = first.Mapping.Text()
+				}
+				return c.send(ctx, cl, data, name, columns, last && i == len(sources)-1, std.out)
+			})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send uploads a file and follows it until its data are stored, or the last one to
+// its end.
+func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte, name, columns string, last bool, out io.Writer) error {
 	location := c.Location
 	if location == "" {
 		location = "unknown"
 	}
 	req := api.UploadRequest{
 		CustomerID: c.Customer, SiteID: c.Site, Region: c.Region, Location: location, Manufacturer: c.Manufacturer,
-		Timezone: c.TZ, CapacityKW: c.CapacityKW, AssetID: c.Asset, Filename: name, Mapping: c.columns,
+		Timezone: c.TZ, CapacityKW: c.CapacityKW, AssetID: c.Asset, Filename: name, Mapping: columns,
 	}
 	upload := cl.UploadTrain
 	if c.Nowcast {
@@ -170,7 +199,7 @@ func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte
 	} else {
 		fmt.Fprintln(out, message, "Upload:", ack.UploadID)
 	}
-	u, err := follow(ctx, cl, ack.UploadID, c.NoTrain, out)
+	u, err := follow(ctx, cl, ack.UploadID, c.NoTrain || !last, out)
 	if err != nil {
 		return err
 	}
@@ -181,7 +210,7 @@ func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte
 	if c.TZ == "" && u.Timezone == "UTC" {
 		fmt.Fprintln(out, "!  no --tz: times that carry no zone are read as UTC, and the site's days are UTC's")
 	}
-	if !c.NoTrain && u.Ended() {
+	if last && !c.NoTrain && u.Ended() {
 		c.printHistory(ctx, cl, *u, out)
 		printForecast(ctx, cl, c.Customer, c.Site, out)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -20,18 +21,18 @@ import (
 
 // InspectCmd shows what would be imported from a file.
 type InspectCmd struct {
-	File       string  `arg:"" help:"CSV file, or CSV compressed as .gz." type:"path"`
-	TZ         string  `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset (UTC)."`
-	CapacityKW float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity, which decides about units of measure and implausible values."`
-	Location   string  `placeholder:"PLACE" help:"Location of the plant, against which zone and values are checked: a town, or 47.07,15.44."`
-	SuggestMap bool    `name:"suggest-map" help:"Print the mapping that was inferred, for --map-file."`
-	JSON       bool    `name:"json" help:"Print JSON."`
+	Files      []string `arg:"" name:"file" help:"Files, folders, patterns such as 'logs/*.csv', or - for the standard input. Text is read without a limit of size." type:"path"`
+	TZ         string   `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset (UTC)."`
+	CapacityKW float64  `name:"capacity-kw" placeholder:"KW" help:"AC capacity, which decides about units of measure and implausible values."`
+	Location   string   `placeholder:"PLACE" help:"Location of the plant, against which zone and values are checked: a town, or 47.07,15.44."`
+	SuggestMap bool     `name:"suggest-map" help:"Print the mapping that was inferred, for --map-file."`
+	JSON       bool     `name:"json" help:"Print JSON."`
 	MappingFlags
 }
 
 // Run prints the summary; a refused file is exit status 1.
 func (c *InspectCmd) Run(std streams) error {
-	data, name, err := readFile(c.File)
+	sources, err := expandFiles(c.Files)
 	if err != nil {
 		return err
 	}
@@ -53,9 +54,97 @@ func (c *InspectCmd) Run(std streams) error {
 		}
 		known.Location = &solar.Location{LatitudeDeg: found.LatitudeDeg, LongitudeDeg: found.LongitudeDeg}
 	}
-	result, readErr := ingest.Read(bytes.NewReader(data), o)
+	refused := false
+	for _, source := range sources {
+		result, readErr := c.read(source, std, o, known)
+		err := readErr
+		if refusal := (*ingest.Refusal)(nil); readErr == nil || errors.As(readErr, &refusal) {
+			err = c.print(std, source.name, result, readErr, zone)
+		}
+		var status exitStatus
+		switch {
+		case errors.As(err, &status):
+			refused = true
+		case err != nil && len(sources) == 1:
+			return err
+		case err != nil:
+			fmt.Fprintln(std.err, "sunloop:", err)
+			refused = true
+		}
+	}
+	if refused {
+		return exitStatus(1)
+	}
+	return nil
+}
+
+// read reads a file. Of a large one only the frames of a piece are in memory: the
+// result has those of the first piece, and the counts of all.
+func (c *InspectCmd) read(s source, std streams, o ingest.Options, known plausible.Site) (*inspected, error) {
+	var out inspected
+	err := s.pieces(std, func(data []byte) (*ingest.Result, error) { return ingest.Read(bytes.NewReader(data), o) },
+		func(data []byte, name string, first *ingest.Result, _ bool) error {
+			o := o
+			if first != nil && out.Result != nil {
+				o.Mapping = first.Mapping
+				if first.ValueKind != ingest.KindPower {
+					o.EnergyKind = first.ValueKind
+				}
+			}
+			r, err := ingest.Read(bytes.NewReader(data), o)
+			if err != nil {
+				if first != nil {
+					err = fmt.Errorf("%s: %w", name, err)
+				}
+				return err
+			}
+			r.Warnings = append(r.Warnings, plausible.Check(r, known)...)
+			out.add(r)
+			return nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// inspected is what was read of a file, in one or more pieces.
+type inspected struct {
+	*ingest.Result // of the first piece, with the counts of all
+	summary        ingest.Summary
+}
+
+func (r *inspected) add(next *ingest.Result) {
+	s := ingest.Summarize(next, nil)
+	if r.Result == nil {
+		r.Result, r.summary = next, s
+		return
+	}
+	sum := &r.summary
+	sum.Rows, sum.SumPowerKW, sum.Last = sum.Rows+s.Rows, sum.SumPowerKW+s.SumPowerKW, s.Last
+	for _, a := range s.Assets {
+		if !slices.Contains(sum.Assets, a) {
+			sum.Assets = append(sum.Assets, a)
+		}
+	}
+	sum.Counts.Read, sum.Counts.Used = sum.Counts.Read+s.Counts.Read, sum.Counts.Used+s.Counts.Used
+	sum.Counts.Stored, sum.Counts.Missing = sum.Counts.Stored+s.Counts.Stored, sum.Counts.Missing+s.Counts.Missing
+	for why, n := range s.Counts.Skipped {
+		sum.Counts.Skipped[why] += n
+	}
+	for _, w := range s.Warnings {
+		if !slices.Contains(sum.Warnings, w) && len(sum.Warnings) < 100 {
+			sum.Warnings = append(sum.Warnings, w)
+		}
+	}
+}
+
+// print prints the summary of a file, or the mapping with which it was read.
+func (c *InspectCmd) print(std streams, name string, read *inspected, readErr error, zone *time.Location) error {
+	var result *ingest.Result
+	s := ingest.Summarize(nil, readErr)
 	if readErr == nil {
-		result.Warnings = append(result.Warnings, plausible.Check(result, known)...)
+		result, s = read.Result, read.summary
 	}
 	if c.SuggestMap {
 		if readErr != nil {
@@ -64,7 +153,6 @@ func (c *InspectCmd) Run(std streams) error {
 		fmt.Fprint(std.out, result.Mapping.Text())
 		return nil
 	}
-	s := ingest.Summarize(result, readErr)
 	if c.JSON {
 		e := json.NewEncoder(std.out)
 		e.SetIndent("", "  ")

@@ -99,6 +99,7 @@ func readContent(c content, o Options) (*Result, error) {
 			return p, nil, p.withColumns(err)
 		}
 		res.Shape, res.Mapping, res.Applied = h.shape(), p.suggest(res.Columns), mapping
+		res.DataLine = h.sample[h.first].line
 		return p, res, nil
 	}
 	if c.long && !mapping.fixesKeys() && len(h.stack) > 0 {

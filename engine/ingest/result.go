@@ -47,6 +47,7 @@ type Result struct {
 	Mapping      Mapping    // with which the file is read in the same way
 	Applied      Mapping    // that was applied, given or of a profile
 	Shape        string     // equal for files with the same header
+	DataLine     int        // line of the file at which the data begin
 }
 
 // Asset is one unit of the file. Frames of one file may share memory: they are

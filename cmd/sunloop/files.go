@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/engine/ingest"
+)
+
+// source is a file that a command reads.
+type source struct {
+	path  string // - is the standard input
+	name  string
+	whole int // bytes up to which it is read in one piece
+	piece int // bytes of the pieces of a larger one
+}
+
+// expandFiles returns the files that arguments name: files, all files of folders,
+// those of patterns, and - for the standard input.
+func expandFiles(args []string) ([]source, error) {
+	var list []source
+	add := func(path string) {
+		list = append(list, source{path, strings.TrimSuffix(filepath.Base(path), ".gz"), api.MaxUploadBytes, pieceBytes})
+	}
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case arg == "-":
+			list = append(list, source{"-", "stdin.csv", api.MaxUploadBytes, pieceBytes})
+		case err == nil && info.IsDir():
+			before := len(list)
+			err := filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.Type().IsRegular() && !strings.HasPrefix(d.Name(), ".") {
+					add(path)
+				}
+				return err
+			})
+			if err != nil {
+				return nil, fmt.Errorf("read the folder %s: %w", arg, err)
+			}
+			if len(list) == before {
+				return nil, fmt.Errorf("the folder %s has no file", arg)
+			}
+		case err != nil && strings.ContainsAny(arg, "*?["):
+			found, err := filepath.Glob(arg)
+			if err != nil || len(found) == 0 {
+				return nil, fmt.Errorf("no file matches %s", arg)
+			}
+			for _, path := range found {
+				add(path)
+			}
+		default:
+			add(arg)
+		}
+	}
+	return list, nil
+}
+
+// open returns the bytes of a source, unpacked if its name ends with .gz, and their
+// number if it is known.
+func (s source) open(stdin io.Reader) (r io.ReadCloser, size int64, err error) {
+	if s.path == "-" {
+		return io.NopCloser(stdin), 0, nil
+	}
+	f, err := os.Open(s.path) // also a pipe, as a shell makes for <(command)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		size = info.Size()
+	}
+	if !strings.HasSuffix(s.path, ".gz") {
+		return f, size, nil
+	}
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("%s is not gzip: %w", s.path, err), f.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{zr, f}, 0, nil
+}
+
+// pieceBytes is the size of the pieces in which a large file is read: about a
+// sixth of the memory that reading takes.
+const pieceBytes = 8 << 20
+
+// maxHeader is the size of the lines above the data of a file in pieces.
+const maxHeader = 1 << 20
+
+// pieces calls do with a file, or with pieces of a large one, each of which has the
+// header of the file. read reads the first piece of several: its mapping is that of
+// all. It reports the progress of several pieces.
+func (s source) pieces(std streams, read func(data []byte) (*ingest.Result, error), do func(data []byte, name string, first *ingest.Result, last bool) error) error {
+	r, size, err := s.open(std.in)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	in := bufio.NewReaderSize(r, 64<<10)
+	limit := s.whole
+	data, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", s.path, err)
+	}
+	if len(data) == 0 {
+		return fmt.Errorf("%s: the file is empty", s.name)
+	}
+	if len(data) <= limit {
+		return do(data, s.name, nil, true)
+	}
+	if bytes.IndexByte(data, 0) >= 0 {
+		return fmt.Errorf("%s: only text is read in pieces; a file of another format may have %d MB", s.path, limit>>20)
+	}
+	start, sent := time.Now(), int64(0)
+	cut := endOfLines(data, s.piece)
+	piece, rest := data[:cut], slices.Clone(data[cut:])
+	first, err := read(piece)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	header := headerOf(piece, first.DataLine)
+	if header == nil {
+		return fmt.Errorf("%s: its header does not allow to read it in pieces; a file of this kind may have %d MB", s.path, limit>>20)
+	}
+	for n := 1; len(piece) > 0; n++ {
+		end := false
+		for len(rest) < s.piece+ingestLine && !end {
+			buf := make([]byte, 1<<20)
+			k, err := io.ReadFull(in, buf)
+			rest = append(rest, buf[:k]...)
+			if end = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); err != nil && !end {
+				return fmt.Errorf("read %s: %w", s.path, err)
+			}
+		}
+		last := end && len(rest) == 0
+		text := piece
+		if n > 1 {
+			text = slices.Concat(header, piece)
+		}
+		if err := do(text, fmt.Sprintf("%s (part %d)", s.name, n), first, last); err != nil {
+			return err
+		}
+		sent += int64(len(piece))
+		fmt.Fprintln(std.err, progress(s.name, sent, size, time.Since(start)))
+		cut := len(rest)
+		if !end || cut > s.piece {
+			cut = endOfLines(rest, s.piece)
+		}
+		piece, rest = rest[:cut], slices.Clone(rest[cut:])
+	}
+	return nil
+}
+
+// ingestLine is the longest line of a file in bytes.
+const ingestLine = 1 << 20
+
+// endOfLines is the end of the last line within most bytes that is not within quotes.
+func endOfLines(data []byte, most int) int {
+	data = data[:min(len(data), most)]
+	end, quoted := len(data), false
+	for i, c := range data {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case c == '\n' && !quoted:
+			end = i + 1
+		}
+	}
+	return end
+}
+
+// headerOf returns the lines above the first line of data; nil if there are none.
+func headerOf(data []byte, dataLine int) []byte {
+	at := 0
+	for range dataLine - 1 {
+		i := bytes.IndexByte(data[at:], '\n')
+		if i < 0 || at+i > maxHeader {
+			return nil
+		}
+		at += i + 1
+	}
+	if at == 0 {
+		return nil
+	}
+	return data[:at]
+}
+
+// progress says how much of a file is done, how fast, and how long the rest takes.
+func progress(name string, done, size int64, took time.Duration) string {
+	rate := float64(done) / max(took.Seconds(), 1e-3)
+	text := fmt.Sprintf("%s: %d MB at %.1f MB/s", name, done>>20, rate/(1<<20))
+	if size > 0 {
+		const cells = 20
+		share := min(1, float64(done)/float64(size))
+		filled := int(share * cells)
+		left := time.Duration(float64(size-done) / rate * float64(time.Second)).Round(time.Second)
+		text += fmt.Sprintf(" [%s%s] %.0f %%, %s left", strings.Repeat("#", filled), strings.Repeat(".", cells-filled), 100*share, max(left, 0))
+	}
+	return text
+}

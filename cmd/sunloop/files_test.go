@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/plausible"
+)
+
+// TestPieces: a file that is read in pieces gives the rows and the sum of the whole.
+func TestPieces(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("Plant: North\nTime;INV 1 Power (kW);INV 2 Power (kW);Note\n")
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 5000 {
+		h := float64(i%96)/4 - 12
+		fmt.Fprintf(&b, "%s;%.3f;%.3f;\"a\nb\"\n", at.Add(time.Duration(i)*15*time.Minute).Format(time.DateTime), max(0, 10-h*h/3), max(0, 8-h*h/4))
+	}
+	path := filepath.Join(t.TempDir(), "big.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := ingest.Read(strings.NewReader(b.String()), ingest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ingest.Summarize(whole, nil)
+	for _, stdin := range []bool{false, true} {
+		s := source{path: path, name: "big.csv", whole: 30_000, piece: 25_000}
+		var progress bytes.Buffer
+		std := streams{err: &progress}
+		if stdin {
+			f, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			s.path, std.in = "-", f
+		}
+		read, err := (&InspectCmd{}).read(s, std, ingest.Options{}, plausible.Site{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := read.summary
+		if got.Rows != want.Rows || got.Counts.Read != want.Counts.Read || fmt.Sprintf("%.3f", got.SumPowerKW) != fmt.Sprintf("%.3f", want.SumPowerKW) ||
+			*got.First != *want.First || *got.Last != *want.Last || !slices.Equal(got.Assets, want.Assets) {
+			t.Errorf("in pieces %+v, as a whole %+v", got, want)
+		}
+		if n := strings.Count(progress.String(), "\n"); n < 5 {
+			t.Errorf("%d pieces: %s", n, &progress)
+		}
+	}
+}
+
+func TestExpandFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.csv", "a.csv.gz", ".hidden", "sub/c.txt"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for arg, want := range map[string][]string{
+		dir:                           {"a.csv", "b.csv", "c.txt"},
+		filepath.Join(dir, "*.csv"):   {"b.csv"},
+		"-":                           {"stdin.csv"},
+		filepath.Join(dir, "*.xml"):   nil,
+		filepath.Join(dir, "no file"): {"no file"}, // an error when it is read
+	} {
+		list, err := expandFiles([]string{arg})
+		var got []string
+		for _, s := range list {
+			got = append(got, s.name)
+		}
+		if !slices.Equal(got, want) || (err == nil) != (want != nil) {
+			t.Errorf("%s: %q, %v", arg, got, err)
+		}
+	}
+}
+
+func TestNegativeValues(t *testing.T) {
+	got := joinNegative([]string{"inspect", "x.csv", "--location", "-18.12,178.45", "--json", "-", "--tz", "-v", "--", "--location", "-1"})
+	if want := []string{"inspect", "x.csv", "--location=-18.12,178.45", "--json", "-", "--tz", "-v", "--", "--location", "-1"}; !slices.Equal(got, want) {
+		t.Errorf("arguments %q, want %q", got, want)
+	}
+}
