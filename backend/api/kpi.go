@@ -125,6 +125,14 @@ type EnergyShares struct {
 	Extrapolated float64 `json:"extrapolated"` // of silent units, from those that reported
 }
 
+// EnergyDifference is by how much counters and interval energy exceed the energy by
+// power, over the time that both cover.
+type EnergyDifference struct {
+	Share       float64 `json:"share"`        // of the energy by power; negative: power is more
+	ComparedKWh float64 `json:"compared_kwh"` // by power
+	Flagged     bool    `json:"flagged"`      // more than 0.5 % either way
+}
+
 // ExcludedHours are hours of a window that a figure leaves out.
 type ExcludedHours struct {
 	Category string  `json:"category"`
@@ -169,15 +177,18 @@ type KPI struct {
 	Note             string   `json:"note,omitempty"` // why it is not reportable
 	// Suspect is the likely reason of a value that is withheld because it is
 	// implausible: rating, horizontal_irradiance, sensor, outage.
-	Suspect    string          `json:"suspect,omitempty"`
-	Formula    string          `json:"formula,omitempty"`
-	AsOf       Time            `json:"as_of,omitzero"`
-	Revision   int             `json:"revision,omitempty"` // as that of the window
-	Rating     *FigureRating   `json:"rating,omitempty"`
-	Irradiance *Irradiance     `json:"irradiance,omitempty"` // without its sensors, which are the window's
-	Energy     *EnergyShares   `json:"energy_shares,omitempty"`
-	Covered    *float64        `json:"covered,omitempty"` // share of the insolation due that it is made of, 0 to 1
-	Excluded   []ExcludedHours `json:"excluded_hours,omitempty"`
+	Suspect    string        `json:"suspect,omitempty"`
+	Formula    string        `json:"formula,omitempty"`
+	AsOf       Time          `json:"as_of,omitzero"`
+	Revision   int           `json:"revision,omitempty"` // as that of the window
+	Rating     *FigureRating `json:"rating,omitempty"`
+	Irradiance *Irradiance   `json:"irradiance,omitempty"` // without its sensors, which are the window's
+	Energy     *EnergyShares `json:"energy_shares,omitempty"`
+	// Difference compares counters and interval energy with power; absent where nothing
+	// was measured twice.
+	Difference *EnergyDifference `json:"energy_difference,omitempty"`
+	Covered    *float64          `json:"covered,omitempty"` // share of the insolation due that it is made of, 0 to 1
+	Excluded   []ExcludedHours   `json:"excluded_hours,omitempty"`
 }
 
 // CategoryHours is the useful time that the units, weighted by their rating,

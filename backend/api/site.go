@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // Site is a plant: a place with assets, a zone and money. Extension of the
@@ -51,6 +53,21 @@ func IrradianceRoles() []string {
 	return []string{IrradiancePlane, IrradianceReference, IrradianceFlat, IrradianceSatellite}
 }
 
+// ClearableSettings are the fields of sites and units that a change can clear.
+func ClearableSettings() []string {
+	return []string{"dc_rating_kw", "ac_rating_kw", "module_temp_coefficient_pct_per_k", "mounting", "irradiance_role", "irradiance_class", "irradiance_tilt_deg", "irradiance_azimuth_deg"}
+}
+
+// checkClear refuses names that are not of [ClearableSettings].
+func checkClear(names []string) error {
+	for i, name := range names {
+		if !slices.Contains(ClearableSettings(), name) {
+			return InvalidField(fmt.Sprintf("clear[%d]", i), fmt.Sprintf("%q is not one of %s", name, strings.Join(ClearableSettings(), ", ")))
+		}
+	}
+	return nil
+}
+
 // IrradianceClasses are the classes of monitoring of IEC 61724-1.
 func IrradianceClasses() []string { return []string{"A", "B"} }
 
@@ -61,6 +78,9 @@ type SitesRequest struct {
 	CustomerID string `json:"customer_id,omitempty" limit:"id"`
 	SiteID     string `json:"site_id,omitempty" limit:"id"`
 	Site       *Site  `json:"site,omitempty"`
+	// Clear are fields whose values set removes, before it sets those that are given:
+	// of [ClearableSettings].
+	Clear []string `json:"clear,omitempty" limit:"20 word"`
 	Page
 }
 
@@ -134,6 +154,9 @@ type AssetsRequest struct {
 	Asset
 	Component    *Component `json:"component,omitempty"`                // install
 	FormerSerial string     `json:"former_serial,omitempty" limit:"id"` // remove; install: of the component in whose place
+	// Clear are fields whose values set removes, before it sets those that are given:
+	// of [ClearableSettings].
+	Clear []string `json:"clear,omitempty" limit:"20 word"`
 	Page
 }
 
@@ -164,7 +187,7 @@ var (
 	AddAsset = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionAdd, Permission: PermissionAssets, Idempotent: true, Target: Target{NewSite: true}, Fields: Fields{
 		required("asset_id"), required("name"), required("type"), required("capacity_kw").givenAsZero(), required("location"),
 		optional("capacity_kw").givenAsZero().above0(math.Inf(1)).because("more than 0"), rule(checkNewComponents)}})
-	SetAsset         = assetMove(ActionSet)
+	SetAsset         = assetMove(ActionSet, rule(func(r *AssetsRequest) error { return checkClear(r.Clear) }))
 	InstallComponent = assetMove(ActionInstall, required("component"))
 	RemoveComponent  = assetMove(ActionRemove, required("former_serial"))
 	ListAssets       = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
@@ -198,7 +221,7 @@ var sites = Route{
 // Sites.
 var (
 	SetSite = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionSet, Permission: PermissionSites, Idempotent: true, Target: Target{NewSite: true},
-		Fields: Fields{required("site"), rule(nameSite)}})
+		Fields: Fields{required("site"), rule(nameSite), rule(func(r *SitesRequest) error { return checkClear(r.Clear) })}})
 	ListSites = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{NoSite: true}, Fields: Fields{pageLimit()}})
 	GetSite   = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("site_id")}})
 )

@@ -23,8 +23,8 @@ func (c *Client) Site(ctx context.Context, site api.SiteRef) (*api.Site, error) 
 }
 
 // SetSite creates a site or changes the fields that are given.
-func (c *Client) SetSite(ctx context.Context, site api.Site) (*api.SitesResponse, error) {
-	return Call(ctx, c, api.SetSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, Site: &site})
+func (c *Client) SetSite(ctx context.Context, site api.Site, clear ...string) (*api.SitesResponse, error) {
+	return Call(ctx, c, api.SetSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, Site: &site, Clear: clear})
 }
 
 // Assets lists units; q.CustomerID and q.SiteID narrow.
@@ -48,8 +48,8 @@ func (c *Client) AddAsset(ctx context.Context, asset api.Asset) (*api.AssetsResp
 
 // SetAsset changes the fields of a unit that are given; one with a version is
 // refused when the unit has another by now.
-func (c *Client) SetAsset(ctx context.Context, asset api.Asset) (*api.AssetsResponse, error) {
-	return Call(ctx, c, api.SetAsset, api.AssetsRequest{Asset: asset})
+func (c *Client) SetAsset(ctx context.Context, asset api.Asset, clear ...string) (*api.AssetsResponse, error) {
+	return Call(ctx, c, api.SetAsset, api.AssetsRequest{Asset: asset, Clear: clear})
 }
 
 // InstallComponent puts r.Component into a unit; it replaces the one with

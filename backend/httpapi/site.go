@@ -16,9 +16,9 @@ type Sites interface {
 	NewSiteKey(ctx context.Context, customerID, siteID string) (string, error)
 	// Sites lists by name; q.CustomerID narrows.
 	Sites(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Site, string, error)
-	// SetSite creates a site or changes the fields that are given, and answers
-	// the site as it is now.
-	SetSite(ctx context.Context, scope api.Scope, site api.Site) (api.Site, error)
+	// SetSite creates a site, or clears fields and changes those that are given, and
+	// returns the site as it is now.
+	SetSite(ctx context.Context, scope api.Scope, site api.Site, clear ...string) (api.Site, error)
 }
 
 // Assets keeps the units of the sites.
@@ -29,11 +29,11 @@ type Assets interface {
 	Assets(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Asset, string, error)
 	// AddAsset answers the asset as stored; 409 for an id that is there already.
 	AddAsset(ctx context.Context, scope api.Scope, asset api.Asset) (api.Asset, error)
-	// SetAsset changes the given fields, InstallComponent installs a
+	// SetAsset clears fields and changes the given ones, InstallComponent installs a
 	// component, which replaces former unless that is empty, and
 	// RemoveComponent removes one. They answer how the asset was and is; 409
 	// when a version is given that it has no longer.
-	SetAsset(ctx context.Context, scope api.Scope, ref api.AssetRef, change api.Asset) (before, after api.Asset, err error)
+	SetAsset(ctx context.Context, scope api.Scope, ref api.AssetRef, change api.Asset, clear ...string) (before, after api.Asset, err error)
 	InstallComponent(ctx context.Context, scope api.Scope, ref api.AssetRef, version int, c api.Component, former string) (before, after api.Asset, err error)
 	RemoveComponent(ctx context.Context, scope api.Scope, ref api.AssetRef, version int, serial string) (before, after api.Asset, err error)
 }
@@ -52,7 +52,7 @@ func (s *server) siteHandlers() {
 		if c.site.SiteID != "" {
 			site.CustomerID = c.site.CustomerID
 		}
-		now, err := s.Sites.SetSite(ctx, c.scope, site)
+		now, err := s.Sites.SetSite(ctx, c.scope, site, r.Clear...)
 		s.lookups.invalidate()
 		return api.SitesResponse{Success: true, Message: "Site stored", Site: &now, Count: 1}, err
 	})
@@ -88,7 +88,7 @@ func (s *server) siteHandlers() {
 		return api.AssetsResponse{Success: true, Assets: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.SetAsset, s.changeAsset("Asset changed", func(ctx context.Context, scope api.Scope, ref api.AssetRef, r *api.AssetsRequest) (before, after api.Asset, err error) {
-		return s.Assets.SetAsset(ctx, scope, ref, r.Asset)
+		return s.Assets.SetAsset(ctx, scope, ref, r.Asset, r.Clear...)
 	}))
 	handle(s, api.InstallComponent, s.changeAsset("Component installed", func(ctx context.Context, scope api.Scope, ref api.AssetRef, r *api.AssetsRequest) (before, after api.Asset, err error) {
 		return s.Assets.InstallComponent(ctx, scope, ref, r.Version, *r.Component, r.FormerSerial)

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/plain"
@@ -20,6 +22,7 @@ type RatingsCmd struct {
 	IrradianceClass string   `placeholder:"CLASS" help:"Monitoring class of the irradiance to set: A, B."`
 	SensorTilt      *float64 `placeholder:"DEGREES" help:"Tilt of the irradiance sensor to set."`
 	SensorAzimuth   *float64 `placeholder:"DEGREES" help:"Azimuth of the irradiance sensor to set, from north clockwise."`
+	Clear           []string `placeholder:"FIELD" help:"Remove the values of these fields: dc_rating_kw, ac_rating_kw, module_temp_coefficient_pct_per_k, mounting, irradiance_role, irradiance_class, irradiance_tilt_deg, irradiance_azimuth_deg."`
 }
 
 // siteRatings are the settings of a site and its units, as they are printed.
@@ -34,9 +37,9 @@ func (c *RatingsCmd) asset() api.Asset {
 		IrradianceClass: c.IrradianceClass, IrradianceTiltDeg: c.SensorTilt, IrradianceAzimuthDeg: c.SensorAzimuth}
 }
 
-// changes reports whether a value is to be set.
+// changes reports whether a value is to be set or cleared.
 func (c *RatingsCmd) changes() bool {
-	return c.DC != 0 || c.AC != 0 || c.Coefficient != nil || c.Mounting != "" || c.Irradiance != "" || c.IrradianceClass != "" || c.SensorTilt != nil || c.SensorAzimuth != nil
+	return c.DC != 0 || c.AC != 0 || c.Coefficient != nil || c.Mounting != "" || c.Irradiance != "" || c.IrradianceClass != "" || c.SensorTilt != nil || c.SensorAzimuth != nil || len(c.Clear) > 0
 }
 
 // Run sets the given values, and prints those of the sites and their units.
@@ -45,7 +48,9 @@ func (c *RatingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	case c.Unit != "" && !c.changes():
 		return wrong("--unit: a value to set is required, such as --dc 60")
 	case c.changes() && c.Site == "":
-		return wrong("--site is required to set a value")
+		return wrong("--site is required to set or clear a value")
+	case slices.ContainsFunc(c.Clear, func(name string) bool { return !slices.Contains(api.ClearableSettings(), name) }):
+		return wrong("--clear: invalid value %q; it is a list of %s", strings.Join(c.Clear, ","), strings.Join(api.ClearableSettings(), ", "))
 	}
 	return c.report(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		return false, each(ctx, f, func(ctx context.Context, site api.Site) (*siteRatings, error) {
@@ -64,12 +69,12 @@ func (c *RatingsCmd) set(ctx context.Context, f *facts, site api.Site) error {
 	a := c.asset()
 	if c.Unit != "" {
 		a.AssetID, a.SiteID, a.CustomerID = c.Unit, site.SiteID, site.CustomerID
-		_, err := f.Client.SetAsset(ctx, a)
+		_, err := f.Client.SetAsset(ctx, a, c.Clear...)
 		return err
 	}
 	_, err := f.Client.SetSite(ctx, api.Site{SiteID: site.SiteID, CustomerID: site.CustomerID, DCRatingKW: a.DCRatingKW, ACRatingKW: a.ACRatingKW,
 		ModuleTempCoefficientPctPerK: a.ModuleTempCoefficientPctPerK, Mounting: a.Mounting, IrradianceRole: a.IrradianceRole, IrradianceClass: a.IrradianceClass,
-		IrradianceTiltDeg: a.IrradianceTiltDeg, IrradianceAzimuthDeg: a.IrradianceAzimuthDeg})
+		IrradianceTiltDeg: a.IrradianceTiltDeg, IrradianceAzimuthDeg: a.IrradianceAzimuthDeg}, c.Clear...)
 	return err
 }
 

@@ -61,9 +61,23 @@ func TestRatings(t *testing.T) {
 	if text := ratings(0); !strings.Contains(text, "INV-1") || !strings.Contains(text, "close roof") {
 		t.Errorf("in text: %s", text)
 	}
+	// What is cleared is that of the site, or is inferred.
+	ratings(0, "--site", "Roof", "--unit", "INV-1", "--mounting", "tracker", "--irradiance", "satellite")
+	ratings(0, "--site", "Roof", "--unit", "INV-1", "--clear", "mounting,irradiance_role,module_temp_coefficient_pct_per_k,irradiance_tilt_deg,irradiance_azimuth_deg", "--dc", "61")
+	ratings(0, "--site", "Roof", "--clear", "dc_rating_kw,irradiance_class")
+	got = siteRatings{}
+	if err := json.Unmarshal([]byte(ratings(0, "--site", "Roof", "--json")), &got); err != nil || len(got.Assets) != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if a := got.Assets[0]; a.Mounting != "" || a.IrradianceRole != "" || a.ModuleTempCoefficientPctPerK != nil || a.IrradianceTiltDeg != nil || a.DCRatingKW != 61 {
+		t.Errorf("the unit has %+v after its values were cleared", a)
+	}
+	if s := got.Site; s.DCRatingKW != 0 || s.ACRatingKW != 100 || s.IrradianceClass != "" || s.Mounting != "close_roof" {
+		t.Errorf("the site has %+v after its values were cleared", s)
+	}
 	for want, args := range map[string][]string{
 		"dc_rating_kw": {"--site", "Roof", "--dc", "1200"}, "mounting": {"--site", "Roof", "--mounting", "floating"},
-		"--site is required": {"--dc", "5"}, "a value to set is required": {"--unit", "INV-1", "--site", "Roof"},
+		"--site is required": {"--dc", "5"}, "--clear": {"--site", "Roof", "--clear", "capacity_kw"}, "--site is required to set or clear": {"--clear", "mounting"}, "a value to set is required": {"--unit", "INV-1", "--site", "Roof"},
 	} {
 		if text := ratings(statusUsage, args...); !strings.Contains(text, want) {
 			t.Errorf("%q: %s", args, text)

@@ -22,6 +22,7 @@ type Figure struct {
 	Rating           *RatingBasis  // that it is made with; nil: none
 	Irradiance       *Irradiance   // that it is made with; nil: none
 	Energy           *EnergyShares // where its energy is from; nil: it has none
+	Difference       *Difference   // of counters and interval energy from power; nil: nothing was measured twice
 	Covered          float64       // share of the due intervals that it is made of, 0 to 1; NaN: it does not depend on it
 	Excluded         []Excluded    // hours of the window that it leaves out
 	AsOf             time.Time     // when it was computed; zero: not recorded
@@ -39,6 +40,13 @@ type RatingBasis struct {
 	KW     float64
 	DC     bool // of the modules; else of the inverters
 	Source RatingSource
+}
+
+// Difference is by how much counters and interval energy exceed the energy by power.
+type Difference struct {
+	Share       float64 // of the energy by power
+	ComparedKWh float64 // by power, over the time that both cover
+	Flagged     bool    // beyond the limit
 }
 
 // EnergyShares are the shares of a window's energy by their source; they add

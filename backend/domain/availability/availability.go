@@ -109,8 +109,8 @@ func ContractOf(site api.Site) Contract {
 	return c
 }
 
-// extent returns the extent by which the contract counts time.
-func (c Contract) extent() func(kpi.Amount) float64 {
+// Extent returns the extent by which the contract counts time.
+func (c Contract) Extent() func(kpi.Amount) float64 {
 	if c.AllTime {
 		return kpi.Hours
 	}
@@ -131,7 +131,7 @@ type Figures struct {
 func (c Contract) Figures(a kpi.Amounts) Figures {
 	rules := kpi.OperationalRules()
 	return Figures{Time: rules.Share(a, kpi.SunUpHours), AllTime: rules.Share(a, kpi.Hours), Energy: rules.Share(a, kpi.ExpectedKWh),
-		Contractual: c.Rules.Share(a, c.extent()), ContractualEnergy: c.Rules.Share(a, kpi.ExpectedKWh)}
+		Contractual: c.Rules.Share(a, c.Extent()), ContractualEnergy: c.Rules.Share(a, kpi.ExpectedKWh)}
 }
 
 // Figures returns the availabilities of the site.

@@ -35,15 +35,24 @@ func (e dayEnergy) shares(kWh float64) *kpi.EnergyShares {
 		Power: max(e.kWh-e.counter-e.interval-e.extrapolated, 0) / kWh}
 }
 
-// flag is a clause about counters or interval energy that differ from power by
-// more than [energy.DifferenceLimit]; empty if they do not.
-func (e dayEnergy) flag() string {
+// differs compares counters and interval energy with power; nil if nothing was
+// measured twice. A difference of more than [energy.DifferenceLimit] is flagged.
+func (e dayEnergy) differs() *kpi.Difference {
 	s := energy.Sum{ComparedKWh: e.compared, DifferenceKWh: e.difference}
 	share, ok := s.Difference()
-	if !ok || math.Abs(share) <= energy.DifferenceLimit {
+	if !ok {
+		return nil
+	}
+	return &kpi.Difference{Share: share, ComparedKWh: e.compared, Flagged: math.Abs(share) > energy.DifferenceLimit}
+}
+
+// flag is a clause about a difference that is flagged; else empty.
+func (e dayEnergy) flag() string {
+	d := e.differs()
+	if d == nil || !d.Flagged {
 		return ""
 	}
-	return fmt.Sprintf("; counters and interval energy differ from power by %+.1f %%, more than %g %%", 100*share, 100*energy.DifferenceLimit)
+	return fmt.Sprintf("; counters and interval energy differ from power by %+.1f %%, more than %g %%", 100*d.Share, 100*energy.DifferenceLimit)
 }
 
 // windowEnergy is the production of units in the window of r: the stored sums of

@@ -89,6 +89,11 @@ func TestEnergyOfWindows(t *testing.T) {
 	if basis := got["energy"].Basis; !strings.Contains(basis, "differ from power by +2.0 %, more than 0.5 %") {
 		t.Errorf("the difference is not flagged: %q", basis)
 	}
+	for _, name := range []string{"energy", "specific_yield"} {
+		if d := got[name].Difference; d == nil || !d.Flagged || math.Abs(d.Share-0.02) > 1e-3 || d.ComparedKWh < 195 || d.ComparedKWh > 200 {
+			t.Errorf("the difference of %s is %+v, want 2 %% and flagged", name, d)
+		}
+	}
 	for _, hours := range []int{1, 9, 12, 20} {
 		at := before.Add(time.Duration(hours) * time.Hour)
 		near("a day in two parts", parts(roll(before, at), roll(at, day)), want)
@@ -98,6 +103,9 @@ func TestEnergyOfWindows(t *testing.T) {
 	_, got = d.KPIsOf(day, day.AddDate(0, 0, 1))
 	if basis := got["energy"].Basis; strings.Contains(basis, "differ") {
 		t.Errorf("power alone is flagged: %q", basis)
+	}
+	if d := got["energy"].Difference; d != nil {
+		t.Errorf("power alone differs from itself by %+v", d)
 	}
 }
 

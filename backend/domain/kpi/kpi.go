@@ -120,15 +120,11 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 
 	out.UsefulBy = append(out.UsefulBy, r.available.UsefulBy...)
 	up := r.available.Figures()
-	add("time_availability", up.Time, basisOperational)
-	contract := add("contractual_availability", up.Contractual, basisContract(r.available.Contract))
-	for _, c := range kpi.Categories() {
-		if hours := r.available.Amounts[c].SunUpHours; hours > 0 && r.available.Contract.Rules[c] == kpi.TreatExcluded {
-			contract.Excluded = append(contract.Excluded, api.ExcludedHours{Category: string(c), Hours: record.Known(hours)})
-		}
-	}
+	operational, contract := kpi.OperationalRules(), r.available.Contract
+	add("time_availability", up.Time, basisOperational).Excluded = excludedHours(r.available.Amounts, operational, kpi.SunUpHours)
+	add("contractual_availability", up.Contractual, basisContract(contract)).Excluded = excludedHours(r.available.Amounts, contract.Rules, contract.Extent())
 	out.Categories = append(out.Categories, categoryHours(r.available.Amounts)...)
-	add("energy_availability", up.Energy, basisOperational+"; weighted by the expected energy")
+	add("energy_availability", up.Energy, basisOperational+"; weighted by the expected energy").Excluded = excludedHours(r.available.Amounts, operational, kpi.SunUpHours)
 	lost := found.lostKWh(r.from, r.to, nil)
 	add("energy_lost", lost, basisFound)
 	if site.TariffPerKWh > 0 && site.Currency != "" {
@@ -236,6 +232,9 @@ func shown(f kpi.Figure, basis string) api.KPI {
 	if e := f.Energy; e != nil {
 		out.Energy = &api.EnergyShares{Power: record.Known(e.Power), Counter: record.Known(e.Counter), Interval: record.Known(e.Interval), Extrapolated: record.Known(e.Extrapolated)}
 	}
+	if d := f.Difference; d != nil {
+		out.Difference = &api.EnergyDifference{Share: record.Known(d.Share), ComparedKWh: record.Known(d.ComparedKWh), Flagged: d.Flagged}
+	}
 	for _, e := range f.Excluded {
 		out.Excluded = append(out.Excluded, api.ExcludedHours{Category: e.Category, Hours: record.Known(e.Hours)})
 	}
@@ -255,6 +254,16 @@ func basisContract(c availability.Contract) string {
 		}
 	}
 	return fmt.Sprintf("%s of all installed units, by rating; target %g %%; excluded: %s", time, 100*c.Target, strings.Join(excluded, ", "))
+}
+
+// excludedHours are the hours, by one extent, of the categories that rules exclude.
+func excludedHours(a kpi.Amounts, rules kpi.Rules, extent func(kpi.Amount) float64) (out []api.ExcludedHours) {
+	for _, c := range kpi.Categories() {
+		if hours := extent(a[c]); hours > 0 && rules[c] == kpi.TreatExcluded {
+			out = append(out, api.ExcludedHours{Category: string(c), Hours: record.Known(hours)})
+		}
+	}
+	return out
 }
 
 // categoryHours returns the sun-up hours of each category.

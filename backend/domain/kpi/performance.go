@@ -17,11 +17,11 @@ func (r *reading) performance(measured, data float64) []api.KPI {
 	figure := func(name string, value float64) kpi.Figure { return kpi.NewFigure(name, value, r.from, r.to, data) }
 	energyKWh := measured + r.silentKWh // yields extrapolate silent units
 	produced := func(f kpi.Figure) kpi.Figure {
-		f.Energy = r.days.shares(energyKWh)
+		f.Energy, f.Difference = r.days.shares(energyKWh), r.days.differs()
 		return f
 	}
 	energy := figure("energy", measured)
-	energy.Energy = r.days.shares(measured)
+	energy.Energy, energy.Difference = r.days.shares(measured), r.days.differs()
 	reference := kpi.ReferenceYield(r.irradiance, b.due)
 	yr := b.figure(figure("reference_yield", reference.Hours), false, true)
 	yr.Rating = nil // it is the sun's
@@ -53,7 +53,7 @@ func (b basis) today(out *api.SiteSummary, power series.Series, stored dayEnergy
 	}
 	data := known / due // 0/0 is NaN
 	add := func(f kpi.Figure, basis string) *float64 {
-		f.AsOf, f.Energy = now, stored.shares(stored.kWh)
+		f.AsOf, f.Energy, f.Difference = now, stored.shares(stored.kWh), stored.differs()
 		v := shown(f, basis)
 		v.AsOf, v.DataAvailability = api.At(now), record.Number(data)
 		out.Figures = append(out.Figures, v)

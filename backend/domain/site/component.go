@@ -16,9 +16,10 @@ import (
 // an asset.
 const maxComponents = 200
 
-// SetAsset changes the fields of an asset that are given and answers how it
-// was and is. Id, site, customer, zone and components stay.
-func (s *Service) SetAsset(ctx context.Context, scope api.Scope, ref api.AssetRef, change api.Asset) (before, after api.Asset, err error) {
+// SetAsset removes the values of fields that clear names, of [api.ClearableSettings],
+// changes the fields of an asset that are given, and returns it before and after.
+// Id, site, customer, zone and components stay.
+func (s *Service) SetAsset(ctx context.Context, scope api.Scope, ref api.AssetRef, change api.Asset, clear ...string) (before, after api.Asset, err error) {
 	return s.changeAsset(ctx, scope, ref, change.Version, "Asset changed", func(a *api.Asset) (string, error) {
 		record.SetIfGiven(&a.Name, change.Name)
 		record.SetIfGiven(&a.Type, change.Type)
@@ -32,6 +33,7 @@ func (s *Service) SetAsset(ctx context.Context, scope api.Scope, ref api.AssetRe
 		record.SetIfGiven(&a.TiltDeg, change.TiltDeg)
 		record.SetIfGiven(&a.AzimuthDeg, change.AzimuthDeg)
 		record.SetIfGiven(&a.StringCount, change.StringCount)
+		assetSettings(a).clear(clear)
 		assetSettings(a).merge(assetSettings(&change))
 		return a.Name, checkAsset(*a)
 	})

@@ -39,6 +39,30 @@ func (s settings) merge(change settings) {
 	record.SetIfGiven(s.sensorAzimuth, *change.sensorAzimuth)
 }
 
+// clear removes the values of fields of [api.ClearableSettings].
+func (s settings) clear(names []string) {
+	for _, name := range names {
+		switch name {
+		case "dc_rating_kw":
+			*s.dcKW = 0
+		case "ac_rating_kw":
+			*s.acKW = 0
+		case "module_temp_coefficient_pct_per_k":
+			*s.coefficient = nil
+		case "mounting":
+			*s.mounting = ""
+		case "irradiance_role":
+			*s.role = ""
+		case "irradiance_class":
+			*s.class = ""
+		case "irradiance_tilt_deg":
+			*s.sensorTilt = nil
+		case "irradiance_azimuth_deg":
+			*s.sensorAzimuth = nil
+		}
+	}
+}
+
 // Bounds of DC/AC ratios: outside of them one of the ratings is in another unit.
 const (
 	leastDCRatio = 0.5

@@ -290,11 +290,12 @@ func (s *Service) Activities(ctx context.Context, scope api.Scope, q api.ListQue
 	return s.activities.List(ctx, scope, q, ids)
 }
 
-// SetSite creates a site or changes the fields that are given, and answers
-// the site as it is now. A new site needs a customer, unless the scope has
+// SetSite creates a site, or removes the values of fields that clear names, of
+// [api.ClearableSettings], and changes the fields that are given. It returns the
+// site as it is now. A new site needs a customer, unless the scope has
 // just one; its zone is UTC until it is set. The zone cannot change once there
 // is telemetry, which is kept by the site's own days.
-func (s *Service) SetSite(ctx context.Context, scope api.Scope, change api.Site) (api.Site, error) {
+func (s *Service) SetSite(ctx context.Context, scope api.Scope, change api.Site, clear ...string) (api.Site, error) {
 	if err := checkSite(change); err != nil {
 		return api.Site{}, err
 	}
@@ -334,6 +335,7 @@ func (s *Service) SetSite(ctx context.Context, scope api.Scope, change api.Site)
 		if hasData && change.Timezone != "" && change.Timezone != site.Timezone {
 			return api.Conflict("Site %s has telemetry, which is kept by the days of %s: its time zone cannot change", site.SiteID, site.Timezone)
 		}
+		siteSettings(&site).clear(clear)
 		site = merged(site, change)
 		if err := siteSettings(&site).check(); err != nil {
 			return err // of the ratio of a rating that is given to one that was there

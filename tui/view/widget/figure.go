@@ -33,6 +33,9 @@ func FigureFacts(f api.KPI, when func(api.Time) string) []Fact {
 	if e := f.Energy; e != nil {
 		add("energy", EnergyWords(*e))
 	}
+	if d := f.Difference; d != nil {
+		add("difference", DifferenceWords(*d))
+	}
 	if f.Covered != nil {
 		add("covered", Percent(*f.Covered)+" of the insolation due")
 	}
@@ -79,6 +82,15 @@ func EnergyWords(e api.EnergyShares) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// DifferenceWords write by how much counters and interval energy exceed power.
+func DifferenceWords(d api.EnergyDifference) string {
+	words := fmt.Sprintf("counters and interval energy differ from power by %+.1f %%", 100*d.Share)
+	if d.Flagged {
+		words += ", more than 0.5 %"
+	}
+	return words
 }
 
 // ExcludedWords write the hours that a figure leaves out, by category.
