@@ -32,10 +32,11 @@ type unit struct {
 	id       string
 	rating   float64
 	powerKW  []float64
-	covered  []bool // a sample that was uploaded is of the minute
-	counted  bool   // it has a lifetime counter
-	lastSeen int    // minute of the newest uploaded sample; -1: none
-	first    int    // minute of the first one
+	covered  []bool  // a sample that was uploaded is of the minute
+	counted  bool    // it has a lifetime counter
+	factor   float64 // of the energy that its counter counts; 0: 1
+	lastSeen int     // minute of the newest uploaded sample; -1: none
+	first    int     // minute of the first one
 }
 
 // row is a sample of a unit: the mean power of a step, by its first minute.
@@ -221,7 +222,7 @@ func (p *plant) csv(f part) string {
 		u := p.units[s.unit]
 		fmt.Fprintf(&b, "%s,%s,%s", p.at(s.minute).UTC().Format(time.RFC3339), u.id, strconv.FormatFloat(u.powerKW[s.minute], 'f', -1, 64))
 		if u.counted {
-			fmt.Fprintf(&b, ",%.4f", 1000+sum(u.powerKW[:s.minute])/60)
+			fmt.Fprintf(&b, ",%.4f", 1000+u.counterFactor()*sum(u.powerKW[:s.minute])/60)
 		}
 		b.WriteString("\n")
 		for m := s.minute; m < min(s.minute+f.step, len(u.covered)); m++ {
@@ -233,6 +234,13 @@ func (p *plant) csv(f part) string {
 		}
 	}
 	return b.String()
+}
+
+func (u *unit) counterFactor() float64 {
+	if u.factor == 0 {
+		return 1
+	}
+	return u.factor
 }
 
 func sum(list []float64) (total float64) {

@@ -111,23 +111,7 @@ func (g *Integrator) counter(s *Sum, in Input, values []float64, daily bool) boo
 	if daily {
 		head, headKnown = g.untilFirst(in, peak)
 	}
-	// First pass: compare with power.
-	var compared, gained float64
-	k := 0
-	for i := range len(g.readings) - 1 {
-		a, b := g.readings[i], g.readings[i+1]
-		var kWh float64
-		var covered int64
-		for ; k < len(g.at) && g.at[k] < b.at; k++ {
-			if g.at[k] >= a.at {
-				kWh += max(g.kWh[k], 0)
-				covered += min(g.covered[k], b.at-g.at[k])
-			}
-		}
-		if !math.IsNaN(a.gain) && float64(covered) >= comparedShare*float64(b.at-a.at) {
-			compared, gained = compared+kWh, gained+a.gain
-		}
-	}
+	compared, gained := g.compare(quantum)
 	if len(g.readings) > 1 && compared > 0 {
 		s.ComparedKWh, s.DifferenceKWh = compared, gained-compared
 		if math.Abs(gained-compared) > max(counterRatio*max(gained, compared), 2*quantum) {
@@ -142,6 +126,36 @@ func (g *Integrator) counter(s *Sum, in Input, values []float64, daily bool) boo
 		s.Edge = Edge{}
 	}
 	return true
+}
+
+// compare returns the energy by power, and by the counter, of the steps of the
+// counter that power covers. A step that power covers in part counts too if power
+// shows more than the counter, beyond its resolution: the gap can only add to that.
+func (g *Integrator) compare(quantum float64) (power, counter float64) {
+	first := 0
+	for i := range len(g.readings) - 1 {
+		a, b := g.readings[i], g.readings[i+1]
+		kWh, covered := 0.0, int64(0)
+		for first < len(g.at) && g.at[first]+g.covered[first] <= a.at {
+			first++
+		}
+		for k := first; k < len(g.at) && g.at[k] < b.at; k++ {
+			from, to := max(g.at[k], a.at), min(g.at[k]+g.covered[k], b.at)
+			switch {
+			case to <= from:
+				continue
+			case to-from == g.covered[k]:
+				kWh += max(g.kWh[k], 0)
+			default:
+				kWh += max(g.kWh[k], 0) * float64(to-from) / float64(g.covered[k])
+			}
+			covered += to - from
+		}
+		if !math.IsNaN(a.gain) && (float64(covered) >= comparedShare*float64(b.at-a.at) || kWh > a.gain+2*quantum) {
+			power, counter = power+kWh, counter+a.gain
+		}
+	}
+	return power, counter
 }
 
 // untilFirst is what a day counter gained before its first reading, if it was
