@@ -72,7 +72,14 @@ type DaySum struct {
 	Samples        int   // stamps with power, or with energy where power is missing
 	CoveredS       int64 // seconds that they cover
 
-	// Parts of EnergyKWh by source; the rest was measured as power.
+	// Sources is nil if all was measured as power: most days are, and a year of a
+	// fleet is many days. See Parts.
+	Sources *DaySources
+}
+
+// DaySources are the parts of a day's energy by their source.
+type DaySources struct {
+	// Parts of EnergyKWh; the rest was measured as power.
 	CounterKWh, IntervalKWh, ExtrapolatedKWh float64
 
 	// ComparedKWh is the energy by power over the time that a better source
@@ -80,10 +87,19 @@ type DaySum struct {
 	ComparedKWh, DifferenceKWh float64
 }
 
+// Parts are the sources of the day; zero if all was measured as power.
+func (d *DaySum) Parts() DaySources {
+	if d.Sources == nil {
+		return DaySources{}
+	}
+	return *d.Sources
+}
+
 // Energy is the sum without its asset and day.
 func (d *DaySum) Energy() energy.Sum {
+	of := d.Parts()
 	return energy.Sum{ProductionKWh: d.EnergyKWh, ConsumptionKWh: d.ConsumptionKWh, PeakKW: d.PeakKW, Samples: d.Samples, CoveredS: d.CoveredS,
-		CounterKWh: d.CounterKWh, IntervalKWh: d.IntervalKWh, ExtrapolatedKWh: d.ExtrapolatedKWh, ComparedKWh: d.ComparedKWh, DifferenceKWh: d.DifferenceKWh}
+		CounterKWh: of.CounterKWh, IntervalKWh: of.IntervalKWh, ExtrapolatedKWh: of.ExtrapolatedKWh, ComparedKWh: of.ComparedKWh, DifferenceKWh: of.DifferenceKWh}
 }
 
 // Collect joins what Read yields into one frame.

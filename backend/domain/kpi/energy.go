@@ -21,9 +21,9 @@ type dayEnergy struct {
 	compared, difference float64
 }
 
-func (e *dayEnergy) add(d store.DaySum) {
-	e.kWh, e.counter, e.interval, e.extrapolated = e.kWh+d.EnergyKWh, e.counter+d.CounterKWh, e.interval+d.IntervalKWh, e.extrapolated+d.ExtrapolatedKWh
-	e.compared, e.difference = e.compared+d.ComparedKWh, e.difference+d.DifferenceKWh
+func (e *dayEnergy) add(kWh float64, of store.DaySources) {
+	e.kWh, e.counter, e.interval, e.extrapolated = e.kWh+kWh, e.counter+of.CounterKWh, e.interval+of.IntervalKWh, e.extrapolated+of.ExtrapolatedKWh
+	e.compared, e.difference = e.compared+of.ComparedKWh, e.difference+of.DifferenceKWh
 }
 
 // shares are those of an energy that is at least e; the rest was extrapolated.
@@ -87,7 +87,7 @@ func (s *Service) windowEnergy(ctx context.Context, r *reading, ids []string) (d
 			return e, fmt.Errorf("read the days of site %s: %w", r.siteID, err)
 		}
 		for _, d := range sums {
-			e.add(d)
+			e.add(d.EnergyKWh, d.Parts())
 		}
 		known = known || len(sums) > 0
 	}
@@ -126,11 +126,11 @@ func (s *Service) addPart(ctx context.Context, e *dayEnergy, r *reading, ids []s
 		}
 		var total energy.Sum
 		each, total = sum.Samples(each[:0], in)
-		d := store.DaySum{ComparedKWh: total.ComparedKWh, DifferenceKWh: total.DifferenceKWh}
+		produced, of := 0.0, store.DaySources{ComparedKWh: total.ComparedKWh, DifferenceKWh: total.DifferenceKWh}
 		if f.Times[0] >= from.Unix() && f.Times[f.Len()-1] < to.Unix() { // with what a counter measured at times without power
-			d.EnergyKWh, d.CounterKWh, d.IntervalKWh, d.ExtrapolatedKWh = total.ProductionKWh, total.CounterKWh, total.IntervalKWh, total.ExtrapolatedKWh
+			of.CounterKWh, of.IntervalKWh, of.ExtrapolatedKWh = total.CounterKWh, total.IntervalKWh, total.ExtrapolatedKWh
 			known = known || total.Source() != energy.None
-			e.add(d)
+			e.add(total.ProductionKWh, of)
 			continue
 		}
 		for i, one := range each {
@@ -139,15 +139,15 @@ func (s *Service) addPart(ctx context.Context, e *dayEnergy, r *reading, ids []s
 			}
 			known = true
 			kWh := max(one.KWh, 0)
-			d.EnergyKWh += kWh
+			produced += kWh
 			switch one.Source {
 			case energy.Counter:
-				d.CounterKWh += kWh
+				of.CounterKWh += kWh
 			case energy.Interval:
-				d.IntervalKWh += kWh
+				of.IntervalKWh += kWh
 			}
 		}
-		e.add(d)
+		e.add(produced, of)
 	}
 	return known, nil
 }

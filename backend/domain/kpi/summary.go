@@ -43,7 +43,7 @@ func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (
 	var stored dayEnergy
 	for _, d := range sums {
 		out.TotalKWhToday += d.EnergyKWh
-		stored.add(d)
+		stored.add(d.EnergyKWh, d.Parts())
 	}
 	out.TotalKWhToday = record.Known(out.TotalKWhToday)
 

@@ -384,7 +384,7 @@ func telemetryDaily(t *testing.T, tt *telemetryTest) {
 	} {
 		got, err := tt.home.Daily(t.Context(), "site", c.from, c.to, c.ids...)
 		for i := range got {
-			got[i].CoveredS, got[i].IntervalKWh, got[i].ExtrapolatedKWh = 0, 0, 0
+			got[i].CoveredS, got[i].Sources = 0, nil
 		}
 		if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(0, 1e-9), cmpopts.EquateEmpty(), equalInstants); diff != "" || err != nil {
 			t.Errorf("%v to %v, %v: %v %s", c.from, c.to, c.ids, err, diff)

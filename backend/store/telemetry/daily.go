@@ -134,11 +134,15 @@ func refsOf(assets []Asset) []uint32 {
 }
 
 func (d *daySum) of(assetID string, zone *time.Location) store.DaySum {
-	return store.DaySum{
+	out := store.DaySum{
 		AssetID: assetID, Day: time.Unix(d.day, 0).In(zone), EnergyKWh: d.ProductionKWh, ConsumptionKWh: d.ConsumptionKWh, PeakKW: d.PeakKW,
-		Samples: d.Samples, CoveredS: d.CoveredS, CounterKWh: d.CounterKWh, IntervalKWh: d.IntervalKWh, ExtrapolatedKWh: d.ExtrapolatedKWh,
-		ComparedKWh: d.ComparedKWh, DifferenceKWh: d.DifferenceKWh,
+		Samples: d.Samples, CoveredS: d.CoveredS,
 	}
+	of := store.DaySources{CounterKWh: d.CounterKWh, IntervalKWh: d.IntervalKWh, ExtrapolatedKWh: d.ExtrapolatedKWh, ComparedKWh: d.ComparedKWh, DifferenceKWh: d.DifferenceKWh}
+	if of != (store.DaySources{}) {
+		out.Sources = &of
+	}
+	return out
 }
 
 // bridge adds what lifetime counters gained between the last reading of a day
