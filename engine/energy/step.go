@@ -15,7 +15,7 @@ const (
 	fittedSteps = 0.8
 	nearSteps   = 4 // steps on each side of a sample, of which
 	leastNear   = 2 // are equal to the file's
-	otherRun    = 3 // equal steps in succession that show another step
+	otherRun    = 6 // equal steps in succession that show another step
 	shortestDay = 23 * 3600
 )
 

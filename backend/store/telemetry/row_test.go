@@ -100,3 +100,34 @@ func (b storedRow) find(ref uint32) (sample, error) {
 	s, _, err := b.seek(ref, 0)
 	return s, err
 }
+
+// TestStaleStepOfRows: a sample of the open day without a step that replaces one with a
+// step loses it, as in blocks; one with a step, and one without production, do not.
+func TestStaleStepOfRows(t *testing.T) {
+	one := func(q series.Quantity, v float64, more ...float64) sample {
+		f := series.Frame{Times: []int64{0}}
+		f.Set(q, []float64{v})
+		if len(more) > 0 {
+			f.Set(series.StepS, more)
+		}
+		return sampleOf(f, 0)
+	}
+	stored := one(series.PowerKW, 5, 900)
+	for name, c := range map[string]struct {
+		newer sample
+		step  float64
+	}{
+		"another step": {one(series.PowerKW, 6, 300), 300}, "no step": {one(series.PowerKW, 6), 0}, "energy": {one(series.EnergyKWh, 1), 0}, "weather": {one(series.TemperatureC, 20), 900},
+	} {
+		got := stored.merge(c.newer)
+		step := 0.0
+		for i := range got.count() {
+			if q, v := got.value(i); q == series.StepS {
+				step = v
+			}
+		}
+		if step != c.step || got.has(series.StepS) != (c.step > 0) {
+			t.Errorf("%s: the step is %v, want %v", name, step, c.step)
+		}
+	}
+}
