@@ -144,6 +144,32 @@ func TestLossOfOneUnit(t *testing.T) {
 	}
 }
 
+// Dirt of a single unit that rain washes off is one event, which ends with the rain. The
+// same loss from one day to the next, or without the rain, is not such an event.
+func TestWashedDirtOfOneUnit(t *testing.T) {
+	of := func(share func(day int) float64) map[detect.Family][]detect.Event {
+		_, events := judged(t, roof(true, func(day, _ int, power, light float64) (float64, float64) {
+			if day >= 80 && day < 130 {
+				power *= 1 - share(day)
+			}
+			return power, light
+		}))
+		return events
+	}
+	events := of(func(day int) float64 { return 0.0024 * float64(day-79) })
+	dirt := events[detect.Soiling]
+	if len(dirt) != 1 || dirt[0].End == nil || len(events[detect.StringOutage]) > 0 {
+		t.Fatalf("found %v", events)
+	}
+	in := roof(true, func(_, _ int, power, light float64) (float64, float64) { return power, light })
+	if from, to := dayOf(in, dirt[0].Start), dayOf(in, *dirt[0].End); from < 70 || from > 100 || to < 124 || to > 133 || math.Abs(dirt[0].LossFraction-0.12) > 0.05 {
+		t.Errorf("dirt from day %d to %d, %.3f, want 80 to 130, 0.12", from, to, dirt[0].LossFraction)
+	}
+	if events := of(func(int) float64 { return 0.12 }); len(events[detect.Soiling]) > 0 {
+		t.Errorf("a loss of one size is called dirt: %v", events)
+	}
+}
+
 // A limit and a stuck reading are both constant, and are distinguished.
 func TestLimitOrStandingReading(t *testing.T) {
 	for _, light := range []bool{true, false} {

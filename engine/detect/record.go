@@ -11,6 +11,7 @@ import (
 // record is an event under construction: what was observed, before it is put
 // into words.
 type record struct {
+	final    bool // it has ended for good: nothing continues it
 	family   Family
 	class    Class
 	units    []int
@@ -134,7 +135,7 @@ func (s *session) lately(r *record) *record {
 	}
 	for i := len(s.records) - 1; i >= 0; i-- {
 		old := s.records[i]
-		if old.family != r.family || old.class != r.class || old.end == 0 || !slices.Equal(old.units, r.units) {
+		if old.family != r.family || old.class != r.class || old.end == 0 || old.final || !slices.Equal(old.units, r.units) {
 			continue
 		}
 		stopped := r.family == InverterOutage || r.family == SiteOutage

@@ -46,6 +46,8 @@ type MeasuredRow struct {
 type Announcement struct {
 	Tier, Plant string
 	Finding     diagnose.Finding
+	Verdict     Verdict
+	Reason      string
 }
 
 // The tiers of a case, by what it has.
@@ -124,9 +126,13 @@ func (m *Measured) take(c Case, findings []diagnose.Finding, report detect.Repor
 		m.UnitYears[tier+" "+plant] += c.inverterYears()
 		for _, f := range findings {
 			if f.Family != detect.Clipping {
-				m.Announcements = append(m.Announcements, Announcement{tier, plant, f})
-				m.sure = append(m.sure, belief{f.Confidence, false})
-				m.count(&f, false)
+				verdict, reason := verdictOf(plant, &f)
+				m.Announcements = append(m.Announcements, Announcement{tier, plant, f, verdict, reason})
+				// Whether a gap hides an outage is not known.
+				if right := verdict != VerdictFalse; verdict != VerdictUnknown && f.Family != detect.CommunicationGap {
+					m.sure = append(m.sure, belief{f.Confidence, right})
+					m.count(&f, right)
+				}
 			}
 		}
 		for id, s := range report.Sights {
@@ -311,7 +317,7 @@ func (m *Measured) Write(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "\nEach of them")
 	for _, a := range m.Announcements {
-		fmt.Fprintf(w, "%s, %s: %s\n", a.Tier, a.Plant, a.Finding.Summary)
+		fmt.Fprintf(w, "%s, %s: %s [%s: %s]\n", a.Tier, a.Plant, a.Finding.Summary, a.Verdict, a.Reason)
 	}
 	fmt.Fprintln(w, "\nWhat can be seen")
 	var names []string
@@ -321,6 +327,12 @@ func (m *Measured) Write(w io.Writer) error {
 	slices.Sort(names)
 	for _, name := range names {
 		fmt.Fprintf(w, "%s: %s.\n", name, m.Sights[name].Words())
+	}
+	fmt.Fprintln(w, "\nReliability")
+	for _, r := range m.Reliability() {
+		if r.n > 0 {
+			fmt.Fprintln(w, r)
+		}
 	}
 	_, err := fmt.Fprintf(w, "\nCalibration error %s\n", number(m.CalibrationError(), 2))
 	return err
