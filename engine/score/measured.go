@@ -46,7 +46,7 @@ type MeasuredRow struct {
 type Announcement struct {
 	Tier, Plant string
 	Finding     diagnose.Finding
-	Verdict     Verdict
+	Assessment  Assessment
 	Reason      string
 }
 
@@ -126,10 +126,10 @@ func (m *Measured) take(c Case, findings []diagnose.Finding, report detect.Repor
 		m.UnitYears[tier+" "+plant] += c.inverterYears()
 		for _, f := range findings {
 			if f.Family != detect.Clipping {
-				verdict, reason := verdictOf(plant, &f)
-				m.Announcements = append(m.Announcements, Announcement{tier, plant, f, verdict, reason})
+				assessment, reason := assessmentOf(plant, &f)
+				m.Announcements = append(m.Announcements, Announcement{tier, plant, f, assessment, reason})
 				// Whether a gap hides an outage is not known.
-				if right := verdict != VerdictFalse; verdict != VerdictUnknown && f.Family != detect.CommunicationGap {
+				if right := assessment != AssessmentFalse; assessment != AssessmentUnknown && f.Family != detect.CommunicationGap {
 					m.sure = append(m.sure, belief{f.Confidence, right})
 					m.count(&f, right)
 				}
@@ -317,7 +317,7 @@ func (m *Measured) Write(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "\nEach of them")
 	for _, a := range m.Announcements {
-		fmt.Fprintf(w, "%s, %s: %s [%s: %s]\n", a.Tier, a.Plant, a.Finding.Summary, a.Verdict, a.Reason)
+		fmt.Fprintf(w, "%s, %s: %s [%s: %s]\n", a.Tier, a.Plant, a.Finding.Summary, a.Assessment, a.Reason)
 	}
 	fmt.Fprintln(w, "\nWhat can be seen")
 	var names []string

@@ -11,65 +11,65 @@ import (
 	"app.sunloop/engine/diagnose"
 )
 
-// Verdict is what the readings of the day say of an announcement on an unchanged
+// Assessment is what the readings of the day say of an announcement on an unchanged
 // plant.
-type Verdict string
+type Assessment string
 
-// Verdicts.
+// Assessments.
 const (
-	VerdictTrue      Verdict = "true"      // the readings show it
-	VerdictPlausible Verdict = "plausible" // the readings agree with it, or with the same loss by another cause
-	VerdictFalse     Verdict = "false"     // the readings show that it was not so
-	VerdictUnknown   Verdict = "unknown"
+	AssessmentTrue      Assessment = "true"      // the readings show it
+	AssessmentPlausible Assessment = "plausible" // the readings agree with it, or with the same loss by another cause
+	AssessmentFalse     Assessment = "false"     // the readings show that it was not so
+	AssessmentUnknown   Assessment = "unknown"
 )
 
-//go:embed verdicts.csv
-var verdictsCSV string
+//go:embed assessments.csv
+var assessmentsCSV string
 
-// judgement is a line of verdicts.csv.
+// judgement is a line of assessments.csv.
 type judgement struct {
 	plant, family string
 	from          time.Time // the day in UTC
-	verdict       Verdict
+	assessment    Assessment
 	reason        string
 }
 
 var judgements = func() (list []judgement) {
-	rows, err := csv.NewReader(strings.NewReader(verdictsCSV)).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(assessmentsCSV)).ReadAll()
 	if err != nil {
-		panic("score: verdicts.csv: " + err.Error()) // embedded: cannot fail after a build that passed its tests
+		panic("score: assessments.csv: " + err.Error()) // embedded: cannot fail after a build that passed its tests
 	}
 	for _, r := range rows[1:] {
 		day, err := time.Parse(time.DateOnly, r[2])
 		if err != nil {
-			panic("score: verdicts.csv: " + err.Error())
+			panic("score: assessments.csv: " + err.Error())
 		}
-		list = append(list, judgement{r[0], r[1], day, Verdict(r[3]), r[4]})
+		list = append(list, judgement{r[0], r[1], day, Assessment(r[3]), r[4]})
 	}
 	return list
 }()
 
-// verdictSlack is how far the start of an announcement may be from that of its verdict:
+// assessmentSlack is how far the start of an announcement may be from that of its assessment:
 // the beginning of a slow loss is an estimate.
-func verdictSlack(family detect.Family) time.Duration {
+func assessmentSlack(family detect.Family) time.Duration {
 	if family == detect.Soiling || family == detect.PartialShading {
 		return 15 * 24 * time.Hour
 	}
 	return 36 * time.Hour
 }
 
-// verdictOf returns the verdict about an announcement on an unchanged plant, and its
-// reason. Rows that are missing need no verdict; what nobody judged is unknown.
-func verdictOf(plant string, f *diagnose.Finding) (Verdict, string) {
+// assessmentOf returns the assessment about an announcement on an unchanged plant, and its
+// reason. Rows that are missing need no assessment; what was not judged is unknown.
+func assessmentOf(plant string, f *diagnose.Finding) (Assessment, string) {
 	if f.Family == detect.CommunicationGap {
-		return VerdictTrue, "the readings are missing"
+		return AssessmentTrue, "the readings are missing"
 	}
 	for _, j := range judgements {
-		if j.plant == plant && j.family == string(f.Family) && f.Start.Sub(j.from.Add(12*time.Hour)).Abs() <= verdictSlack(f.Family) {
-			return j.verdict, j.reason
+		if j.plant == plant && j.family == string(f.Family) && f.Start.Sub(j.from.Add(12*time.Hour)).Abs() <= assessmentSlack(f.Family) {
+			return j.assessment, j.reason
 		}
 	}
-	return VerdictUnknown, "not judged"
+	return AssessmentUnknown, "not judged"
 }
 
 // reliability is the share that was right of the findings whose confidences lie
