@@ -14,10 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"app.sunloop/backend/api"
 	limits "app.sunloop/backend/limit"
 	"app.sunloop/backend/store"
-	"github.com/oklog/ulid/v2"
 )
 
 const idPrefix = "aud_"
@@ -230,4 +231,11 @@ func (t *Trail) Sweep(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// Tables is all that this package keeps in records, for a check of the data.
+func Tables() []store.Checked {
+	return []store.Checked{
+		records,
+	}
 }

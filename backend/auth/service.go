@@ -10,9 +10,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/alexedwards/argon2id"
+
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
-	"github.com/alexedwards/argon2id"
 )
 
 // Options of the service. Records, Key and Now are required.
@@ -182,4 +183,18 @@ func tooMany(wait time.Duration) error {
 	e := *api.ErrTooManyRequests
 	e.RetryAfter = int((wait + time.Second - 1) / time.Second)
 	return &e
+}
+
+// Tables is all that this package keeps in records, for a check of the data.
+func Tables() []store.Checked {
+	return []store.Checked{
+		signingKeys,
+		accounts,
+		sessions,
+		apiKeys,
+		challenges,
+		sharedMarks,
+		keptAttempts,
+		setupNonces,
+	}
 }

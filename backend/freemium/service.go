@@ -49,3 +49,12 @@ func New(o Options) (*Service, error) {
 	}
 	return s, nil
 }
+
+// Tables is all that this package keeps in records, for a check of the data.
+func Tables() []store.Checked {
+	return []store.Checked{
+		codes,
+		sent,
+		customers,
+	}
+}

@@ -187,3 +187,12 @@ func (m money) worth(kWh float64) (own, zar *float64) {
 
 // rounded keeps three decimals, and no negative zero.
 func rounded(v float64) float64 { return math.Round(v*1e3)/1e3 + 0 }
+
+// Tables is all that this package keeps in records, for a check of the data.
+func Tables() []store.Checked {
+	return []store.Checked{
+		marks,
+		store.Unchecked(bucket),
+		store.Unchecked(planWords),
+	}
+}

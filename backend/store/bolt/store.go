@@ -19,6 +19,10 @@ import (
 	"sync"
 	"time"
 
+	"crypto/rand"
+
+	"github.com/oklog/ulid/v2"
+
 	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/localjobs"
@@ -215,4 +219,24 @@ func lockedError(dir string) error {
 	}
 	return fmt.Errorf("%w: %s (process %d) holds %s since %s",
 		store.ErrLocked, strconv.Quote(note.Program), note.PID, dir, note.Since.Format(time.RFC3339))
+}
+
+// idSource makes ULIDs that ascend within a millisecond.
+type idSource struct {
+	mu      sync.Mutex
+	entropy *ulid.MonotonicEntropy
+}
+
+func newIDSource() *idSource {
+	return &idSource{entropy: ulid.Monotonic(rand.Reader, 0)}
+}
+
+func (s *idSource) next(prefix string, now time.Time) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id, err := ulid.New(ulid.Timestamp(now), s.entropy)
+	if err != nil {
+		return "", fmt.Errorf("make an id: %w", err)
+	}
+	return prefix + id.String(), nil
 }
