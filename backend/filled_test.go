@@ -81,17 +81,23 @@ func fill(t *testing.T, dir string) (keys filled) {
 			t.Fatal(u.Error)
 		}
 	}
-	train := func(c *client.Client) func(api.UploadRequest, *bytes.Buffer) (*api.UploadAck, error) {
-		return func(r api.UploadRequest, b *bytes.Buffer) (*api.UploadAck, error) {
-			return c.UploadTrain(ctx, r, b, nil)
-		}
-	}
 	nowcast := func(c *client.Client) func(api.UploadRequest, *bytes.Buffer) (*api.UploadAck, error) {
 		return func(r api.UploadRequest, b *bytes.Buffer) (*api.UploadAck, error) {
 			return c.UploadNowcast(ctx, r, b, nil)
 		}
 	}
-	send(start.AddDate(0, 0, -72), start.AddDate(0, 0, -5), train)
+	mapping := func(c *client.Client) func(api.UploadRequest, *bytes.Buffer) (*api.UploadAck, error) {
+		return func(r api.UploadRequest, b *bytes.Buffer) (*api.UploadAck, error) {
+			file := bytes.Clone(b.Bytes())
+			read, err := c.Inspect(ctx, r, bytes.NewReader(file), nil)
+			if err != nil {
+				return nil, err
+			}
+			r.Mapping = read.Mapping
+			return c.UploadTrain(ctx, r, bytes.NewReader(file), nil)
+		}
+	}
+	send(start.AddDate(0, 0, -72), start.AddDate(0, 0, -5), mapping)
 	send(start.AddDate(0, 0, -5).Add(30*time.Hour), start, nowcast) // a gap to fill
 	h.wait("a model", "models", "forecasts")
 	for at := start.Add(12 * time.Hour); !at.After(filledAt); at = at.Add(12 * time.Hour) {

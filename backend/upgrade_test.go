@@ -68,10 +68,10 @@ func reads(ctx context.Context, h *instance) map[string]func() (any, error) {
 		"snapshot": func() (any, error) { return h.KPIRollup(ctx, api.SiteRef{SiteID: "Berlin"}) },
 		"period":   func() (any, error) { return h.DataPeriod(ctx, api.SiteRef{SiteID: "Berlin"}, "") },
 		"sealed days": func() (any, error) {
-			return h.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -40)), End: api.At(filledAt.AddDate(0, 0, -38))})
+			return h.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -40)), End: api.LastBefore(filledAt.AddDate(0, 0, -38))})
 		},
 		"open day": func() (any, error) {
-			return h.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -1)), End: api.At(filledAt)})
+			return h.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -1)), End: api.LastBefore(filledAt)})
 		},
 		"customers": func() (any, error) { return h.service.Freemium().Customers(ctx) },
 	}
@@ -478,7 +478,7 @@ func TestSecondCustomerTakesAStoredSiteID(t *testing.T) {
 					return r.Count, nil
 				},
 				"records": func() (int, error) {
-					r, err := second.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -40)), End: api.At(filledAt)})
+					r, err := second.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -40)), End: api.LastBefore(filledAt)})
 					if err != nil {
 						return 0, err
 					}

@@ -67,8 +67,8 @@ func TestBadFileIsRefusedAtOnce(t *testing.T) {
 	}{
 		{"words", "hello world, this is no table\n", "no_timestamp_column", 1, invalid},
 		{"no power", "timestamp,humidity\n2026-01-01T00:00:00Z,40\n2026-01-01T01:00:00Z,41\n", "no_power_or_energy_column", 1, invalid},
-		{"spreadsheet", "PK\x03\x04\x00\x00\x00\x00", "not_text", 1, invalid},
-		{"large spreadsheet", "PK\x03\x04\n" + strings.Repeat("\x00", 256<<10), "not_csv", 0, invalid},
+		{"spreadsheet", "PK\x03\x04\x00\x00\x00\x00", "not_text", 0, invalid},
+		{"large spreadsheet", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00", 256<<10), "not_text", 0, invalid},
 		{"header only", "timestamp,power_kw\n", "no_data_rows", 1, invalid},
 		{"many units", manyUnits(5000 + 1), "too_large", 0, invalid},
 		{"empty", "", "empty_file", 0, api.ErrCSVRequired},

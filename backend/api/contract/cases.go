@@ -68,7 +68,7 @@ var (
 	forCustomer = []Param{p("customer_id", goodCustomer)}
 
 	recordFields = prefixed("records[].", "asset_id site_id timestamp power kWh inverter_state run_state")
-	alertFields  = prefixed("records[].", "terminal_device_id site_id timestamp alert_type alert_severity message source_system resolved")
+	alertFields  = prefixed("alerts[].", "terminal_device_id site_id timestamp alert_type alert_severity message source_system resolved")
 	uploadAnswer = words("status message s3_path processing_status upload_id")
 	tokenAnswer  = append(words("token user"), prefixed("user.", "user_id username role_id role_name customer_ids application_permissions")...)
 	orderAnswer  = words("success message order_id asset_id status")
@@ -189,7 +189,7 @@ var telemetryCases = []Case{
 	For(api.ListTerminalAlerts, Case{Params: []Param{p("terminal_device_id", goodDevice), p("site_id", goodSite), p("start", "2025-10-01T00:00:00Z"), p("end", "2026-10-01T00:00:00Z")},
 		Fields: alertFields, Errors: []ErrorCase{foreign}}),
 	For(api.ListSiteAlerts, Case{Params: []Param{p("site_id", goodSite), p("start", "2025-10-01T00:00:00Z"), p("end", "2026-10-01T00:00:00Z")},
-		Fields: []string{"records." + goodDevice + "[].alert_type"}, Errors: []ErrorCase{foreign}}),
+		Fields: []string{"alerts." + goodDevice + "[].alert_type"}, Errors: []ErrorCase{foreign}}),
 }
 
 var findingFields = prefixed("ml_enhanced_activities[].", "summary_id asset_id created_at last_detection_at model_version fault_family severity_label confidence energy_at_risk_kw root_cause recommended_actions[].priority recommended_actions[].action detections")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -80,17 +81,17 @@ func (im *Importer) boundarySamples(ctx context.Context, site api.Site, unit api
 	if unit.CapacityKW > 0 {
 		most = maxPowerFactor * unit.CapacityKW
 	}
-	var power []float64
-	set := func(at int64, kW float64) {
+	var power, steps []float64
+	set := func(at int64, kW, stepS float64) {
 		if kW >= 0 && kW <= most {
-			out.Times, power = append(out.Times, at), append(power, kW)
+			out.Times, power, steps = append(out.Times, at), append(power, kW), append(steps, stepS)
 		}
 	}
 	former := -1 // reading before the file's first
 	if n := before.Len(); n > 1 {
 		former = n - 2
 		if math.IsNaN(before.At(series.PowerKW, n-1)) {
-			set(f.Times[first], meanPower(before, former, before, n-1))
+			set(f.Times[first], meanPower(before, former, before, n-1), statedStep(f, first, first+1))
 		}
 	}
 	if after.Len() > 1 {
@@ -98,28 +99,44 @@ func (im *Importer) boundarySamples(ctx context.Context, site api.Site, unit api
 		now := after.At(series.PowerKW, 1)
 		stale := former >= 0 && math.Abs(now-meanPower(before, former, after, 1)) < 1e-6
 		if math.IsNaN(now) || stale {
-			set(after.Times[1], meanPower(after, 0, after, 1))
+			set(after.Times[1], meanPower(after, 0, after, 1), statedStep(after, 1, 2, 0))
 		}
 	}
 	out.Set(series.PowerKW, power)
+	if slices.ContainsFunc(steps, func(s float64) bool { return !math.IsNaN(s) }) {
+		out.Set(series.StepS, steps)
+	}
 	return out, nil
+}
+
+// statedStep returns the first step that one of the samples states; NaN if none
+// does. A sample whose file had no power for it is of the step of its neighbours.
+func statedStep(f series.Frame, samples ...int) float64 {
+	for _, i := range samples {
+		if i < f.Len() && !math.IsNaN(f.At(series.StepS, i)) {
+			return f.At(series.StepS, i)
+		}
+	}
+	return math.NaN()
 }
 
 // readings returns the stored samples in a span that have a counter.
 func (im *Importer) readings(ctx context.Context, siteID, assetID string, from, to time.Time) (series.Frame, error) {
-	all, err := store.Collect(im.Telemetry.Read(ctx, siteID, assetID, from, to, series.PowerKW, series.EnergyCounterKWh))
+	all, err := store.Collect(im.Telemetry.Read(ctx, siteID, assetID, from, to, series.PowerKW, series.EnergyCounterKWh, series.StepS))
 	if err != nil {
 		return all, fmt.Errorf("read the telemetry of asset %s: %w", assetID, err)
 	}
 	var out series.Frame
-	var power, counter []float64
+	var power, counter, steps []float64
 	for i, at := range all.Times {
 		if v := all.At(series.EnergyCounterKWh, i); !math.IsNaN(v) {
 			out.Times, power, counter = append(out.Times, at), append(power, all.At(series.PowerKW, i)), append(counter, v)
+			steps = append(steps, all.At(series.StepS, i))
 		}
 	}
 	out.Set(series.PowerKW, power)
 	out.Set(series.EnergyCounterKWh, counter)
+	out.Set(series.StepS, steps)
 	return out, nil
 }
 

@@ -12,14 +12,14 @@ import (
 // Rewrite replaces all telemetry of a site by what edit makes of it, in one
 // transaction. edit gets a frame of each asset, which it must not change, and
 // may be called again.
-func (s *Store) Rewrite(ctx context.Context, key store.SiteKey, edit func(frames []store.AssetFrame) ([]store.AssetFrame, error)) error {
-	if err := s.rewrite(ctx, key, edit); err != nil {
+func (a *Store) Rewrite(ctx context.Context, key store.SiteKey, edit func(frames []store.AssetFrame) ([]store.AssetFrame, error)) error {
+	if err := a.rewrite(ctx, key, edit); err != nil {
 		return fmt.Errorf("rewrite telemetry of site %s: %w", key.ID, err)
 	}
 	return nil
 }
 
-func (s *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames []store.AssetFrame) ([]store.AssetFrame, error)) error {
+func (a *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames []store.AssetFrame) ([]store.AssetFrame, error)) error {
 	if err := checkFrames(key, nil); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (s *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames
 	if err != nil {
 		return err
 	}
-	return s.home.Change(ctx, key.ID, true, func(c Change) error {
+	return a.home.Change(ctx, key.ID, true, func(c Change) error {
 		var stored []store.AssetFrame
 		there := false
 		err := c.View(func(r Reader) error {
@@ -60,7 +60,7 @@ func (s *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames
 			}
 			return c.Update(func(w Writer) error { return w.Remove() })
 		}
-		p := &appending{archive: s, id: key.ID, zone: zone, calendar: &calendar{zone: zone}, frames: frames, rezone: true}
+		p := &appending{archive: a, id: key.ID, zone: zone, calendar: &calendar{zone: zone}, frames: frames, rezone: true}
 		p.is = layout{zone.String(), p.openDay(), sumsVersion}
 		p.cut(frames, nil)
 		if err := p.encodeAll(ctx); err != nil {

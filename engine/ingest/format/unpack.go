@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
+	"errors"
 	"io"
 	"path"
 	"slices"
@@ -180,7 +181,7 @@ func untar(p Part, b *Budget, depth int) ([]Part, error) {
 	var parts []Part
 	for {
 		h, err := t.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
