@@ -76,7 +76,11 @@ func call(name string, method reflect.Value) {
 		}
 		args = append(args, arg)
 	}
-	method.Call(args)
+	if method.Type().IsVariadic() {
+		method.CallSlice(args)
+	} else {
+		method.Call(args)
+	}
 }
 
 // operations are the routes and actions that a client asks for, as "name action".

@@ -208,7 +208,7 @@ var terminalCases = []Case{
 	For(api.GetAsset, Case{Params: forAsset, Fields: append(words("success"), prefixed("asset.", "asset_id name type capacity_kw location created_at")...),
 		Errors: []ErrorCase{withValue("asset_id", "INV-none", api.ErrAssetNotFound)}}),
 
-	assetMove(api.SetAsset, []Param{p("name", "Inverter 1"), p("clear", []string{"mounting"}, []string{"capacity_kw"}), p("capacity_kw", 50, -1), p("tilt_deg", 20, 91), p("string_count", 6, -1), p("warranty_expiry_date", "2031-06-30", "soon")}),
+	assetMove(api.SetAsset, []Param{p("name", "Inverter 1"), p("clear", []string{"mounting"}), p("capacity_kw", 50, -1), p("tilt_deg", 20, 91), p("string_count", 6, -1), p("warranty_expiry_date", "2031-06-30", "soon")}),
 	assetMove(api.InstallComponent, []Param{p("component", map[string]any{"oem": "SMA", "model": "Fan", "serial": "{new}", "kind": "fan"})},
 		ErrorCase{Why: "a component without its serial", With: map[string]any{"component": map[string]any{"oem": "SMA", "model": "Fan"}}, Err: api.MissingField("component.serial")},
 		withValue("former_serial", "none", api.ErrComponentNotFound)),
