@@ -127,6 +127,7 @@ func TestScenarios(t *testing.T) {
 		{name: "assets of a customer", method: post, url: "/terminal/assets", body: `{"action":"list","customer_id":"customer123"}`, key: "admin", status: 200, contains: []string{`"count":2`}, without: []string{"Secret"}},
 		{name: "assets of an unknown customer", method: post, url: "/terminal/assets", body: `{"action":"list","customer_id":"unknown"}`, key: "admin", status: 200, contains: []string{`"assets":[]`, `"count":0`}},
 		{name: "asset", method: post, url: "/terminal/assets", body: `{"action":"get","asset_id":"INV-1000000054495190"}`, key: "own", status: 200, contains: []string{`"asset":{"asset_id":"INV-1000000054495190"`}},
+		{name: "a setting that cannot be cleared", method: post, url: "/terminal/assets", body: `{"action":"set","asset_id":"INV-1000000054495190","clear":["mounting","capacity_kw"]}`, key: "admin", status: 400, contains: []string{"Invalid field: clear[1]", "capacity_kw"}},
 		{name: "asset without id", method: post, url: "/terminal/assets", body: `{"action":"get"}`, key: "own", status: 400, contains: []string{"Missing required field: asset_id"}},
 		{name: "unknown asset", method: post, url: "/terminal/assets", body: `{"action":"get","asset_id":"INV-0"}`, key: "own", status: 403, contains: []string{"Access denied"}},
 		{name: "foreign asset", method: post, url: "/terminal/assets", body: `{"action":"get","asset_id":"INV-9"}`, key: "own", status: 403, without: []string{"Secret"}},
