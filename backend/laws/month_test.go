@@ -46,7 +46,7 @@ func TestMonths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		days := int(to.AddDate(0, 0, -1).Day())
+		days := to.AddDate(0, 0, -1).Day()
 		v.hold("a month has its days", len(records) == days, "%v: %d days, want %d", p.words, len(records), days)
 		energy := func(a, b int) float64 {
 			k, err := p.kpis(h, a, b)
