@@ -124,13 +124,12 @@ func learnt(res *Result) known {
 // TestRealFilesRefused are files without production, or without a header.
 func TestRealFilesRefused(t *testing.T) {
 	for path, want := range map[string]Kind{
-		"portal-exports/metern/1FV_Totale2022.csv":            NoHeader,
-		"portal-exports/solaredge-api/solaredge_2024_06.json": NotCSV,
-		"pvanalytics-quality/irradiance_RMIS_NREL.csv.gz":     NoPowerOrEnergy,
-		"pvdaq-50/psm3_30min_2011-2012.csv.gz":                NoPowerOrEnergy,
-		"pvod/metadata.csv":                                   NoTimestampColumn,
-		"weather-tmy/pvgis_tmy_45.000_8.000.csv.gz":           NoPowerOrEnergy,
-		"weather-tmy/tmy3_723170_greensboro.csv.gz":           NoPowerOrEnergy,
+		"portal-exports/metern/1FV_Totale2022.csv":        NoHeader,
+		"pvanalytics-quality/irradiance_RMIS_NREL.csv.gz": NoPowerOrEnergy,
+		"pvdaq-50/psm3_30min_2011-2012.csv.gz":            NoPowerOrEnergy,
+		"pvod/metadata.csv":                               NoTimestampColumn,
+		"weather-tmy/pvgis_tmy_45.000_8.000.csv.gz":       NoPowerOrEnergy,
+		"weather-tmy/tmy3_723170_greensboro.csv.gz":       NoPowerOrEnergy,
 	} {
 		_, err := Read(bytes.NewReader(unpacked(t, realdata.Path(t, "data/"+path))), Options{Now: now})
 		var r *Refusal

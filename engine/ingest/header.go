@@ -74,6 +74,7 @@ type head struct {
 	preamble []sampled // lines above them
 	column   int       // of the time
 	form     timeForm
+	index    *titleIndex // of the titles, when they were asked for
 }
 
 // timeForm is how a column writes times.

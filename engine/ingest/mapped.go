@@ -41,6 +41,34 @@ func locateMapped(sample []sampled, m Mapping) (head, error) {
 	return h, h.columnError(m)
 }
 
+// titleIndex holds the titles by which a mapping may name the columns of a header:
+// the lines of the header, and all of them joined.
+type titleIndex struct {
+	first, lines int // of the head that was indexed
+	width        int
+	exact        titleMaps
+	fold         titleMaps
+}
+
+// titleMaps lead from a title to its columns.
+type titleMaps struct{ whole, line map[string][]int }
+
+func (m *titleMaps) add(c int, titles []string, form func(string) string) {
+	if m.whole == nil {
+		m.whole, m.line = map[string][]int{}, map[string][]int{}
+	}
+	last := len(titles) - 1
+	for i, title := range titles {
+		title = form(title)
+		if at := m.line[title]; len(at) == 0 || at[len(at)-1] != c {
+			m.line[title] = append(at, c)
+		}
+		if i == last {
+			m.whole[title] = append(m.whole[title], c)
+		}
+	}
+}
+
 // columnTitles are the titles by which a mapping may name a column.
 func (h *head) columnTitles(c int) []string {
 	var parts []string
@@ -55,35 +83,40 @@ func (h *head) columnTitles(c int) []string {
 	return parts
 }
 
+// indexed returns the titles of the header, which are read once.
+func (h *head) indexed() *titleIndex {
+	if x := h.index; x != nil && x.first == h.first && x.lines == len(h.stack) {
+		return x
+	}
+	x := &titleIndex{first: h.first, lines: len(h.stack), width: len(h.sample[min(h.first, len(h.sample)-1)].cells)}
+	for _, s := range h.stack {
+		x.width = max(x.width, len(s.cells))
+	}
+	for c := range x.width {
+		titles := h.columnTitles(c)
+		x.exact.add(c, titles, func(s string) string { return s })
+		x.fold.add(c, titles, fold)
+	}
+	h.index = x
+	return x
+}
+
 // findColumn returns the columns that a mapping's value names, by its whole title, a line of it, or its number.
 func (h *head) findColumn(name string) []int {
-	width := len(h.sample[min(h.first, len(h.sample)-1)].cells)
-	for _, s := range h.stack {
-		width = max(width, len(s.cells))
-	}
-	for _, same := range []func(title string) bool{
-		func(title string) bool { return title == name },
-		func(title string) bool { return fold(title) == fold(name) },
-	} {
-		var whole, found []int
-		for c := range width {
-			titles := h.columnTitles(c)
-			if len(titles) > 0 && same(titles[len(titles)-1]) {
-				whole = append(whole, c)
-			}
-			if slices.ContainsFunc(titles, same) {
-				found = append(found, c)
-			}
-		}
-		switch {
-		case len(whole) == 1:
+	x := h.indexed()
+	for _, m := range []struct {
+		titleMaps
+		name string
+	}{{x.exact, name}, {x.fold, fold(name)}} {
+		if whole := m.whole[m.name]; len(whole) == 1 {
 			return whole
-		case len(found) > 0:
+		}
+		if found := m.line[m.name]; len(found) > 0 {
 			return found
 		}
 	}
 	var n int
-	if _, err := fmt.Sscanf(name, "#%d", &n); err == nil && fmt.Sprintf("#%d", n) == name && n >= 1 && n <= width {
+	if _, err := fmt.Sscanf(name, "#%d", &n); err == nil && fmt.Sprintf("#%d", n) == name && n >= 1 && n <= x.width {
 		return []int{n - 1}
 	}
 	return nil

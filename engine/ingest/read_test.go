@@ -46,11 +46,11 @@ func TestRefusals(t *testing.T) {
 		kind Kind
 		line int
 	}{
-		"zip":                {"PK\x03\x04\x14\x00", NotText, 1},
-		"gzip":               {"\x1f\x8b\x08\x00", NotText, 1},
+		"zip":                {"PK\x03\x04\x14\x00", NotText, 0},
+		"gzip":               {"\x1f\x8b\x08\x00", NotText, 0},
 		"binary":             {strings.Repeat("ab\x00\x01\x02\x03", 50), NotText, 1},
-		"html":               {"<!doctype html><title>Login</title>", NotCSV, 1},
-		"json":               {`{"energy": 1}`, NotCSV, 1},
+		"html":               {"<!doctype html><title>Login</title>", NoDataRows, 0},
+		"json":               {`{"energy": 1}`, NoDataRows, 0},
 		"prose":              {"Dear customer\nthe report is attached\n", NotCSV, 1},
 		"empty":              {"", NoDataRows, 0},
 		"blank":              {"\n \n\n", NoDataRows, 0},
