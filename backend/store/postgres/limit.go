@@ -5,7 +5,7 @@ package postgres
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,12 +33,17 @@ func long(ctx context.Context) context.Context { return context.WithValue(ctx, l
 // uses the context that a tracer returns, so no caller can forget it. A
 // statement that is not answered in time closes its connection.
 type limiter struct {
-	limit   time.Duration
-	log     *slog.Logger
-	refused atomic.Bool // the last new connection was refused for its credentials
+	limit time.Duration
+	log   *slog.Logger
+
+	mu       sync.Mutex
+	refused  bool      // the last new connection was refused for its credentials
+	accepted time.Time // when the database last accepted a connection
 }
 
 type doneKey struct{}
+
+type connectKey struct{} // when the connection was begun
 
 func (l *limiter) start(ctx context.Context) context.Context {
 	limit := l.limit
@@ -99,18 +104,32 @@ func (l *limiter) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, _ pgxpoo
 	l.end(ctx)
 }
 
-// TraceConnectStart does nothing: the connect_timeout of the URL bounds it.
+// TraceConnectStart notes the time. The connect_timeout of the URL bounds the
+// connection.
 func (l *limiter) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
-	return ctx
+	return context.WithValue(ctx, connectKey{}, time.Now())
 }
 
 // TraceConnectEnd logs when the database begins and ceases to refuse the
-// credentials of new connections.
+// credentials of new connections. A refusal of a connection that began before
+// another one was accepted is of former credentials.
 func (l *limiter) TraceConnectEnd(ctx context.Context, data pgx.TraceConnectEndData) {
 	refused := refusesCredentials(data.Err)
-	if !refused && data.Err != nil || l.refused.Swap(refused) == refused {
+	if !refused && data.Err != nil {
 		return
 	}
+	begun, _ := ctx.Value(connectKey{}).(time.Time)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !refused {
+		l.accepted = time.Now()
+	} else if begun.Before(l.accepted) {
+		return
+	}
+	if l.refused == refused {
+		return
+	}
+	l.refused = refused
 	if refused {
 		l.log.WarnContext(ctx, "database credentials refused; they are read again for each new connection")
 	} else {
