@@ -201,6 +201,8 @@ func (c *column) use(assets []*assetData) (as, reason string) {
 		}
 	}
 	switch {
+	case c.means.role == roleUnknown && len(assets) > 0:
+		return RoleIgnored, "its name is unknown, and its values do not show that it is production"
 	case len(assets) == 0 && c.means.role == roleQuantity:
 		return quantityRole(c.means.quantity), because(reasonOf(c.rule()))
 	case len(assets) == 0 && mainRole(c.means.role):

@@ -106,6 +106,26 @@ func (p *plan) numberedTotals() {
 			}
 		}
 	}
+	p.namedPlants()
+}
+
+// namedPlants corrects columns like "Plant North" and "Plant South": names of the same word of a total and a
+// word without a known meaning.
+func (p *plan) namedPlants() {
+	byWord := map[string][]*column{}
+	for _, col := range p.columns {
+		tokens := tokensOf(col.name)
+		if mainRole(col.means.role) && col.means.total && len(tokens) == 2 && tokenConcepts(tokens[0])&cTotal != 0 && conceptsOf(tokens[1]) == 0 {
+			byWord[tokens[0]] = append(byWord[tokens[0]], col)
+		}
+	}
+	for _, like := range byWord {
+		if len(like) > 1 {
+			for _, col := range like {
+				col.means.total = false
+			}
+		}
+	}
 }
 
 // holdsName reports whether a column's name has a unit's name as a whole word.

@@ -56,6 +56,7 @@ type plan struct {
 	decimal    byte               // mark that it states; 0 if none
 	fixed      map[string]meaning // of the quantities of a long file that it names
 	described  []*column          // all columns with a meaning, also those that are dropped later
+	left       []leftOut          // columns whose names say that they are no production of this plant
 	ignored    map[int]string     // why columns were dropped, by index
 }
 
@@ -133,6 +134,7 @@ func makePlan(h head, maker string, given *keys, m Mapping) (*plan, error) {
 	if p.keys.measure >= 0 {
 		p.findValue()
 	}
+	p.dropOthers()
 	if p.keys.measure >= 0 || p.find(rolePower, roleEnergy, roleCounter, roleDaily) != nil {
 		p.columns = slices.DeleteFunc(p.columns, func(col *column) bool { return col.means.role == roleUnknown })
 	}
@@ -684,6 +686,9 @@ func (p *plan) keyRank(c int, h header) int {
 	seen := map[string]bool{}
 	p.data(c, func(cell string) { seen[cell] = true })
 	rank := 0
+	if namesTypes(h.tokens) { // several devices may be of one type
+		return rank
+	}
 	switch {
 	case h.any(cSerial):
 		rank = 3

@@ -164,6 +164,7 @@ func (p *plan) reportDecisions(encoding string, d dialect, mark string, o Option
 		rep.decide("manufacturer", "%s, by %q", p.maker, mark)
 	}
 	rep.decide("time", "%s", p.timeWords())
+	p.tellLeft(rep)
 	if p.zone == nil {
 		p.zone = o.Zone
 		rep.decide("zone", "times without an offset are in %s, %s", o.Zone, o.ZoneFrom)
@@ -198,6 +199,13 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	t.assignUnknown(o.CapacityKW, rep)
 	t.dropLoads(rep)
 	if !slices.ContainsFunc(t.columns, func(c *column) bool { return mainRole(c.means.role) || c.means.role == roleFeedIn }) {
+		if t.doubted != nil {
+			return nil, t.noUnit()
+		}
+		if len(p.left) > 0 {
+			return nil, refuse(NoPowerOrEnergy, p.head.stack[len(p.head.stack)-1].line, "no column holds measured power or energy of production: the name of %s says that it is %s",
+				p.left[0].name, said[p.left[0].what])
+		}
 		return nil, refuse(NoPowerOrEnergy, p.head.stack[len(p.head.stack)-1].line, "no column holds power or energy of production")
 	}
 	for _, c := range t.columns {
@@ -234,9 +242,12 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	if len(assets) == 0 {
 		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a value of power or energy")
 	}
+	assets = p.dropOtherUnits(assets, rep)
 	for _, a := range assets {
+		a.reverseSign(rep)
 		a.quantum = quantumOf(a.source)
 	}
+	assets = sumPhases(assets, rep)
 	kept := dropTotals(assets, rep)
 	for _, a := range assets {
 		if !slices.Contains(kept, a) && a.group.name == "" {

@@ -136,6 +136,9 @@ var rules = []struct {
 	{"wind", func(h header) bool {
 		return h.dim(dimSpeed) && !h.any(cForecast|cRating) || h.dim(dimNone) && h.any(cWind) && !h.any(cDirection|cForecast|cRating)
 	}, quantity(series.WindSpeedMS)},
+	{"a forecast or model", func(h header) bool {
+		return h.any(cForecast) && !h.any(cDirection|cWind|cIrradiance) && !h.dim(dimPower, dimEnergy)
+	}, nothing},
 	{"weather", func(h header) bool {
 		return h.any(cDirection|cWind|cForecast|cIrradiance) && !h.dim(dimPower, dimEnergy)
 	}, nothing},
@@ -162,7 +165,10 @@ var rules = []struct {
 	{"battery or consumption", func(h header) bool { return h.any(cBattery | cConsumption) }, nothing},
 	{"fed into the grid", func(h header) bool { return h.any(cFeedIn) && !h.any(cDevice) }, feedIn},
 	{"grid", func(h header) bool { return h.any(cGrid) && !(h.any(cFeedIn) && h.any(cDevice)) }, nothing},
-	{"rating, another period or DC", func(h header) bool { return h.any(cRating | cOtherPeriod | cDC | cForecast) }, nothing},
+	{"a forecast or model", func(h header) bool { return h.any(cForecast) }, nothing},
+	{"a rating, limit or target", func(h header) bool { return h.any(cRating) }, nothing},
+	{"another period", func(h header) bool { return h.any(cOtherPeriod) }, nothing},
+	{"DC", func(h header) bool { return h.any(cDC) }, nothing},
 	{"power", func(h header) bool {
 		return h.dim(dimPower) || h.dim(dimNone) && h.any(cPower)
 	}, power},

@@ -48,6 +48,7 @@ func readSeveral(contents []content, o Options) (*Result, error) {
 	if how := contents[0].how; len(how) > 0 {
 		rep.decide("file", "packed with %s", strings.Join(how, ", then "))
 	}
+	tables, others := dropOtherTables(tables, rep)
 	tables = joinSequences(tables, single, rep)
 	for _, t := range left {
 		for _, note := range t.notes {
@@ -60,7 +61,15 @@ func readSeveral(contents []content, o Options) (*Result, error) {
 			rep.decide("file", "%s is left out: %s", t.name, t.err.Error())
 		}
 	}
-	return joinResults(tables, o, rep), nil
+	out := joinResults(tables, o, rep)
+	for _, t := range others {
+		out.Rows.Read += t.result.Rows.Read
+		for why, n := range t.result.Rows.Skipped {
+			out.Rows.Skipped[why] += n
+		}
+		out.Rows.Skipped[SkipLeftOut] += t.result.Rows.Used
+	}
+	return out, nil
 }
 
 // mostInformative is the refusal of the table that came closest to being read.

@@ -146,6 +146,9 @@ func (t *table) assignUnknown(capacityKW float64, rep *report) {
 		assigned = slices.DeleteFunc(assigned, func(c *column) bool { return c.device == "" })
 	}
 	if devices == 0 && (len(assigned) > 1 || len(assigned) == 1 && !assigned[0].readings && (capacityKW <= 0 || t.likeLight(assigned[0], keep))) {
+		if len(assigned) == 1 && capacityKW <= 0 {
+			t.doubted = assigned[0]
+		}
 		assigned = nil // which of them is production, or whether it is not light, is not known
 	}
 	for _, c := range assigned {

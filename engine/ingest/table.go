@@ -38,6 +38,7 @@ type table struct {
 	lastName []byte             // of the last row, and its index
 	lastID   int32              //
 	joined   []byte             // the last name of two columns
+	doubted  *column            // the only one that may be production, but does not say so
 	measures map[string]*column // columns of a long file by quantity
 }
 

@@ -42,6 +42,10 @@ func dropTotals(assets []*assetData, rep *report) []*assetData {
 	for _, a := range sums {
 		sum := a.isSumOf(parts)
 		switch {
+		case len(sums) == 1 && a.outputOf(parts):
+			rep.decide("assets", "%s are the DC inputs of %s, which is used", shownAll(parts), a.main.label())
+			a.name = ""
+			return []*assetData{a}
 		case phases(parts) && (sum || len(sums) == 1):
 			rep.decide("assets", "%s are the phases of %s, which is used", shownAll(parts), a.shown())
 			return []*assetData{a}

@@ -94,6 +94,9 @@ func produced(r *ingest.Result) (samples []sample) {
 
 // darkness returns what is wrong with production in the dark, and which zone would fit; empty if there is none.
 func darkness(r *ingest.Result, at solar.Location, zone *time.Location) string {
+	if r.Interval >= 12*time.Hour { // a day's energy includes the night
+		return ""
+	}
 	samples := produced(r)
 	dark, all := 0.0, 0.0
 	for _, s := range samples {

@@ -28,6 +28,19 @@ func plant(days int, shift time.Duration) *ingest.Result {
 	return &ingest.Result{Assets: []ingest.Asset{{Name: "a", Frame: f}}, First: time.Unix(f.Times[0], 0), Last: time.Unix(f.Times[len(f.Times)-1], 0)}
 }
 
+// daily is a result with the mean power of each of some days.
+func daily(days int) *ingest.Result {
+	r := plant(1, 0)
+	var f series.Frame
+	var power []float64
+	for i := range days {
+		f.Times = append(f.Times, r.First.Unix()+int64(i)*24*3600)
+		power = append(power, 3)
+	}
+	f.Set(series.PowerKW, power)
+	return &ingest.Result{Assets: []ingest.Asset{{Frame: f}}, Interval: 24 * time.Hour, First: r.First, Last: time.Unix(f.Times[days-1], 0)}
+}
+
 func TestCheck(t *testing.T) {
 	vienna, err := time.LoadLocation("Europe/Vienna")
 	if err != nil {
@@ -48,6 +61,7 @@ func TestCheck(t *testing.T) {
 		"wrong offset":   {plant(3, 6*time.Hour), plausible.Site{Location: &graz, Zone: vienna}, []string{"UTC+8"}},
 		"too small":      {plant(3, 0), plausible.Site{CapacityKW: 5}, []string{"181 % of the capacity of 5 kW"}},
 		"far too large":  {plant(40, 0), plausible.Site{CapacityKW: 9000}, []string{"never exceeds"}},
+		"energy of days": {daily(60), plausible.Site{Location: &graz, Zone: vienna}, nil},
 		"a few bad days": {plant(3, 0), plausible.Site{CapacityKW: 9000}, nil},
 	} {
 		doubts := plausible.Check(c.r, c.site)

@@ -1,0 +1,459 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// purpose is what a name says about values that are power or energy as well as production is.
+type purpose uint8
+
+const (
+	purposeOpen     purpose = iota
+	purposeMeasured         // "actual", "Ist": as opposed to a forecast
+	purposeForecast         // a forecast, an estimate, a plan or a model
+	purposeForeign          // of another plant, or a reference
+	purposeConsumer         // a consumer, a battery or the grid
+	purposeDoubtful         // a consumer only if its values are not zero at night, as "Barn" may be a roof or a meter
+)
+
+// said is a purpose in words.
+var said = map[purpose]string{
+	purposeForecast: "a forecast, an estimate or a plan", purposeForeign: "another plant or a reference",
+	purposeConsumer: "a consumer, a battery or the grid", purposeDoubtful: "a consumer, a battery or the grid",
+}
+
+// purposes are the names of what is no production, in words that the dictionary does not have. Blanks separate
+// the words, "+" those of one phrase; a star is for more letters in front or behind.
+//
+//nolint:misspell // other languages
+var purposes = []struct {
+	purpose purpose
+	words   string
+}{
+	{purposeMeasured, "measured actual actuals observed metered scada ist istwert istwerte istleistung gemessen tatsachlich mesure mesuree reel reelle medido medida misurato misurata effettivo gemeten werkelijk"},
+	{purposeForecast, "estimate estimates estimated estimation schatzung geschatzt stima stimata stimato estimacion estimada estimado estimativa schatting geschat szacunek odhad " +
+		"gfs ecmwf icon hrrr arome solcast meteonorm pvgis pvsyst budget budgeted planned plan planwert plandaten planleistung geplant scheduled schedule fahrplan day+ahead baseline"},
+	{purposeForeign, "reference referenz referenzanlage referencia riferimento reference+plant neighbour neighbor neighbours nachbar nachbaranlage voisin vecino vicino buren buurman"},
+	{purposeConsumer, "heatpump heat+pump *warmepumpe* *waermepumpe* *warmtepomp* pompe+a+chaleur bomba+de+calor pompa+di+calore varmepump* lampopumppu pompa+ciepla tepelne+cerpadlo " +
+		"wallbox wall+box charger chargers evcharger ev+charger car+charger evse ladestation *ladesaule* *ladepunkt* laadpaal laadpunt borne+de+recharge colonnina cargador punto+de+recarga ladepunkt " +
+		"pool+pump poolpump *poolpumpe* air+conditioning airconditioning air+conditioner airconditioner aircon airco hvac *klimaanlage* klimagerat climatisation climatiseur climatizacion aire+acondicionado condizionatore klimatyzacja " +
+		"boiler heater heaters heizstab *heizung chauffage chauffe+eau calefaccion riscaldamento verwarming water+heater fridge freezer refrigerator kuhlschrank *kuhlung gefriertruhe oven dishwasher " +
+		"washing+machine washer dryer *waschmaschine geschirrspuler wasserpumpe lighting beleuchtung household haushalt consumer consumers verbraucher abnehmer compressor netzbezug bezug"},
+	{purposeDoubtful, "pump pumps pumpe pool sauna ev car cars auto tesla haus hause house home garage+door server meter zahler"},
+}
+
+var purposeWords = sync.OnceValue(func() (list []struct {
+	purpose purpose
+	starred
+}) {
+	for _, entry := range purposes {
+		for w := range strings.FieldsSeq(entry.words) {
+			text := fold(strings.ReplaceAll(strings.Trim(w, "*"), "+", " "))
+			list = append(list, struct {
+				purpose purpose
+				starred
+			}{entry.purpose, starred{text: text, front: w[0] == '*', after: w[len(w)-1] == '*'}})
+		}
+	}
+	return list
+})
+
+// uncertain are words of consumption that are names of roofs and sites as well.
+var uncertain = []string{"house", "home", "last", "self", "gc", "cl", "kitchen", "cuisine", "kuche", "keuken", "cocina", "cucina", "utenza", "storage", "charge", "bat", "yuk", "beban", "use", "usage"}
+
+// purposeOf is what a name says that its values are.
+func purposeOf(name string) purpose {
+	tokens := tokensOf(name)
+	joined := " " + strings.Join(tokens, " ") + " "
+	found := purposeOpen
+	for _, w := range purposeWords() {
+		at := strings.Index(joined, w.text)
+		if at < 0 {
+			continue
+		}
+		end := at + len(w.text)
+		if (w.front || joined[at-1] == ' ') && (w.after || joined[end] == ' ') {
+			found = w.purpose
+			break
+		}
+	}
+	has := conceptsOf(name)
+	switch {
+	case has&cForecast != 0 || found == purposeForecast:
+		return purposeForecast
+	case found != purposeOpen && found != purposeDoubtful && !(found == purposeConsumer && generates(tokens, has)):
+		return found
+	case generates(tokens, has):
+		return purposeOpen
+	case has&(cConsumption|cBattery) != 0:
+		for _, t := range tokens {
+			if tokenConcepts(t)&(cConsumption|cBattery) != 0 && !slices.Contains(uncertain, t) {
+				return purposeConsumer
+			}
+		}
+		return purposeDoubtful
+	case found == purposeDoubtful || has&cGrid != 0:
+		return purposeDoubtful
+	}
+	return purposeOpen
+}
+
+// generates reports whether a name has a word of a generator.
+func generates(tokens []string, has concept) bool {
+	return has&cProduction != 0 || slices.ContainsFunc(tokens, func(t string) bool {
+		return t == "roof" || t == "dach" || t == "wr" || t == "toit" || t == "tetto" || t == "dak" || strings.HasPrefix(t, "inv") || strings.HasPrefix(t, "wechselrichter")
+	})
+}
+
+// measuredOnly reports whether a name says no more than that the values were measured.
+func measuredOnly(name string) bool {
+	tokens := tokensOf(name)
+	return len(tokens) > 0 && !slices.ContainsFunc(tokens, func(t string) bool { return purposeOf(t) != purposeMeasured })
+}
+
+// leftOut is a column that was left out for its name.
+type leftOut struct {
+	name string
+	what purpose
+	sole bool // nothing else is production, so it is used all the same
+}
+
+// dropOthers leaves out the columns whose names say that they are a forecast, a consumer or another plant, if a
+// column of production remains. Estimates without a unit and quantiles are left out in any case.
+func (p *plan) dropOthers() {
+	if p.keys.measure >= 0 || len(p.hours) > 0 || slices.ContainsFunc(p.columns, func(c *column) bool { return c.fixed }) {
+		return
+	}
+	quantiles := quantilesOf(p.columns)
+	others := map[*column]purpose{}
+	remains := false
+	for _, col := range p.columns {
+		if !mainRole(col.means.role) && col.means.role != roleUnknown {
+			continue
+		}
+		what := purposeOf(col.name)
+		if quantiles[col] {
+			what = purposeForecast
+		}
+		switch what {
+		case purposeForecast, purposeForeign, purposeConsumer:
+			others[col] = what
+		default:
+			remains = remains || mainRole(col.means.role) || what == purposeMeasured
+		}
+	}
+	p.columns = slices.DeleteFunc(p.columns, func(col *column) bool {
+		what, other := others[col]
+		if !other {
+			return false
+		}
+		drop := remains || quantiles[col] || col.means.role == roleUnknown
+		p.left = append(p.left, leftOut{col.label(), what, !drop})
+		if drop {
+			p.ignore(col.index, "its name says that it is "+said[what])
+		}
+		return drop
+	})
+	p.nameMeasured()
+}
+
+// nameMeasured takes the only column that is named as the measured one for power, if no other holds production.
+func (p *plan) nameMeasured() {
+	if p.find(rolePower, roleEnergy, roleCounter, roleDaily) != nil {
+		return
+	}
+	var found []*column
+	for _, col := range p.columns {
+		if col.means.role == roleUnknown && measuredOnly(col.name) {
+			found = append(found, col)
+		}
+	}
+	if len(found) == 1 && len(p.left) > 0 {
+		found[0].means = meaning{role: rolePower, bare: true}
+	}
+}
+
+// quantilesOf returns the columns that are quantiles of a forecast, "P10", "P50" and "P90".
+func quantilesOf(columns []*column) map[*column]bool {
+	numbers := map[int]bool{}
+	out := map[*column]bool{}
+	for _, col := range columns {
+		tokens := tokensOf(col.name)
+		if n := len(tokens); n >= 2 && (tokens[n-2] == "p" || tokens[n-2] == "q") {
+			if v, err := strconv.Atoi(tokens[n-1]); err == nil && len(tokens[n-1]) == 2 {
+				numbers[v], out[col] = true, true
+				continue
+			}
+			return nil // "P1" numbers units
+		}
+	}
+	if numbers[10] && numbers[90] && !numbers[11] || numbers[50] && (numbers[10] || numbers[90]) && !numbers[51] {
+		return out
+	}
+	return nil
+}
+
+// tellLeft reports the columns that were left out for their names.
+func (p *plan) tellLeft(rep *report) {
+	for _, l := range p.left {
+		switch {
+		case l.sole:
+			rep.warn("columns", "the name of %s says that it is %s; it is used, as no other column is production", l.name, said[l.what])
+		case l.what == purposeForeign:
+			rep.nearly("columns", "%s is a unit of the plant", l.name)
+			rep.warn("columns", "%s is left out: its name says that it is %s", l.name, said[l.what])
+		default:
+			rep.decide("columns", "%s is left out: its name says that it is %s", l.name, said[l.what])
+		}
+	}
+}
+
+// namesTypes reports whether a title is that of a column of the kinds of devices.
+func namesTypes(tokens []string) bool {
+	return slices.ContainsFunc(tokens, func(t string) bool {
+		return slices.Contains([]string{"type", "typ", "tipo", "category", "kategorie", "categorie", "kind", "class", "role"}, t)
+	})
+}
+
+// typesOf returns the cells of a column of the kinds of devices by the names of the units, from the first records.
+func (p *plan) typesOf() map[string]string {
+	if p.keys.asset < 0 {
+		return nil
+	}
+	for c := range p.cells {
+		tokens := tokensOf(p.title(c))
+		if c == p.keys.asset || c == p.keys.measure || !namesTypes(tokens) || p.share(c, isNumber) > 0.2 {
+			continue
+		}
+		out := map[string]string{}
+		p.data(c, func(string) {})
+		for _, s := range p.timed {
+			out[s.cell(p.keys.asset)] = s.cell(c)
+		}
+		return out
+	}
+	return nil
+}
+
+// dropOtherUnits leaves out the units of a file with a row for each of them whose names, or types, say that they are a
+// forecast, a consumer or another plant, if a unit of production remains.
+func (p *plan) dropOtherUnits(assets []*assetData, rep *report) []*assetData {
+	types := p.typesOf()
+	others := map[*assetData]purpose{}
+	for _, a := range assets {
+		if a.group.name == "" {
+			return assets
+		}
+		what := purposeOf(a.group.name)
+		if kind := types[a.group.name]; kind != "" {
+			switch byType := purposeOf(kind); {
+			case byType == purposeDoubtful:
+				what = purposeConsumer
+			case byType != purposeOpen:
+				what = byType
+			case generates(tokensOf(kind), conceptsOf(kind)):
+				what = purposeOpen
+			}
+		}
+		if what != purposeOpen && what != purposeMeasured {
+			others[a] = what
+		}
+	}
+	if len(others) == 0 {
+		return assets
+	}
+	dark := slices.ContainsFunc(assets, func(a *assetData) bool { return others[a] == purposeOpen && a.nightShare() <= mostAtNight })
+	kept := slices.DeleteFunc(slices.Clone(assets), func(a *assetData) bool {
+		what := others[a]
+		switch {
+		case what == purposeOpen:
+			return false
+		case what == purposeDoubtful && (!dark || a.nightShare() <= mostAtNight):
+			return false
+		case len(others) == len(assets) || what == purposeConsumer && !dark && !p.produces(assets, others):
+			rep.warn("assets", "the name of %s says that it is %s; it is used, as no other unit is surely production", a.shown(), said[what])
+			return false
+		case what == purposeForeign:
+			rep.nearly("assets", "%s is a unit of the plant", a.shown())
+			rep.warn("assets", "%s is left out: its name says that it is %s", a.shown(), said[what])
+		default:
+			rep.decide("assets", "%s is left out: its name or type says that it is %s", a.shown(), said[what])
+		}
+		return true
+	})
+	if len(kept) == 1 && len(assets) > 1 && measuredOnly(kept[0].name) {
+		kept[0].name = ""
+	}
+	return kept
+}
+
+// produces reports whether one of the other units is production by its name.
+func (p *plan) produces(assets []*assetData, others map[*assetData]purpose) bool {
+	return slices.ContainsFunc(assets, func(a *assetData) bool {
+		return others[a] == purposeOpen && (generates(tokensOf(a.group.name), conceptsOf(a.group.name)) || purposeOf(a.group.name) == purposeMeasured)
+	})
+}
+
+// nightShare is the mean of the darkest four hours over that of the brightest.
+func (a *assetData) nightShare() float64 {
+	var sums, counts [24]float64
+	for i, v := range a.source {
+		if !math.IsNaN(v) {
+			h := (a.group.times[i]%day + day) % day / hour
+			sums[h] += math.Abs(v)
+			counts[h]++
+		}
+	}
+	darkest, brightest := math.Inf(1), 0.0
+	for from := range 24 {
+		sum, n := 0.0, 0.0
+		for k := range 4 {
+			sum, n = sum+sums[(from+k)%24], n+counts[(from+k)%24]
+		}
+		if n > 0 {
+			darkest, brightest = min(darkest, sum/n), max(brightest, sum/n)
+		}
+	}
+	if brightest == 0 {
+		return 1
+	}
+	return darkest / brightest
+}
+
+// reverseSign turns the values of a unit that are negative all day.
+func (a *assetData) reverseSign(rep *report) {
+	const (
+		clear  = 0.02 // of the largest value
+		fewest = 8
+	)
+	if a.kind != KindPower && a.kind != KindIntervalEnergy {
+		return
+	}
+	largest, below, above := 0.0, 0, 0
+	for _, v := range a.source {
+		if !math.IsNaN(v) {
+			largest = max(largest, math.Abs(v))
+		}
+	}
+	for _, v := range a.source {
+		switch {
+		case v < -clear*largest:
+			below++
+		case v > clear*largest:
+			above++
+		}
+	}
+	if below < fewest || above*20 > below {
+		return
+	}
+	if a.nightShare() > mostAtNight {
+		rep.warn("values", "the values of %s are negative all day and all night, as those of a consumer are", a.shown())
+		return
+	}
+	turned := make([]float64, len(a.source))
+	for i, v := range a.source {
+		turned[i] = 0 - v
+	}
+	a.source = turned
+	rep.nearly("values", "%s is consumption", a.shown())
+	rep.warn("values", "the values of %s are negative all day; the sign is reversed, as production is positive", a.shown())
+}
+
+// sumPhases makes one unit of three that are the phases of one, if no column is their sum.
+func sumPhases(assets []*assetData, rep *report) []*assetData {
+	if len(assets) != 3 {
+		return assets
+	}
+	numbers := map[string]bool{}
+	first := assets[0]
+	for _, a := range assets {
+		tokens := tokensOf(a.main.name)
+		for i, t := range tokens {
+			if i+1 < len(tokens) && t == "l" || i+1 < len(tokens) && tokenConcepts(t)&cPhase != 0 {
+				numbers[tokens[i+1]] = true
+			}
+		}
+		if a.group != first.group || a.kind != first.kind || a.kind != KindPower && a.kind != KindIntervalEnergy || a.main.fixed ||
+			a.main.unit != first.main.unit || !takeApart(a.main.name).oneOfThree() {
+			return assets
+		}
+	}
+	if !(numbers["1"] && numbers["2"] && numbers["3"]) {
+		return assets
+	}
+	whole := *first
+	whole.name = ""
+	whole.source = make([]float64, len(first.source))
+	whole.uses = nil
+	for _, a := range assets {
+		for i, v := range a.source {
+			whole.source[i] += v
+		}
+		if a != first {
+			whole.use(a.main, MapPower)
+		}
+	}
+	rep.decide("assets", "%s are the phases of one unit, whose power is their sum", shownAll(assets))
+	return []*assetData{&whole}
+}
+
+// outputOf reports whether an asset is the output of an inverter of which the others are the inputs: a little less than their sum.
+func (a *assetData) outputOf(parts []*assetData) bool {
+	const lowest, highest = 0.85, 1.005
+	if conceptsOf(a.main.name)&cAC == 0 || len(parts) < 2 {
+		return false
+	}
+	for _, o := range parts {
+		if o.group != a.group || o.kind != a.kind || o.main.unit.dim != a.main.unit.dim || conceptsOf(o.main.name)&(cProduction|cDC) == 0 || conceptsOf(o.main.name)&cAC != 0 {
+			return false
+		}
+	}
+	sum := a.sumOf(parts)
+	fits, n := 0, 0
+	for i, v := range a.source {
+		if math.IsNaN(v) || !(sum[i] > 0) || v <= 0 {
+			continue
+		}
+		n++
+		if share := v / sum[i]; share >= lowest && share <= highest {
+			fits++
+		}
+	}
+	return n >= totalFewest && float64(fits) >= totalShare*float64(n)
+}
+
+// dropOtherTables leaves out the tables whose names say that they are a forecast or consumption, if another remains.
+func dropOtherTables(tables []tableResult, rep *report) (kept, others []tableResult) {
+	for _, t := range tables {
+		switch purposeOf(tableUnit(t.name)) {
+		case purposeForecast, purposeConsumer, purposeForeign:
+			others = append(others, t)
+		default:
+			kept = append(kept, t)
+		}
+	}
+	for _, t := range others {
+		what := said[purposeOf(tableUnit(t.name))]
+		if len(kept) == 0 {
+			rep.warn("file", "the name of %s says that it is %s; it is used, as no other table is production", t.name, what)
+			continue
+		}
+		rep.decide("file", "%s is left out: its name says that it is %s", t.name, what)
+	}
+	if len(kept) == 0 {
+		return tables, nil
+	}
+	return kept, others
+}
+
+// noUnit is the refusal of a file of which one column may be production, but neither its name nor a unit says so.
+func (t *table) noUnit() error {
+	p := t.plan
+	return refuse(NoPowerOrEnergy, p.head.stack[len(p.head.stack)-1].line, "%s",
+		fmt.Sprintf("%s may be production, but neither its name nor a unit says so: state the capacity (--capacity-kw) or the column and its unit (--map)", t.doubted.label()))
+}
