@@ -394,6 +394,7 @@ func sumPhases(assets []*assetData, rep *report) []*assetData {
 		for i, v := range a.source {
 			whole.source[i] += v
 		}
+		a.main.device = "" // no unit is called so
 		if a != first {
 			whole.use(a.main, MapPower)
 		}

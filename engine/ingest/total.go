@@ -44,7 +44,7 @@ func dropTotals(assets []*assetData, rep *report) []*assetData {
 		switch {
 		case len(sums) == 1 && a.outputOf(parts):
 			rep.decide("assets", "%s are the DC inputs of %s, which is used", shownAll(parts), a.main.label())
-			a.name = ""
+			a.name, a.main.device = "", ""
 			return []*assetData{a}
 		case phases(parts) && (sum || len(sums) == 1):
 			rep.decide("assets", "%s are the phases of %s, which is used", shownAll(parts), a.shown())
