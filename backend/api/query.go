@@ -49,6 +49,11 @@ type UploadRequest struct {
 	Bytes    int64  `json:"-"` // of the file
 }
 
+// InferredMapping is the comment in the first line of the mapping of a request that
+// was inferred from another part of the same file. Such a mapping is used for this
+// part, and not kept for other files of the site.
+const InferredMapping = "# inferred from another part of the file"
+
 // Of returns the request with the ids of its customer and site, which are kept apart from a stored one.
 func (r UploadRequest) Of(customerID, siteID string) UploadRequest {
 	r.CustomerID, r.SiteID = customerID, siteID

@@ -166,3 +166,93 @@ func TestMappingIsKept(t *testing.T) {
 		}
 	}
 }
+
+// TestRevertSettings: the mapping that an upload gave to the next files, and the
+// capacities that it set, go with it; what earlier uploads gave comes back.
+func TestRevertSettings(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	start := day0.Truncate(24 * time.Hour)
+	var ids []string
+	send := func(file []byte, mapping string, capacity float64) {
+		t.Helper()
+		p.pass(time.Second)
+		req := request(api.UploadTrain)
+		req.Mapping, req.CapacityKW = mapping, capacity
+		p.importNow(req, file)
+		ids = append(ids, p.lastUpload().UploadID)
+	}
+	revert := func(i int) api.Upload {
+		t.Helper()
+		u, err := p.Revert(t.Context(), admin, ids[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	mapping := func() string {
+		t.Helper()
+		m, err := p.Domain.Uploads.Profiles(t.Context(), "South")
+		if err != nil || len(m) > 1 {
+			t.Fatal(m, err)
+		}
+		for _, text := range m {
+			return text
+		}
+		return ""
+	}
+	capacities := func() string {
+		t.Helper()
+		units, err := p.Domain.Sites.SiteAssets(t.Context(), "South")
+		if err != nil {
+			t.Fatal(err)
+		}
+		site, err := p.Domain.Sites.Site(t.Context(), admin, "South")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("South %g", site.CapacityKW)
+		for _, u := range units {
+			text += fmt.Sprintf(", %s %g", u.AssetID, u.CapacityKW)
+		}
+		return text
+	}
+	check := func(when, wantMapping, wantCapacities string) {
+		t.Helper()
+		if got := mapping(); got != wantMapping {
+			t.Errorf("%s the mapping is %q, want %q", when, got, wantMapping)
+		}
+		if got := capacities(); got != wantCapacities {
+			t.Errorf("%s the capacities are %s, want %s", when, got, wantCapacities)
+		}
+	}
+	send(sunny(start.AddDate(0, 0, -9), 1, 1, "INV-1", "INV-2"), "unit=kW", 21)
+	send(sunny(start.AddDate(0, 0, -8), 1, 1, "INV-1", "INV-2", "INV-3"), "", 0)
+	check("first", "unit=kW", "South 21, INV-1 10, INV-2 11, INV-3 12")
+	send(sunny(start.AddDate(0, 0, -7), 1, 2, "INV-1", "INV-2", "INV-3"), api.InferredMapping+"\nunit=kW", 0)
+	send(sunny(start.AddDate(0, 0, -6), 1, 1, "INV-1", "INV-2"), "unit=W", 0)
+	send(sunny(start.AddDate(0, 0, -5), 1, 4, "INV-1", "INV-2", "INV-3"), "", 0)
+	check("then", "unit=W", "South 21, INV-1 10, INV-2 11, INV-3 48")
+	revert(2)
+	check("without the third", "unit=W", "South 21, INV-1 10, INV-2 11, INV-3 48")
+	revert(4)
+	check("without the last", "unit=W", "South 21, INV-1 10, INV-2 11, INV-3 12")
+	revert(3)
+	check("without the fourth", "unit=kW", "South 21, INV-1 10, INV-2 11, INV-3 12")
+	revert(0)
+	check("without the first", "", "South 0, INV-1 10, INV-2 11, INV-3 12")
+}
+
+// TestRevertCounts: the rows that a revert removes, restores and leaves are those
+// that the import stored; it restores those that the import replaced.
+func TestRevertCounts(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	start := day0.Truncate(24*time.Hour).AddDate(0, 0, -9)
+	p.importNow(request(api.UploadTrain), sunny(start, 2, 1, "INV-1"))
+	p.pass(time.Second)
+	p.importNow(request(api.UploadTrain), sunny(start.AddDate(0, 0, 1), 2, 2, "INV-1"))
+	u := p.lastUpload()
+	u, err := p.Revert(t.Context(), admin, u.UploadID)
+	if err != nil || u.RowsStored != 192 || u.RowsRemoved != 96 || u.RowsReplaced == 0 || u.RowsRestored != u.RowsReplaced || u.RowsRestored == 96 {
+		t.Errorf("%d stored, %d replaced, %d removed, %d restored, %v", u.RowsStored, u.RowsReplaced, u.RowsRemoved, u.RowsRestored, err)
+	}
+}

@@ -41,7 +41,7 @@ func (c *ImportRevertCmd) Run(ctx context.Context, g *Globals, std streams) erro
 		if err != nil {
 			return inWords(err)
 		}
-		fmt.Fprintf(std.out, "%s of site %s: %d rows removed, %d rows have their former values again\n", u.UploadID, u.SiteID, u.RowsRemoved, u.RowsRestored)
+		fmt.Fprintln(std.out, revertedText(*u))
 		return nil
 	}
 	if c.Remote != "" {
@@ -60,6 +60,15 @@ func (c *ImportRevertCmd) Run(ctx context.Context, g *Globals, std streams) erro
 	return withService(ctx, service, func(ctx context.Context) error {
 		return withOwnKey(ctx, service, ownKeyLasts, func(cl *client.Client) error { return revert(ctx, cl) })
 	})
+}
+
+// revertedText says what became of the rows that a reverted upload had stored.
+func revertedText(u api.Upload) string {
+	text := fmt.Sprintf("%s of site %s: of %d rows stored, %d were removed and %d have their former values again", u.UploadID, u.SiteID, u.RowsStored, u.RowsRemoved, u.RowsRestored)
+	if rest := u.RowsStored - u.RowsRemoved - u.RowsRestored; rest > 0 {
+		text += fmt.Sprintf("; %d stay, as other imports stored the same or later values", rest)
+	}
+	return text
 }
 
 // ImportFileCmd imports a file.
@@ -165,6 +174,9 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 				columns := c.columns
 				if first != nil {
 					columns = first.Mapping.Text()
+					if c.columns == "" { // not stated by a person
+						columns = api.InferredMapping + "\n" + columns
+					}
 				}
 				return c.send(ctx, cl, data, name, columns, last && i == len(sources)-1, std.out)
 			})

@@ -92,7 +92,7 @@ func (s *Service) Assets(ctx context.Context, scope api.Scope, q api.ListQuery) 
 
 // AssetIn returns an asset of a site, or [store.ErrNotFound].
 func AssetIn(tx store.Tx, siteID, assetID string) (api.Asset, error) {
-	return assets.Get(tx, store.Key(siteID, assetID))
+	return assets.Get(tx, assetKey(api.Asset{SiteID: siteID, AssetID: assetID}))
 }
 
 // SiteAssets are all assets of a site by id, for the service itself, without
@@ -295,6 +295,27 @@ func (s *Service) Estimated(tx store.Tx, asset api.Asset) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// EstimateCapacity sets the capacity of a unit, unless it has one that is not an
+// estimate, or does not exist.
+func (s *Service) EstimateCapacity(tx store.Tx, siteID, assetID string, kW float64) error {
+	asset, err := assets.Get(tx, assetKey(api.Asset{SiteID: siteID, AssetID: assetID}))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read asset %s: %w", assetID, err)
+	}
+	estimated, err := s.Estimated(tx, asset)
+	if err != nil || !estimated || kW == asset.CapacityKW {
+		return err
+	}
+	asset.CapacityKW = kW
+	if err := assets.Put(tx, asset); err != nil {
+		return fmt.Errorf("estimate the capacity of asset %s: %w", assetID, err)
+	}
+	return nil
 }
 
 // RaiseCapacity sets an estimated capacity that turned out too low, and

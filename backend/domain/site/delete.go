@@ -27,3 +27,19 @@ func (s *Service) DeleteUnused(tx store.Tx, siteID string) (bool, error) {
 	}
 	return true, nil
 }
+
+// ReplaceCapacity sets the capacity of a site in kW if it has still the former one.
+func (s *Service) ReplaceCapacity(tx store.Tx, siteID string, former, kW float64) error {
+	site, err := sites.Get(tx, store.Key(siteID))
+	if err != nil {
+		return fmt.Errorf("read site %s: %w", siteID, err)
+	}
+	if site.CapacityKW != former || former == kW {
+		return nil
+	}
+	site.CapacityKW = kW
+	if err := sites.Put(tx, site); err != nil {
+		return fmt.Errorf("replace the capacity of site %s: %w", siteID, err)
+	}
+	return nil
+}

@@ -43,6 +43,14 @@ func (s *Service) KeepProfile(tx store.Tx, p Profile) (kept bool, err error) {
 	return true, profiles.Put(tx, p)
 }
 
+// DeleteProfile deletes the mapping for the site's files of a shape, if there is one.
+func (s *Service) DeleteProfile(tx store.Tx, siteID, shape string) error {
+	if err := profiles.Delete(tx, profiles.Key(Profile{SiteID: siteID, Shape: shape})); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("delete a mapping of site %s: %w", siteID, err)
+	}
+	return nil
+}
+
 // Profiles returns the mappings of a site by shape.
 func (s *Service) Profiles(ctx context.Context, siteID string) (map[string]string, error) {
 	list := map[string]string{}

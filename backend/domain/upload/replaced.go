@@ -9,9 +9,10 @@ import (
 
 // Kinds of [Replaced].
 const (
-	ReplacedBefore  = "before"  // values that were stored at the upload's stamps, or that it displaced
-	ReplacedFurther = "further" // values that were added besides those of the file
-	ReplacedDone    = "done"    // no values: all others of the upload are stored
+	ReplacedBefore   = "before"   // values that were stored at the upload's stamps, or that it displaced
+	ReplacedFurther  = "further"  // values that were added besides those of the file
+	ReplacedCapacity = "capacity" // the unit's capacity before the upload raised it: the power of one sample, in kW
+	ReplacedDone     = "done"     // no values: all others of the upload are stored
 )
 
 // Replaced is a part of what an import found stored of a unit, with which the

@@ -49,6 +49,9 @@ func (im *Importer) resolveAssets(ctx context.Context, u upload.Upload, r *inges
 					return err
 				}
 				if raised {
+					if err := im.keepCapacity(tx, u, asset.AssetID, there.CapacityKW); err != nil {
+						return err
+					}
 					words = append(words, fmt.Sprintf("unit: the capacity of %s is now taken as %.4g kW, the highest power seen", asset.AssetID, asset.CapacityKW))
 				}
 				units = append(units, asset)

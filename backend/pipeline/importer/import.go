@@ -369,13 +369,13 @@ func (im *Importer) recordImport(ctx context.Context, u upload.Upload, site api.
 			u.Version = t.Data
 			u.Stage, u.Progress = sitedata.StageTraining, sitedata.StageStart(sitedata.StageTraining)
 		}
-		if u.Request.Mapping != "" {
+		if u.Request.Mapping != "" && !isInferred(u.Request.Mapping) {
 			kept, err := im.Domain.Uploads.KeepProfile(tx, upload.Profile{SiteID: site.SiteID, Shape: r.Shape, Mapping: u.Request.Mapping, Actor: u.Actor})
 			if err != nil {
 				return err
 			}
 			if kept {
-				words = append(slices.Clone(words), "mapping: kept for the next files of the site with this header")
+				words = append(slices.Clone(words), mappingKept)
 			}
 		}
 		if _, err := im.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadProcessing, fill); err != nil {

@@ -46,7 +46,7 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 	if err != nil {
 		return u.Upload, err
 	}
-	parts, err := im.partsOf(ctx, u, site)
+	parts, shape, err := im.partsOf(ctx, u, site)
 	if err != nil {
 		return u.Upload, err
 	}
@@ -57,9 +57,10 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 	key := store.SiteKey{ID: site.SiteID, Zone: record.Zone(site.Timezone)}
 	var removed, restored int
 	var left map[string]bool
+	var peaks map[string]float64 // of the units that are left
 	var last time.Time
 	err = im.Telemetry.Rewrite(ctx, key, func(frames []store.AssetFrame) ([]store.AssetFrame, error) {
-		removed, restored, left, last = 0, 0, map[string]bool{}, time.Time{}
+		removed, restored, left, peaks, last = 0, 0, map[string]bool{}, map[string]float64{}, time.Time{}
 		var out []store.AssetFrame
 		for _, f := range frames {
 			if p := parts[f.AssetID]; p != nil {
@@ -69,6 +70,9 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 			}
 			if f.Frame.Len() > 0 {
 				left[f.AssetID] = true
+				if slices.Contains(u.NewAssetIDs, f.AssetID) {
+					peaks[f.AssetID] = ratedFromPeak(f.Frame)
+				}
 				if at := time.Unix(f.Frame.Times[f.Frame.Len()-1], 0).UTC(); at.After(last) {
 					last = at
 				}
@@ -88,6 +92,9 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 				return err
 			}
 		}
+		if err := im.revertCapacities(tx, u, peaks); err != nil {
+			return err
+		}
 		if err := im.Domain.Uploads.DropReplaced(tx, u.SiteID, u.UploadID); err != nil {
 			return err
 		}
@@ -96,6 +103,9 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 			u.Stage, u.Progress = "", 1
 		})
 		if err != nil {
+			return err
+		}
+		if err := im.revertMapping(tx, u, shape); err != nil {
 			return err
 		}
 		if err := im.dropMade(tx, after, left); err != nil {
@@ -110,6 +120,11 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 				if gone, err := im.Domain.Sites.DeleteUnused(tx, u.SiteID); err != nil || gone {
 					return errors.Join(err, im.recordRevert(tx, after, scope.Actor))
 				}
+			}
+		}
+		if after.NewSite && u.Request.CapacityKW != 0 {
+			if err := im.revertSiteCapacity(tx, u); err != nil {
+				return err
 			}
 		}
 		_, err = sitedata.UpdateState(tx, u.SiteID, func(t *sitedata.State) {
@@ -134,7 +149,7 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 
 func (im *Importer) recordRevert(tx store.Tx, u upload.Upload, actor string) error {
 	return im.Domain.Activities.Record(tx, activity.Record{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "Import reverted",
-		Description: fmt.Sprintf("%s: %d values removed, %d came back", name(u), u.RowsRemoved, u.RowsRestored), Actor: actor})
+		Description: fmt.Sprintf("%s: %d rows removed, %d rows have their former values again", name(u), u.RowsRemoved, u.RowsRestored), Actor: actor})
 }
 
 // stored reports whether values of an upload are stored.
@@ -179,20 +194,21 @@ type spot struct {
 	quantity series.Quantity
 }
 
-// partsOf reads an upload's file again, and what its import found stored.
-func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site) (map[string]*undoing, error) {
+// partsOf reads an upload's file again, and what its import found stored. shape is
+// that of the file's header.
+func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site) (parts map[string]*undoing, shape string, err error) {
 	if u.ObjectKey == "" {
-		return nil, api.Conflict("The file of upload %s is not kept any more, so that its values are not known", u.UploadID)
+		return nil, "", api.Conflict("The file of upload %s is not kept any more, so that its values are not known", u.UploadID)
 	}
 	result, err := im.readAgain(ctx, u)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	_, units, err := im.siteAndUnits(ctx, u.Request.Of(u.CustomerID, u.SiteID))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	parts := map[string]*undoing{}
+	parts = map[string]*undoing{}
 	of := func(id string) *undoing {
 		if parts[id] == nil {
 			parts[id] = &undoing{later: map[spot]bool{}}
@@ -212,7 +228,7 @@ func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site)
 			return err
 		}
 		for _, r := range list {
-			if r.Kind == upload.ReplacedDone {
+			if r.Kind == upload.ReplacedDone || r.Kind == upload.ReplacedCapacity {
 				continue
 			}
 			f, err := block.Decode(r.Values)
@@ -228,7 +244,7 @@ func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site)
 		}
 		return nil
 	})
-	return parts, err
+	return parts, result.Shape, err
 }
 
 // readAgain reads the kept file of an upload as its import did.
@@ -325,9 +341,11 @@ func (p *undoing) passOn(f series.Frame) (out series.Frame, changed bool) {
 }
 
 // undo removes the values of the upload from a unit's telemetry and puts those
-// back that were there before. It counts the stamps.
+// back that were there before. It counts the stamps whose values are removed, and
+// those whose former values come back: a stamp that had the same values before counts
+// as neither.
 func (p *undoing) undo(f series.Frame) (out series.Frame, removed, restored int) {
-	gone, back := map[int64]bool{}, map[int64]bool{}
+	gone, back, there := map[int64]bool{}, map[int64]bool{}, map[int64]bool{}
 	out = edited(f, func(pl spot, v float64) float64 {
 		w := valueAt(p.written, pl)
 		if p.later[pl] || math.IsNaN(w) || w != v {
@@ -340,12 +358,15 @@ func (p *undoing) undo(f series.Frame) (out series.Frame, removed, restored int)
 		if p.later[pl] {
 			return math.NaN()
 		}
-		back[pl.at] = true
+		there[pl.at] = true
+		if valueAt(f, pl) != v {
+			back[pl.at] = true
+		}
 		return v
 	})
 	out = series.Merge(out, put)
 	out = withoutEmptyAt(out, p.written)
-	for at := range back {
+	for at := range there {
 		delete(gone, at)
 	}
 	return out, len(gone), len(back)
