@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/plain"
+	"app.sunloop/tui/view/widget"
 )
 
 // FindingsCmd prints the findings.
@@ -15,7 +16,7 @@ type FindingsCmd struct {
 	FactFlags
 	ListFlags
 	State    string `enum:",active,ended,all" default:"" help:"Type: active, ended, all (default active, with --from or --to all)."`
-	Severity string `enum:",critical,warning,normal" default:"" help:"Only findings of this severity: critical, warning, normal."`
+	Severity string `enum:",critical,high,medium,low,journal,warning,normal" default:"" help:"Only findings of this priority, as the table prints it [critical, high, medium, low, journal], or of this severity of the API: critical, warning, normal."`
 	From     string `placeholder:"TIME" help:"Only findings that were there at this time or later, ISO 8601; in the site's time zone without an offset."`
 	To       string `placeholder:"TIME" help:"Only findings that were there before this time."`
 	Summary  bool   `help:"Print the findings of each site summed up instead: what its history shows."`
@@ -26,8 +27,15 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if _, _, err := fromTo(c.From, c.To, time.UTC); err != nil {
+	from, to, err := fromTo(c.From, c.To, time.UTC)
+	if err != nil {
 		return &failure{statusUsage, err}
+	}
+	if !from.IsZero() && !to.IsZero() && !from.Before(to.Time) {
+		return wrong("--to: it must be later than --from")
+	}
+	if c.Summary && (c.Unit != "" || c.Family != "" || c.Severity != "" || c.State != "" || c.Limit != 0) {
+		return wrong("--summary: cannot be combined with --unit, --family, --severity, --state or --limit; it sums up all findings of a site")
 	}
 	if c.State == "" {
 		c.State = "active"
@@ -47,7 +55,7 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			all: all,
 			wanted: func(sited plain.Sited[api.Finding]) bool {
 				v := sited.Fact
-				return c.within(v, f.Zones.Of(sited.Site)) && c.matches(v.FaultFamily, v.AssetID, v.AssetIDs) && (c.Severity == "" || v.SeverityLabel == c.Severity) && (c.State != "ended" || !v.Active)
+				return c.within(v, f.Zones.Of(sited.Site)) && c.matches(v.FaultFamily, v.AssetID, v.AssetIDs) && c.ofSeverity(v) && (c.State != "ended" || !v.Active)
 			},
 			critical: criticalFinding,
 			table:    plain.Findings,
@@ -72,6 +80,12 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			},
 		}.print(f, c.Limit)
 	})
+}
+
+// ofSeverity reports whether a finding has the wanted severity, or the priority that
+// the table prints for it.
+func (c *FindingsCmd) ofSeverity(v api.Finding) bool {
+	return c.Severity == "" || v.SeverityLabel == c.Severity || widget.FindingPriority(v.SeverityLabel) == c.Severity
 }
 
 // within says whether a finding was there in the period, in the zone of its site.
