@@ -156,7 +156,7 @@ type History struct {
 	Active      int             `json:"active"`       // of them
 	LostKWh     float64         `json:"lost_kwh"`     // within the period
 	Families    []HistoryFamily `json:"families"`     // most energy lost first
-	LargestLoss []Finding       `json:"largest_loss"` // the findings that lost the most energy within the period, at most MaxHistoryFindings
+	LargestLoss []Finding       `json:"largest_loss"` // the findings that lost the most energy within the period, at most MaxHistoryFindings; their lost_kwh is that of the period
 }
 
 // HistoryFamily sums up the findings of one fault family in a period.

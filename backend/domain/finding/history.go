@@ -64,6 +64,7 @@ func (s *Service) History(ctx context.Context, scope api.Scope, q api.ListQuery)
 	slices.SortStableFunc(losers, func(a, b loser) int { return cmp.Compare(b.lost, a.lost) })
 	for _, l := range losers {
 		if l.lost > 0 && len(out.LargestLoss) < api.MaxHistoryFindings {
+			l.finding.LostKWh = l.lost
 			out.LargestLoss = append(out.LargestLoss, l.finding)
 		}
 	}
