@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ import (
 
 // ImportCmd imports files and reverts imports.
 type ImportCmd struct {
-	File   ImportFileCmd   `cmd:"" default:"withargs" help:"Import a file."`
+	File   ImportFileCmd   `cmd:"" default:"withargs" help:"Import files: CSV, workbooks, archives, JSON and others."`
 	Revert ImportRevertCmd `cmd:"" help:"Undo an import: values that it replaced come back, the others go."`
 }
 
@@ -73,7 +74,7 @@ func revertedText(u api.Upload) string {
 
 // ImportFileCmd imports a file.
 type ImportFileCmd struct {
-	Files        []string `arg:"" name:"file" help:"Files, folders, patterns such as 'logs/*.csv', or - for the standard input. Text is read without a limit of size." type:"path"`
+	Files        []string `arg:"" name:"file" help:"Files, folders, patterns such as 'logs/*.csv', or - for the standard input: CSV and other text, workbooks, archives, JSON and others, recognised by their content. Text is read without a limit of size." type:"path"`
 	Site         string   `required:"" help:"Site of the data; it is created if needed."`
 	TZ           string   `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset, for example Europe/Berlin, and of a new site."`
 	CapacityKW   float64  `name:"capacity-kw" placeholder:"KW" help:"AC capacity of the whole site."`
@@ -168,6 +169,9 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 			return err
 		}
 	}
+	var done *api.Upload // the newest
+	var failed []string
+	units := map[string]string{}
 	for i, s := range sources {
 		err := s.pieces(std, func(data []byte) (*ingest.Result, error) { return ingest.Read(bytes.NewReader(data), o) },
 			func(data []byte, name string, first *ingest.Result, last bool) error {
@@ -178,18 +182,75 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 						columns = api.InferredMapping + "\n" + columns
 					}
 				}
-				return c.send(ctx, cl, data, name, columns, last && i == len(sources)-1, std.out)
+				u, err := c.send(ctx, cl, data, name, columns, last && i == len(sources)-1, std.out)
+				if err != nil {
+					return err
+				}
+				done = u
+				printContradictions(std.out, *u, s.name, units)
+				return nil
 			})
-		if err != nil {
+		var lost *serviceLost
+		switch {
+		case err == nil:
+			continue
+		case len(sources) == 1 || ctx.Err() != nil || errors.As(err, &lost):
 			return err
 		}
+		fmt.Fprintln(std.err, "sunloop:", err)
+		failed = append(failed, s.name)
+		if i == len(sources)-1 && done != nil && !c.NoTrain { // the last file, which the training follows
+			if done, err = follow(ctx, cl, done.UploadID, false, std.out); err != nil {
+				return err
+			}
+			c.printResults(ctx, cl, *done, std.out)
+		}
+	}
+	if len(failed) > 0 {
+		fmt.Fprintf(std.err, "sunloop: %d of %d files were not imported: %s\n", len(failed), len(sources), strings.Join(failed, ", "))
+		return exitStatus(1)
 	}
 	return nil
 }
 
+// serviceLost is an error of the service rather than of the file: the files that
+// follow would fail in the same way.
+type serviceLost struct{ error }
+
+func (e *serviceLost) Unwrap() error { return e.error }
+
+// notSent is the error of a file that the service did not accept.
+func notSent(name string, err error) error {
+	var refusal *api.Error
+	if !errors.As(err, &refusal) || refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden || refusal.RetryAfter > 0 || refusal.Status >= http.StatusInternalServerError {
+		return &serviceLost{fmt.Errorf("%s: %w", name, inWords(err))}
+	}
+	reason, ok := refusal.Details["reason"].(string)
+	if text := []string{"", ".csv", ".txt", ".tsv"}; ok && errors.Is(refusal, api.ErrInvalidCSV) && !slices.Contains(text, strings.ToLower(filepath.Ext(name))) {
+		return fmt.Errorf("%s: %s", name, reason)
+	}
+	return fmt.Errorf("%s: %w", name, inWords(err))
+}
+
+// printContradictions warns where a file replaces values of units that another file of
+// the same command had: files of different units that do not name them. units are the
+// names of the files by the units that they had.
+func printContradictions(out io.Writer, u api.Upload, file string, units map[string]string) {
+	for _, id := range u.AssetIDs {
+		if before := units[id]; before != "" && before != file && u.RowsReplaced > 0 {
+			fmt.Fprintf(out, "!  %d rows of %s contradict those of %s, and have replaced values of unit %s. If the files are of different units: "+
+				"sunloop import revert %s, then import each file with --asset NAME, or all of them as one zip, which names units by the files\n", u.RowsReplaced, file, before, id, u.UploadID)
+			break
+		}
+	}
+	for _, id := range u.AssetIDs {
+		units[id] = file
+	}
+}
+
 // send uploads a file and follows it until its data are stored, or the last one to
 // its end.
-func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte, name, columns string, last bool, out io.Writer) error {
+func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte, name, columns string, last bool, out io.Writer) (*api.Upload, error) {
 	location := c.Location
 	if location == "" {
 		location = "unknown"
@@ -204,7 +265,7 @@ func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte
 	}
 	ack, err := upload(ctx, req, bytes.NewReader(data), nil)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, inWords(err))
+		return nil, notSent(name, err)
 	}
 	if message := ack.Message; c.NoTrain {
 		fmt.Fprintln(out, "File uploaded as", ack.UploadID+". Its data are stored; nothing is trained.")
@@ -213,20 +274,25 @@ func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte
 	}
 	u, err := follow(ctx, cl, ack.UploadID, c.NoTrain || !last, out)
 	if err != nil {
-		return err
+		return nil, &serviceLost{err}
 	}
 	if u.ProcessingStatus == api.UploadRejected || u.ProcessingStatus == api.UploadFailed {
-		return fmt.Errorf("%s: %s", name, u.Error)
+		return nil, fmt.Errorf("%s: %s", name, u.Error)
 	}
 	printUpload(out, *u)
 	if c.TZ == "" && u.Timezone == "UTC" {
 		fmt.Fprintln(out, "!  no --tz: times that carry no zone are read as UTC, and the site's days are UTC's")
 	}
 	if last && !c.NoTrain && u.Ended() {
-		c.printHistory(ctx, cl, *u, out)
-		printForecast(ctx, cl, c.Customer, c.Site, out)
+		c.printResults(ctx, cl, *u, out)
 	}
-	return nil
+	return u, nil
+}
+
+// printResults says what the data of the files show once the site is trained.
+func (c *ImportFileCmd) printResults(ctx context.Context, cl *client.Client, u api.Upload, out io.Writer) {
+	c.printHistory(ctx, cl, u, out)
+	printForecast(ctx, cl, c.Customer, c.Site, out)
 }
 
 // follow polls an upload until it has ended, or its data are stored.

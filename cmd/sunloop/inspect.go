@@ -21,13 +21,22 @@ import (
 
 // InspectCmd shows what would be imported from a file.
 type InspectCmd struct {
-	Files      []string `arg:"" name:"file" help:"Files, folders, patterns such as 'logs/*.csv', or - for the standard input. Text is read without a limit of size." type:"path"`
+	Files      []string `arg:"" name:"file" help:"Files, folders, patterns such as 'logs/*.csv', or - for the standard input: CSV and other text, workbooks, archives, JSON and others, recognised by their content. Text is read without a limit of size." type:"path"`
 	TZ         string   `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset (UTC)."`
 	CapacityKW float64  `name:"capacity-kw" placeholder:"KW" help:"AC capacity, which decides about units of measure and implausible values."`
 	Location   string   `placeholder:"PLACE" help:"Location of the plant, against which zone and values are checked: a town, or 47.07,15.44."`
 	SuggestMap bool     `name:"suggest-map" help:"Print the mapping that was inferred, for --map-file."`
-	JSON       bool     `name:"json" help:"Print JSON."`
+	JSON       bool     `name:"json" help:"Print JSON: an object for one file; for several, an array of objects with the name of the file."`
 	MappingFlags
+
+	several   bool // files
+	summaries []fileSummary
+}
+
+// fileSummary is what was read of one of several files.
+type fileSummary struct {
+	File string `json:"file"`
+	ingest.Summary
 }
 
 // Run prints the summary; a refused file is exit status 1.
@@ -55,6 +64,7 @@ func (c *InspectCmd) Run(std streams) error {
 		known.Location = &solar.Location{LatitudeDeg: found.LatitudeDeg, LongitudeDeg: found.LongitudeDeg}
 	}
 	refused := false
+	c.several, c.summaries = len(sources) > 1, []fileSummary{}
 	for _, source := range sources {
 		result, readErr := c.read(source, std, o, known)
 		err := readErr
@@ -72,10 +82,21 @@ func (c *InspectCmd) Run(std streams) error {
 			refused = true
 		}
 	}
+	if c.JSON && c.several {
+		if err := printJSON(std.out, c.summaries); err != nil {
+			return err
+		}
+	}
 	if refused {
 		return exitStatus(1)
 	}
 	return nil
+}
+
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // read reads a file. Of a large one only the frames of a piece are in memory: the
@@ -150,13 +171,16 @@ func (c *InspectCmd) print(std streams, name string, read *inspected, readErr er
 		if readErr != nil {
 			return fmt.Errorf("%s: %w", name, readErr)
 		}
+		if c.several {
+			fmt.Fprintln(std.out, "# "+name)
+		}
 		fmt.Fprint(std.out, result.Mapping.Text())
 		return nil
 	}
 	if c.JSON {
-		e := json.NewEncoder(std.out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(s); err != nil {
+		if c.several {
+			c.summaries = append(c.summaries, fileSummary{name, s})
+		} else if err := printJSON(std.out, s); err != nil {
 			return err
 		}
 		if readErr != nil {

@@ -25,7 +25,7 @@ import (
 
 // InterpolateCmd fills the gaps of a file and says how well.
 type InterpolateCmd struct {
-	File       string  `arg:"" help:"CSV file, or CSV compressed as .gz." type:"path"`
+	File       string  `arg:"" help:"File in a format that import reads, also compressed." type:"path"`
 	Location   string  `required:"" placeholder:"PLACE" help:"Location of the plant: a town, for example Graz or \"Durban, ZA\", or 47.07,15.44."`
 	TZ         string  `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset (UTC)."`
 	CapacityKW float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity of each unit; the limit of filled power."`

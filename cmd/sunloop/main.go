@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	_ "time/tzdata" // zones on machines that have none
@@ -38,7 +39,7 @@ type cli struct {
 	Demo    DemoCmd    `cmd:"" help:"Run the console on a simulated fleet with live telemetry and faults."`
 	Serve   ServeCmd   `cmd:"" help:"Run the HTTP service without a console."`
 	SSH     SSHCmd     `cmd:"" name:"ssh" help:"Serve the console over SSH."`
-	Import  ImportCmd  `cmd:"" help:"Import a CSV export, train and forecast."`
+	Import  ImportCmd  `cmd:"" help:"Import exports of portals, loggers and meters, train and forecast."`
 	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
 	Status  StatusCmd  `cmd:"" help:"Print the state and the findings of sites as text or JSON."`
 
@@ -110,6 +111,9 @@ func run(ctx context.Context, args []string, std streams) int {
 	if err != nil {
 		fmt.Fprintln(std.err, "sunloop:", err)
 		return 2
+	}
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	k, err := parser.Parse(args)
 	if exit >= 0 { // --help

@@ -38,7 +38,7 @@ func (f MappingFlags) mapping() (ingest.Mapping, error) {
 	}
 	m, err := ingest.ParseMapping(text + f.Map)
 	if err != nil {
-		return m, fmt.Errorf("--map: %w", err)
+		return m, wrong("--map: %w", err)
 	}
 	return m, nil
 }
