@@ -97,7 +97,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 			look = min(max(at.Sub(d.Now()), 0), idleLook)
 		}
 		if err != nil && ctx.Err() == nil {
-			if !failing { // a store that is away is said once
+			if !failing { // log a storage outage once
 				d.Log.Error("claim a webhook", "error", err.Error())
 			}
 			look = pause

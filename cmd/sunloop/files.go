@@ -26,18 +26,24 @@ type source struct {
 	piece int // bytes of the pieces of a larger one
 }
 
+func newSource(path string) source {
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if path == "-" {
+		name = "stdin.csv"
+	}
+	return source{path, name, api.MaxUploadBytes, pieceBytes}
+}
+
 // expandFiles returns the files that arguments name: files, all files of folders,
 // those of patterns, and - for the standard input.
 func expandFiles(args []string) ([]source, error) {
 	var list []source
-	add := func(path string) {
-		list = append(list, source{path, strings.TrimSuffix(filepath.Base(path), ".gz"), api.MaxUploadBytes, pieceBytes})
-	}
+	add := func(path string) { list = append(list, newSource(path)) }
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
 		case arg == "-":
-			list = append(list, source{"-", "stdin.csv", api.MaxUploadBytes, pieceBytes})
+			add("-")
 		case err == nil && info.IsDir():
 			before := len(list)
 			err := filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
@@ -67,8 +73,8 @@ func expandFiles(args []string) ([]source, error) {
 	return list, nil
 }
 
-// open returns the bytes of a source, unpacked if its name ends with .gz, and their
-// number if it is known.
+// open returns the bytes of a source, unpacked if they are gzip, and their number if
+// it is known.
 func (s source) open(stdin io.Reader) (r io.ReadCloser, size int64, err error) {
 	if s.path == "-" {
 		return io.NopCloser(stdin), 0, nil
@@ -77,21 +83,30 @@ func (s source) open(stdin io.Reader) (r io.ReadCloser, size int64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+	info, err := f.Stat()
+	switch {
+	case err == nil && info.IsDir():
+		return nil, 0, errors.Join(fmt.Errorf("%s is a folder, not a file", s.path), f.Close())
+	case err == nil && info.Mode().IsRegular():
 		size = info.Size()
 	}
-	if !strings.HasSuffix(s.path, ".gz") {
-		return f, size, nil
+	type file struct {
+		io.Reader
+		io.Closer
 	}
-	zr, err := gzip.NewReader(f)
+	in := bufio.NewReader(f)
+	if start, _ := in.Peek(len(gzipMagic)); string(start) != gzipMagic {
+		return file{in, f}, size, nil
+	}
+	zr, err := gzip.NewReader(in)
 	if err != nil {
 		return nil, 0, errors.Join(fmt.Errorf("%s is not gzip: %w", s.path, err), f.Close())
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{zr, f}, 0, nil
+	return file{zr, f}, 0, nil
 }
+
+// gzipMagic are the first bytes of a gzip file.
+const gzipMagic = "\x1f\x8b"
 
 // pieceBytes is the size of the pieces in which a large file is read: about a
 // sixth of the memory that reading takes.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -92,5 +93,30 @@ func TestNegativeValues(t *testing.T) {
 	got := joinNegative([]string{"inspect", "x.csv", "--location", "-18.12,178.45", "--json", "-", "--tz", "-v", "--", "--location", "-1"})
 	if want := []string{"inspect", "x.csv", "--location=-18.12,178.45", "--json", "-", "--tz", "-v", "--", "--location", "-1"}; !slices.Equal(got, want) {
 		t.Errorf("arguments %q, want %q", got, want)
+	}
+}
+
+// TestGzipIsRecognisedByContent opens files whose names do not fit.
+func TestGzipIsRecognisedByContent(t *testing.T) {
+	const text = "time,power_kw\n2026-06-01T10:00:00Z,4\n"
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"packed.csv": packed.String(), "packed.csv.gz": packed.String(), "plain.csv.gz": text} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if data, _, err := readFile(path); err != nil || string(data) != text {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	if _, _, err := readFile(t.TempDir()); err == nil || !strings.HasSuffix(err.Error(), "is a folder, not a file") {
+		t.Errorf("a folder: %v", err)
 	}
 }

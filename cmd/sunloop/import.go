@@ -2,14 +2,12 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +24,7 @@ import (
 // ImportCmd imports files and reverts imports.
 type ImportCmd struct {
 	File   ImportFileCmd   `cmd:"" default:"withargs" help:"Import files: CSV, workbooks, archives, JSON and others."`
-	Revert ImportRevertCmd `cmd:"" help:"Undo an import: values that it replaced come back, the others go."`
+	Revert ImportRevertCmd `cmd:"" help:"Undo an import: restore the values that it replaced, and delete the others."`
 }
 
 // ImportRevertCmd undoes an import.
@@ -379,23 +377,13 @@ func printForecast(ctx context.Context, cl *client.Client, customer, site string
 
 // readFile reads a file, unpacking gzip, up to what an upload takes.
 func readFile(path string) (data []byte, name string, err error) {
-	f, err := os.Open(path) // also a pipe, as a shell makes for <(command)
+	file := newSource(path)
+	name = file.name
+	r, _, err := file.open(nil)
 	if err != nil {
 		return nil, "", err
 	}
-	defer f.Close()
-	name = filepath.Base(path)
-	var r io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		zr, err := gzip.NewReader(f)
-		if err != nil {
-			return nil, "", fmt.Errorf("%s is not gzip: %w", path, err)
-		}
-		r, name = zr, strings.TrimSuffix(name, ".gz")
-	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, "", fmt.Errorf("%s is a folder, not a file", path)
-	}
+	defer r.Close()
 	data, err = io.ReadAll(io.LimitReader(r, api.MaxUploadBytes+1))
 	if err != nil {
 		return nil, "", fmt.Errorf("read %s: %w", path, err)

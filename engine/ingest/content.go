@@ -105,8 +105,8 @@ func (h *head) longKeys() keys {
 	return k
 }
 
-// tell reports how the table was found in the file.
-func (c content) tell(rep *report) {
+// report states how the table was found in the file.
+func (c content) report(rep *report) {
 	if len(c.how) > 0 {
 		rep.decide("file", "packed with %s", strings.Join(c.how, ", then "))
 	}

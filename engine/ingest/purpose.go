@@ -21,8 +21,8 @@ const (
 	purposeDoubtful         // a consumer only if its values are not zero at night, as "Barn" may be a roof or a meter
 )
 
-// said is a purpose in words.
-var said = map[purpose]string{
+// purposeText describes a purpose.
+var purposeText = map[purpose]string{
 	purposeForecast: "a forecast, an estimate or a plan", purposeForeign: "another plant or a reference",
 	purposeConsumer: "a consumer, a battery or the grid", purposeDoubtful: "a consumer, a battery or the grid",
 }
@@ -155,7 +155,7 @@ func (p *plan) dropOthers() {
 		drop := remains || quantiles[col] || col.means.role == roleUnknown
 		p.left = append(p.left, leftOut{col.label(), what, !drop})
 		if drop {
-			p.ignore(col.index, "its name says that it is "+said[what])
+			p.ignore(col.index, "its name says that it is "+purposeText[what])
 		}
 		return drop
 	})
@@ -198,17 +198,17 @@ func quantilesOf(columns []*column) map[*column]bool {
 	return nil
 }
 
-// tellLeft reports the columns that were left out for their names.
-func (p *plan) tellLeft(rep *report) {
+// reportLeft reports the columns that were left out for their names.
+func (p *plan) reportLeft(rep *report) {
 	for _, l := range p.left {
 		switch {
 		case l.sole:
-			rep.warn("columns", "the name of %s says that it is %s; it is used, as no other column is production", l.name, said[l.what])
+			rep.warn("columns", "the name of %s says that it is %s; it is used, as no other column is production", l.name, purposeText[l.what])
 		case l.what == purposeForeign:
 			rep.nearly("columns", "%s is a unit of the plant", l.name)
-			rep.warn("columns", "%s is left out: its name says that it is %s", l.name, said[l.what])
+			rep.warn("columns", "%s is left out: its name says that it is %s", l.name, purposeText[l.what])
 		default:
-			rep.decide("columns", "%s is left out: its name says that it is %s", l.name, said[l.what])
+			rep.decide("columns", "%s is left out: its name says that it is %s", l.name, purposeText[l.what])
 		}
 	}
 }
@@ -276,13 +276,13 @@ func (p *plan) dropOtherUnits(assets []*assetData, rep *report) []*assetData {
 		case what == purposeDoubtful && (!dark || a.nightShare() <= mostAtNight):
 			return false
 		case len(others) == len(assets) || what == purposeConsumer && !dark && !p.produces(assets, others):
-			rep.warn("assets", "the name of %s says that it is %s; it is used, as no other unit is surely production", a.shown(), said[what])
+			rep.warn("assets", "the name of %s says that it is %s; it is used, as no other unit is surely production", a.shown(), purposeText[what])
 			return false
 		case what == purposeForeign:
 			rep.nearly("assets", "%s is a unit of the plant", a.shown())
-			rep.warn("assets", "%s is left out: its name says that it is %s", a.shown(), said[what])
+			rep.warn("assets", "%s is left out: its name says that it is %s", a.shown(), purposeText[what])
 		default:
-			rep.decide("assets", "%s is left out: its name or type says that it is %s", a.shown(), said[what])
+			rep.decide("assets", "%s is left out: its name or type says that it is %s", a.shown(), purposeText[what])
 		}
 		return true
 	})
@@ -439,7 +439,7 @@ func dropOtherTables(tables []tableResult, rep *report) (kept, others []tableRes
 		}
 	}
 	for _, t := range others {
-		what := said[purposeOf(tableUnit(t.name))]
+		what := purposeText[purposeOf(tableUnit(t.name))]
 		if len(kept) == 0 {
 			rep.warn("file", "the name of %s says that it is %s; it is used, as no other table is production", t.name, what)
 			continue

@@ -85,7 +85,7 @@ func readContent(c content, o Options) (*Result, error) {
 			return nil, nil, err
 		}
 		rep := &report{}
-		c.tell(rep)
+		c.report(rep)
 		p.reportDecisions(encoding, d, mark, o, rep)
 		if len(mapping.Entries) > 0 {
 			rep.decide("mapping", "%s: %s", from, mapping)
@@ -164,7 +164,7 @@ func (p *plan) reportDecisions(encoding string, d dialect, mark string, o Option
 		rep.decide("manufacturer", "%s, by %q", p.maker, mark)
 	}
 	rep.decide("time", "%s", p.timeWords())
-	p.tellLeft(rep)
+	p.reportLeft(rep)
 	if p.zone == nil {
 		p.zone = o.Zone
 		rep.decide("zone", "times without an offset are in %s, %s", o.Zone, o.ZoneFrom)
@@ -204,7 +204,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 		}
 		if len(p.left) > 0 {
 			return nil, refuse(NoPowerOrEnergy, p.head.stack[len(p.head.stack)-1].line, "no column holds measured power or energy of production: the name of %s says that it is %s",
-				p.left[0].name, said[p.left[0].what])
+				p.left[0].name, purposeText[p.left[0].what])
 		}
 		return nil, refuse(NoPowerOrEnergy, p.head.stack[len(p.head.stack)-1].line, "no column holds power or energy of production")
 	}
@@ -436,7 +436,7 @@ func (t *table) finish(res *Result, groups []*group, assets []*assetData, step t
 	for _, kind := range kinds {
 		rep.decide("columns", "%s from %s", kindWords[kind], strings.Join(columns[kind], ", "))
 	}
-	t.tellLeftOut(assets, rep)
+	t.reportUnused(assets, rep)
 	t.reportDropped(rep)
 	t.countRecords(res, groups, assets)
 	if t.cutLine > 0 {
@@ -513,9 +513,9 @@ func (res *Result) countPower(a *assetData) {
 	}
 }
 
-// tellLeftOut names the columns of power and energy that were not used, so
+// reportUnused names the columns of power and energy that were not used, so
 // that a wrong choice can be seen.
-func (t *table) tellLeftOut(assets []*assetData, rep *report) {
+func (t *table) reportUnused(assets []*assetData, rep *report) {
 	const most = 8
 	used := map[*column]bool{}
 	for _, a := range assets {

@@ -30,21 +30,21 @@ func (im *Importer) joinCounters(ctx context.Context, u upload.Upload, site api.
 	if r.ValueKind != ingest.KindCounter {
 		return nil
 	}
-	var mended []store.AssetFrame
+	var joined []store.AssetFrame
 	for i, a := range r.Assets {
 		f, err := im.boundarySamples(ctx, site, units[i], a.Frame)
 		if err != nil {
 			return err
 		}
 		if f.Len() > 0 {
-			mended = append(mended, store.AssetFrame{AssetID: units[i].AssetID, Frame: f})
+			joined = append(joined, store.AssetFrame{AssetID: units[i].AssetID, Frame: f})
 		}
 	}
-	if len(mended) == 0 {
+	if len(joined) == 0 {
 		return nil
 	}
 	const part = 1 << 20 // after those of the file
-	for _, f := range mended {
+	for _, f := range joined {
 		c, err := im.changesOf(ctx, site.SiteID, f.AssetID, f.Frame)
 		if err != nil {
 			return err
@@ -54,7 +54,7 @@ func (im *Importer) joinCounters(ctx context.Context, u upload.Upload, site api.
 			return err
 		}
 	}
-	if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, mended); err != nil {
+	if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, joined); err != nil {
 		return fmt.Errorf("store telemetry of site %s: %w", site.SiteID, err)
 	}
 	return nil

@@ -20,9 +20,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// Revert undoes an import: values that it replaced come back, the others that it
-// stored go, and so do units and a site that it alone made. Uploads may be
-// reverted in any order.
+// Revert undoes an import: it restores the values that the import replaced and
+// deletes the others that it stored, and the units and the site that it alone
+// created. Uploads may be reverted in any order.
 func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error) {
 	u, err := im.Domain.Uploads.Get(ctx, uploadID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -86,13 +86,17 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 	}
 	var after upload.Upload
 	err = im.Records.Update(ctx, func(tx store.Tx) error {
-		var err error
+		others, err := im.Domain.Uploads.OfSite(tx, u.SiteID)
+		if err != nil {
+			return err
+		}
+		others = slices.DeleteFunc(others, func(o upload.Upload) bool { return o.UploadID == u.UploadID || !hasData(o) })
 		for _, r := range edits {
 			if err := im.Domain.Uploads.PutReplaced(tx, r); err != nil {
 				return err
 			}
 		}
-		if err := im.revertCapacities(tx, u, peaks); err != nil {
+		if err := im.revertCapacities(tx, u, others, peaks); err != nil {
 			return err
 		}
 		if err := im.Domain.Uploads.DropReplaced(tx, u.SiteID, u.UploadID); err != nil {
@@ -105,25 +109,19 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 		if err != nil {
 			return err
 		}
-		if err := im.revertMapping(tx, u, shape); err != nil {
+		if err := im.revertMapping(tx, u, others, shape); err != nil {
 			return err
 		}
-		if err := im.dropMade(tx, after, left); err != nil {
+		if err := im.deleteCreated(tx, after, others, left); err != nil {
 			return err
 		}
-		if len(left) == 0 && after.NewSite {
-			others, err := im.Domain.Uploads.OfSite(tx, u.SiteID)
-			if err != nil {
-				return err
-			}
-			if !slices.ContainsFunc(others, func(o upload.Upload) bool { return o.UploadID != u.UploadID && stored(o) }) {
-				if gone, err := im.Domain.Sites.DeleteUnused(tx, u.SiteID); err != nil || gone {
-					return errors.Join(err, im.recordRevert(tx, after, scope.Actor))
-				}
+		if len(left) == 0 && after.NewSite && len(others) == 0 {
+			if deleted, err := im.Domain.Sites.DeleteUnused(tx, u.SiteID); err != nil || deleted {
+				return errors.Join(err, im.recordRevert(tx, after, scope.Actor))
 			}
 		}
 		if after.NewSite && u.Request.CapacityKW != 0 {
-			if err := im.revertSiteCapacity(tx, u); err != nil {
+			if err := im.revertSiteCapacity(tx, u, others); err != nil {
 				return err
 			}
 		}
@@ -152,24 +150,18 @@ func (im *Importer) recordRevert(tx store.Tx, u upload.Upload, actor string) err
 		Description: fmt.Sprintf("%s: %d rows removed, %d rows have their former values again", name(u), u.RowsRemoved, u.RowsRestored), Actor: actor})
 }
 
-// stored reports whether values of an upload are stored.
-func stored(u upload.Upload) bool {
+// hasData reports whether an upload has stored values that are not reverted, or may
+// store some yet.
+func hasData(u upload.Upload) bool {
 	return u.Version > 0 && u.ProcessingStatus != api.UploadReverted || !u.Ended()
 }
 
-// dropMade deletes the units that a reverted upload made, unless they have
-// telemetry or another upload has stored some of them.
-func (im *Importer) dropMade(tx store.Tx, u upload.Upload, left map[string]bool) error {
-	if len(u.NewAssetIDs) == 0 {
-		return nil
-	}
-	others, err := im.Domain.Uploads.OfSite(tx, u.SiteID)
-	if err != nil {
-		return err
-	}
+// deleteCreated deletes the units that a reverted upload created, unless they have
+// telemetry or one of the other uploads with data names them.
+func (im *Importer) deleteCreated(tx store.Tx, u upload.Upload, others []upload.Upload, left map[string]bool) error {
 	for _, id := range u.NewAssetIDs {
 		used := left[id] || slices.ContainsFunc(others, func(o upload.Upload) bool {
-			return o.UploadID != u.UploadID && stored(o) && slices.Contains(o.AssetIDs, id)
+			return slices.Contains(o.AssetIDs, id)
 		})
 		if used {
 			continue

@@ -23,25 +23,21 @@ func isInferred(mapping string) bool {
 }
 
 // revertMapping takes back the mapping that a reverted upload gave to the files of
-// its header: the newest one that another upload gave comes back, or none.
-func (im *Importer) revertMapping(tx store.Tx, u upload.Upload, shape string) error {
+// its header: the newest one that another upload with data gave is restored, if any.
+func (im *Importer) revertMapping(tx store.Tx, u upload.Upload, others []upload.Upload, shape string) error {
 	if !slices.Contains(u.Decisions, mappingKept) {
 		return nil
 	}
-	others, err := im.Domain.Uploads.OfSite(tx, u.SiteID)
-	if err != nil {
-		return err
-	}
 	var former upload.Upload
 	for _, o := range others {
-		if o.UploadID != u.UploadID && o.Version > former.Version && stored(o) && slices.Contains(o.Decisions, mappingKept) && sameTitles(o.Columns, u.Columns) {
+		if o.Version > former.Version && slices.Contains(o.Decisions, mappingKept) && sameTitles(o.Columns, u.Columns) {
 			former = o
 		}
 	}
 	if former.Version == 0 {
 		return im.Domain.Uploads.DeleteProfile(tx, u.SiteID, shape)
 	}
-	_, err = im.Domain.Uploads.KeepProfile(tx, upload.Profile{SiteID: u.SiteID, Shape: shape, Mapping: former.Request.Mapping, Actor: former.Actor})
+	_, err := im.Domain.Uploads.KeepProfile(tx, upload.Profile{SiteID: u.SiteID, Shape: shape, Mapping: former.Request.Mapping, Actor: former.Actor})
 	return err
 }
 
@@ -64,7 +60,7 @@ func (im *Importer) keepCapacity(tx store.Tx, u upload.Upload, assetID string, k
 // units. Where a later upload has raised one again, the former capacity becomes what
 // the later one found. A unit that the upload created and others use is estimated
 // again from the power that is left, in kW.
-func (im *Importer) revertCapacities(tx store.Tx, u upload.Upload, peaks map[string]float64) error {
+func (im *Importer) revertCapacities(tx store.Tx, u upload.Upload, others []upload.Upload, peaks map[string]float64) error {
 	for id, kW := range peaks {
 		if err := im.Domain.Sites.EstimateCapacity(tx, u.SiteID, id, roundTo(kW, 3)); err != nil {
 			return err
@@ -78,13 +74,7 @@ func (im *Importer) revertCapacities(tx store.Tx, u upload.Upload, peaks map[str
 	if len(mine) == 0 {
 		return nil
 	}
-	later, err := im.Domain.Uploads.OfSite(tx, u.SiteID)
-	if err != nil {
-		return err
-	}
-	later = slices.DeleteFunc(later, func(o upload.Upload) bool {
-		return o.UploadID == u.UploadID || !stored(o) || o.Version != 0 && o.Version < u.Version
-	})
+	later := slices.DeleteFunc(slices.Clone(others), func(o upload.Upload) bool { return o.Version != 0 && o.Version < u.Version })
 	slices.SortFunc(later, func(a, b upload.Upload) int { return byVersion(a.Version, b.Version) })
 	for _, r := range mine {
 		passed := false
@@ -119,14 +109,10 @@ func (im *Importer) revertCapacities(tx store.Tx, u upload.Upload, peaks map[str
 
 // revertSiteCapacity takes back the capacity of a site that a reverted upload created
 // and others use: it becomes that of the first of these which states one, or unknown.
-func (im *Importer) revertSiteCapacity(tx store.Tx, u upload.Upload) error {
-	others, err := im.Domain.Uploads.OfSite(tx, u.SiteID)
-	if err != nil {
-		return err
-	}
+func (im *Importer) revertSiteCapacity(tx store.Tx, u upload.Upload, others []upload.Upload) error {
 	kW := 0.0
 	for _, o := range others {
-		if kW == 0 && o.UploadID != u.UploadID && stored(o) {
+		if kW == 0 {
 			kW = o.Request.CapacityKW
 		}
 	}

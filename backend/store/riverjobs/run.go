@@ -86,7 +86,7 @@ const (
 	lastTries  = 6
 )
 
-// settle ends the run. A database that is away is waited for, unless the worker
+// settle ends the run. It waits for a database that is unavailable, unless the worker
 // stops: then the job is taken over.
 func (h *held) settle(ctx context.Context, c store.Claimed, v store.JobResult) {
 	log := h.worker.Logger.With("job", c.ID, "kind", c.Kind)

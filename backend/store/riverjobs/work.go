@@ -50,7 +50,7 @@ type held struct {
 	outside context.Context // ends with Work
 }
 
-// Work runs due jobs until ctx ends. A database that is away is waited for.
+// Work runs due jobs until ctx ends. It waits for a database that is unavailable.
 func (q *Queue) Work(ctx context.Context, w store.Worker) error {
 	if w.Logger == nil {
 		w.Logger = slog.New(slog.DiscardHandler)
@@ -82,7 +82,7 @@ func (q *Queue) Work(ctx context.Context, w store.Worker) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !logged { // once is enough while the database is away
+		if !logged { // log an outage of the database once
 			logged = true
 			w.Logger.ErrorContext(ctx, "begin to work on jobs", "error", postgres.Fault("start", err))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
@@ -87,11 +88,6 @@ func onePerAsset(frames []store.AssetFrame) []store.AssetFrame {
 		}
 		out[i].Frame = series.Merge(out[i].Frame, f.Frame)
 	}
-	slices.SortFunc(out, func(a, b store.AssetFrame) int {
-		if a.AssetID < b.AssetID {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out, func(a, b store.AssetFrame) int { return strings.Compare(a.AssetID, b.AssetID) })
 	return out
 }
