@@ -43,6 +43,17 @@ func TestStoppedUnitIsMarkedAtOnce(t *testing.T) {
 	}
 }
 
+// Findings may be there before the alarms that they raise: then the list of alarms
+// is not a statement that nothing is abnormal.
+func TestActiveFindingsWithoutAlarms(t *testing.T) {
+	s := stage.SiteOf(plant.New(), stage.Noon)
+	s.Alerts.Set(state.AlertList{}, stage.Noon)
+	text := stage.ScreenText(stage.ContextOf(t, s), NewObserve(), 120, 36)
+	if strings.Contains(text, "othing abnormal") || !strings.Contains(text, "None listed; active in Orient:") {
+		t.Error(text)
+	}
+}
+
 // A deficit of ten minutes and a surplus have no colour, one of an hour has.
 func TestOnlySustainedDeficitsAreColoured(t *testing.T) {
 	p := plant.New()

@@ -177,10 +177,14 @@ func StoppedUnits(v view.Context) []string {
 }
 
 // noneAbnormal writes that nothing is abnormal, or which units have stopped and
-// are not reported yet.
+// are not reported yet, or that findings are active that the list does not show, as
+// alarms are asked for later than findings and may be shelved.
 func noneAbnormal(v view.Context, n state.Need, what, none string) (string, themes.Role) {
-	switch stopped := StoppedUnits(v); len(stopped) {
+	switch stopped, active := StoppedUnits(v), len(activeFindings(v)); len(stopped) {
 	case 0:
+		if active > 0 {
+			return "None listed; active in Orient: " + widget.CountOf(active, "finding", "findings") + ".", themes.Warning
+		}
 		return widget.NoneKnown(v, n, what, none)
 	case 1:
 		return stopped[0] + " produces nothing while its peers do; not reported by detection yet.", themes.Critical
