@@ -18,6 +18,8 @@ var floors = []struct {
 	{"app.sunloop/internal/style", nil},
 	{"app.sunloop/internal/longtest", nil}, // for tests
 	{"app.sunloop/engine/series", nil},
+	{"app.sunloop/engine/reading", []string{"engine/series"}},
+	{"app.sunloop/engine/sunspec", []string{"engine/reading", "engine/series"}},
 	{"app.sunloop/engine/energy", []string{"engine/series"}},
 	{"app.sunloop/engine/solar", nil},
 	{"app.sunloop/engine/realdata", nil},

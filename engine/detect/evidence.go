@@ -49,7 +49,15 @@ const (
 	bitOverTemp    = 7
 )
 
+// vendorCodes is added to a vendor's event words, which SunSpec's bits are not read
+// from.
+const vendorCodes = 1 << 48
+
 func codeEvidence(code float64) Evidence {
+	if code >= vendorCodes {
+		word := uint64(code - vendorCodes)
+		return shows("event_code", 1, code-vendorCodes, 0, "", "The unit reports the vendor's event code %d in word %d.", word&0xFFFFFFFF, word>>32+1)
+	}
 	var names []string
 	for b, name := range eventBits {
 		if hasBit(code, b) {

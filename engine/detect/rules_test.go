@@ -3,8 +3,10 @@ package detect
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 )
 
@@ -98,6 +100,34 @@ func TestSourceOfLight(t *testing.T) {
 		m.location, m.sensed, m.inPlane, m.flat = &solar.Location{LatitudeDeg: 52.5, LongitudeDeg: 13.4}, true, c.inPlane, c.flat
 		if got := m.source(); got != c.want {
 			t.Errorf("%g days for the plane, %g for flat: source %d, want %d", c.inPlane, c.flat, got, c.want)
+		}
+	}
+}
+
+// TestVendorCodes: a vendor's event word names no fault of SunSpec, whatever its bits,
+// and is reported as the vendor's; SunSpec's bits next to it keep their meaning.
+func TestVendorCodes(t *testing.T) {
+	frame := series.Frame{Times: []int64{0, 900, 1800}}
+	frame.Set(series.PowerKW, []float64{1, 1, 1})
+	frame.Set(series.VendorCode, []float64{0x81, 1<<32 + 0x81, 0x81})
+	for _, codes := range [][]float64{nil, {0, math.NaN(), 0x80}} {
+		if codes != nil {
+			frame.Set(series.ErrorCode, codes)
+		}
+		src, _ := newSource(frame, 900)
+		for i, c := range src.code {
+			if codes != nil && i == 2 {
+				if !hasBit(c, bitOverTemp) || hasBit(c, bitGroundFault) {
+					t.Errorf("SunSpec's over-temperature is read as %v", c)
+				}
+				continue
+			}
+			if hasBit(c, bitGroundFault) || hasBit(c, bitOverTemp) {
+				t.Errorf("row %d: a vendor's word is read as bits of SunSpec", i)
+			}
+			if text := codeEvidence(c).Text; !strings.Contains(text, "vendor's event code 129 in word "+[]string{"1", "2", "1"}[i]) {
+				t.Errorf("row %d: %s", i, text)
+			}
 		}
 	}
 }

@@ -110,7 +110,7 @@ type source struct {
 func newSource(f series.Frame, step int64) (source, bool) {
 	s := source{
 		times: f.Times, counter: f.Values(series.EnergyCounterKWh), state: f.Values(series.InverterState), run: f.Values(series.RunState),
-		code: f.Values(series.ErrorCode), light: f.Values(series.IrradianceWM2), tm: f.Values(series.TemperatureC), scale: 1,
+		code: eventCodes(f.Values(series.ErrorCode), f.Values(series.VendorCode)), light: f.Values(series.IrradianceWM2), tm: f.Values(series.TemperatureC), scale: 1,
 	}
 	s.cabinet, s.acVolts = f.Values(series.CabinetTempC), f.Values(series.VoltageV)
 	for n := 1; n <= 31; n++ {
@@ -130,6 +130,25 @@ func newSource(f series.Frame, step int64) (source, bool) {
 		s.power, s.scale = differences(f.Times, s.counter, step), 1
 	}
 	return s, present(s.power)
+}
+
+// eventCodes returns the event codes of a unit: SunSpec's bits where a bit is set, else
+// the vendor's word, moved above all codes that hasBit reads.
+func eventCodes(codes, vendor []float64) []float64 {
+	if !present(vendor) {
+		return codes
+	}
+	out := make([]float64, len(vendor))
+	for i, v := range vendor {
+		out[i] = math.NaN()
+		if codes != nil {
+			out[i] = codes[i]
+		}
+		if v > 0 && !(out[i] > 0) {
+			out[i] = vendorCodes + v
+		}
+	}
+	return out
 }
 
 // present reports whether a column has any value.

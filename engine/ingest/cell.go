@@ -30,7 +30,7 @@ func (c *column) readAs(u unit, cell []byte) float64 {
 	switch {
 	case c.means.role == roleState:
 		return c.means.stateOf(cell)
-	case c.means.quantity == series.ErrorCode && bytes.HasPrefix(cell, []byte("0x")):
+	case (c.means.quantity == series.ErrorCode || c.means.quantity == series.VendorCode) && bytes.HasPrefix(cell, []byte("0x")):
 		if v, err := strconv.ParseUint(string(cell[2:]), 16, 52); err == nil {
 			return float64(v)
 		}

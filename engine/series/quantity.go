@@ -27,7 +27,7 @@ const (
 	VoltageV           Quantity = 12 // AC voltage, V
 	InverterState      Quantity = 13 // SunSpec operating state (models 101-103)
 	RunState           Quantity = 14 // 1 while the unit feeds in
-	ErrorCode          Quantity = 15 // vendor or SunSpec event code, as reported
+	ErrorCode          Quantity = 15 // event code; a whole number below 65536 is read as event bits of SunSpec (Evt1)
 	StateOfCharge      Quantity = 16 // battery, percent
 	StateOfHealth      Quantity = 17 // battery, percent
 	PredictedGHIWM2    Quantity = 18 // a forecast of global horizontal irradiance in the customer's file, W/m²
@@ -35,6 +35,8 @@ const (
 	CoveredS           Quantity = 20 // seconds that the sample covers by its source, where its neighbours do not show it
 	DayCounterKWh      Quantity = 21 // energy counter that starts at zero each day, kWh
 	StepS              Quantity = 22 // step of the file that the power comes from, seconds; see Span.Steps
+	VendorState        Quantity = 23 // operating state by the vendor's own numbers
+	VendorCode         Quantity = 24 // event word by the vendor, which is never read as event bits of SunSpec
 
 	dcVoltageBase Quantity = 64 // DC voltage of input n is dcVoltageBase+n, n from 1 to 31
 	dcCurrentBase Quantity = 96 // DC current of input n is dcCurrentBase+n, n from 1 to 31
@@ -65,6 +67,7 @@ var quantityNames = map[Quantity]string{
 	StateOfCharge: "soc_percent", StateOfHealth: "soh_percent",
 	PredictedGHIWM2: "predicted_ghi_wm2", PredictedTempC: "predicted_temperature_c",
 	CoveredS: "covered_s", DayCounterKWh: "day_counter_kwh", StepS: "step_s",
+	VendorState: "vendor_state", VendorCode: "vendor_code",
 }
 
 // String is the quantity's name with its unit, such as "power_kw" or
