@@ -46,12 +46,12 @@ type data struct {
 	state.Store
 	memo      view.Memo
 	wanted    api.SiteRef       // site of a file that was sent, to be opened once it is there
-	watched   map[string]bool   // uploads of this console whose end is reported
+	watched   []string          // uploads of this console whose end is reported
 	paths     map[string]string // of files that were sent, by name
 	preparing state.Pace        // of what the program does before it sends data
 }
 
-func newData() data { return data{watched: map[string]bool{}, paths: map[string]string{}} }
+func newData() data { return data{paths: map[string]string{}} }
 
 // needs are the queries that the screen requires now.
 func (m *Model) needs() []state.Need {
@@ -60,6 +60,10 @@ func (m *Model) needs() []state.Need {
 	if further != nil {
 		needs = further.Queries(m.context())
 	}
+	for _, d := range m.dialogs.stack {
+		needs = append(needs, d.Queries(m.context())...)
+	}
+	needs = append(needs, m.importNeeds()...)
 	if m.data.Site == nil { // the first site may appear at any moment
 		return append(needs, state.Need{Query: state.QuerySites, Period: 2 * time.Second, Focused: true})
 	}
@@ -168,8 +172,10 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		m.checkSelection()
 	case a.Request.Query == state.QueryAlerts:
 		m.announce(now)
+	case a.Request.Query == state.QueryImport:
+		m.notifyImport()
+		return m.poll()
 	case a.Request.Query == state.QueryUploads:
-		m.notifyUploads()
 		if m.data.openFiles() < open { // what the file brought is there to be asked for
 			m.data.Planner.Invalidate(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
 			return m.poll()

@@ -130,11 +130,12 @@ type (
 		err    error
 	}
 	uploadMsg struct {
-		file string
-		site api.SiteRef
-		from view.Uploader // the form that sent it
-		ack  *api.UploadAck
-		err  error
+		file       string
+		upload     view.Upload
+		request    api.UploadRequest // as it was sent
+		ack        *api.UploadAck
+		inspection *api.Inspection // if the file was only read
+		err        error
 	}
 	noticeMsg struct {
 		text string
@@ -255,6 +256,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		if m.notes.notice.text != "" && now.After(m.notes.notice.until) {
 			m.notes.notice = notice{}
+			if m.notes.later.text != "" {
+				m.notes.notice, m.notes.later = m.notes.later, notice{}
+				m.notes.notice.until = now.Add(noticeFor)
+			}
 		}
 		m.ring(now)
 		m.frame.dirty = true // ages; a frame in which no cell changed costs no byte
@@ -275,8 +280,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.signInAnswered(msg)
 	case uploadMsg:
 		m.asked--
-		m.uploaded(msg)
-		return m, m.poll()
+		return m, tea.Batch(m.perform(m.uploaded(msg)), m.poll())
 	case resultMsg:
 		m.asked--
 		m.finish(msg)

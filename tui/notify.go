@@ -23,6 +23,7 @@ const (
 // notes are what the console announces: notices and new alarms.
 type notes struct {
 	notice    notice
+	later     notice // the result of an import that another notice replaced
 	bell      bell
 	announced map[string]bool // alarms that have been announced
 	started   bool            // those that were there at the start have rung
@@ -36,6 +37,9 @@ type notice struct {
 	role  themes.Role
 	until time.Time
 	intro bool // goes with the first key
+	// result is set for the result of an import, which is shown again after
+	// a notice that replaced it.
+	result bool
 }
 
 // bell announces new alarms by sound and on the desktop.
@@ -178,6 +182,9 @@ func (m *Model) announce(now time.Time) {
 
 // notify puts a notice in the breadcrumb.
 func (m *Model) notify(text string, role themes.Role) {
+	if m.notes.notice.result {
+		m.notes.later = m.notes.notice
+	}
 	m.notes.notice = notice{text: terminal.Printable(text), role: role, until: m.o.Now().Add(noticeFor)}
 	m.frame.dirty = true
 }

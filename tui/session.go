@@ -181,6 +181,6 @@ func (m *Model) forget() {
 	m.data.Close()
 	m.nav.reset()
 	m.dialogs.stack = nil
-	m.notes.announced, m.data.watched = map[string]bool{}, map[string]bool{}
+	m.notes.announced, m.data.watched = nil, nil
 	m.places = places{stored: m.places.stored, lists: map[string]view.Memory{}}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/charmbracelet/bubbletea"
 
@@ -18,7 +20,7 @@ import (
 	"app.sunloop/tui/view/plant"
 )
 
-// upload sends a file; the uploads list shows what becomes of it.
+// upload has a file read or stored.
 func (m *Model) upload(u view.Upload) tea.Cmd {
 	req := u.Metadata
 	customer := req.CustomerID
@@ -34,18 +36,27 @@ func (m *Model) upload(u view.Upload) tea.Cmd {
 		return nil
 	}
 	m.data.paths[req.Filename] = u.Path
+	sent := func(size int64) func(int64) { return func(n int64) { u.From.Sent(n, size) } }
+	msg := uploadMsg{file: u.Path, upload: u, request: req}
 	return m.runFor(5*requestTimeout, func(ctx context.Context) tea.Msg {
 		f, err := os.Open(u.Path)
 		if err != nil {
-			return uploadMsg{file: u.Path, from: u.From, err: err}
+			msg.err = err
+			return msg
 		}
 		defer f.Close()
 		info, err := f.Stat()
 		if err != nil || !info.Mode().IsRegular() {
-			return uploadMsg{file: u.Path, from: u.From, err: errNoFile}
+			msg.err = errNoFile
+			return msg
 		}
-		ack, err := m.o.Client.UploadTrain(ctx, req, f, func(sent int64) { u.From.Sent(sent, info.Size()) })
-		return uploadMsg{file: req.Filename, site: api.SiteRef{CustomerID: req.CustomerID, SiteID: req.SiteID}, from: u.From, ack: ack, err: err}
+		msg.file = req.Filename
+		if u.Inspected != nil {
+			msg.inspection, msg.err = m.o.Client.Inspect(ctx, req, f, sent(info.Size()))
+			return msg
+		}
+		msg.ack, msg.err = m.o.Client.UploadTrain(ctx, req, f, sent(info.Size()))
+		return msg
 	})
 }
 
@@ -66,38 +77,73 @@ func (m *Model) dropped(text string) view.Request {
 // errNoFile says that a path names something that cannot be imported.
 var errNoFile = errors.New("it is no file, but a folder or a device")
 
-// uploaded shows how the sending ended: in the form that sent the file, while it
-// is open, else in the last line.
-func (m *Model) uploaded(msg uploadMsg) {
+// uploaded passes on how the reading or the storing of a file ended: to the
+// dialog that asked for it, while it is open, else to the last line.
+func (m *Model) uploaded(msg uploadMsg) view.Request {
 	var err error
 	if msg.err != nil {
 		err = errors.New(msg.file + ": " + state.Reason(msg.err) + ".")
 	}
 	m.frame.dirty = true
-	open := m.dialogs.deliver(msg.from, err)
+	open := m.dialogs.deliver(msg.upload.From, err)
 	switch {
-	case err == nil:
-		m.data.watched[msg.ack.UploadID] = true
-		m.data.wanted = msg.site
-		m.notify(msg.file+" is taken; Act (4) and g u show how far it is.", themes.Accent)
-		m.data.Planner.Invalidate(state.QueryUploads, state.QuerySites)
-	case !open:
-		m.notify(err.Error(), themes.Warning)
+	case err != nil:
+		if !open {
+			m.notify(err.Error(), themes.Warning)
+		}
+		return nil
+	case msg.inspection != nil:
+		if open {
+			return msg.upload.Inspected(msg.request, state.Printable(*msg.inspection))
+		}
+		return nil
 	}
+	m.data.watched = append(m.data.watched, msg.ack.UploadID)
+	m.data.wanted = api.SiteRef{CustomerID: msg.request.CustomerID, SiteID: msg.request.SiteID}
+	m.data.Planner.Invalidate(state.QueryUploads, state.QueryAllUploads, state.QuerySites)
+	if open && msg.upload.Stored != nil {
+		return msg.upload.Stored(*msg.ack)
+	}
+	m.notify(msg.file+" is accepted; Act (4) and g u show the progress.", themes.Accent)
+	return nil
 }
 
-// notifyUploads announces the end of the files that this console sent.
-func (m *Model) notifyUploads() {
-	for _, u := range m.data.Site.Uploads.Data {
-		if !m.data.watched[u.UploadID] || !u.Ended() {
-			continue
-		}
-		delete(m.data.watched, u.UploadID)
-		switch {
-		case u.Error != "":
-			m.notify(plant.FileName(u)+": "+u.Error, themes.Warning)
-		default:
-			m.notify(fmt.Sprintf("%s is imported: %d rows. g u shows what was inferred.", plant.FileName(u), u.RowsStored), themes.Accent)
-		}
+// importNeeds asks for the state of a file that this console sent.
+func (m *Model) importNeeds() []state.Need {
+	if len(m.data.watched) == 0 {
+		return nil
 	}
+	return []state.Need{{Query: state.QueryImport, Of: m.data.watched[0], Period: 2 * time.Second, Focused: true}}
+}
+
+// notifyImport announces the end of a file that this console sent, unless a dialog
+// shows it. The notice is shown again after one that replaced it.
+func (m *Model) notifyImport() {
+	u := m.data.Admin.Import.Data
+	at := slices.Index(m.data.watched, u.UploadID)
+	if at < 0 {
+		return
+	}
+	// The site exists from the first stored value on.
+	if !slices.ContainsFunc(m.data.Sites.Data, func(s api.Site) bool { return s.CustomerID == u.CustomerID && s.SiteID == u.SiteID }) && u.Stage != "" {
+		m.data.Planner.Invalidate(state.QuerySites)
+	}
+	if !u.Ended() {
+		return
+	}
+	m.data.watched = slices.Delete(m.data.watched, at, at+1)
+	m.data.Planner.Invalidate(state.QuerySites, state.QueryUploads, state.QueryAllUploads)
+	if slices.ContainsFunc(m.dialogs.stack, func(d view.Dialog) bool {
+		p, ok := d.(*plant.ImportPreview)
+		return ok && p.UploadID() == u.UploadID
+	}) {
+		return
+	}
+	switch {
+	case u.Error != "":
+		m.notify(plant.FileName(u)+": "+u.Error, themes.Warning)
+	default:
+		m.notify(fmt.Sprintf("%s is imported: %d rows. g u shows what was inferred.", plant.FileName(u), u.RowsStored), themes.Accent)
+	}
+	m.notes.notice.result = true
 }

@@ -138,6 +138,8 @@ const (
 	ImportFile   Action = "import-file"
 	CancelUpload Action = "cancel-upload"
 	RetryUpload  Action = "retry-upload"
+	RevertUpload Action = "revert-upload"
+	EverySite    Action = "uploads-of-all-sites"
 
 	AskTrail    Action = "ask-trail"
 	FurtherBack Action = "further-back"

@@ -155,6 +155,8 @@ func Default() Map {
 		needs(entry(ImportFile, UploadList, "import", "import a file", "c"), NeedsService|NeedsWrite|NeedsFiles),
 		dangerous(needs(entry(RetryUpload, UploadList, "retry", "import the chosen file again, when it failed", "R"), NeedsService|NeedsWrite)),
 		dangerous(needs(entry(CancelUpload, UploadList, "cancel", "end the import of the chosen file", "X"), NeedsService|NeedsWrite)),
+		dangerous(needs(entry(RevertUpload, UploadList, "revert", "undo the import of the selected file", "V"), NeedsService|NeedsWrite)),
+		entry(EverySite, UploadList, "all sites", "show the uploads of all sites, or of the site on screen", "a"),
 
 		entry(AskTrail, AuditList, "ask", "ask for what one did, at a site, of a kind, in a time", "f"),
 		entry(FurtherBack, AuditList, "older", "ask for older records", "m"),

@@ -15,6 +15,9 @@ const (
 	QueryFleet Query = "fleet"
 	QueryLog   Query = "log"
 	QueryAudit Query = "audit"
+
+	QueryAllUploads Query = "all uploads"
+	QueryImport     Query = "import" // the upload that [Need.Of] names
 )
 
 // Admin is what belongs to no one site: the fleet, and what administrators see.
@@ -24,6 +27,9 @@ type Admin struct {
 	Fleet Value[[]api.FleetSite]  // by name
 	Log   Value[[]api.LogEntry]   // of the service, newest first
 	Audit Value[Trail]
+
+	Uploads Value[[]api.Upload] // of all sites, newest first
+	Import  Value[api.Upload]   // of this console, whose progress is shown
 }
 
 // Trail is what the audit trail answered to a question.
@@ -112,6 +118,14 @@ var adminSources = map[Query]source{
 			return v.Users, v.NextCursor, nil
 		})
 	}),
+	QueryAllUploads: anywhere(func(s *Store) *Value[[]api.Upload] { return &s.Admin.Uploads }, func(ctx context.Context, c *client.Client, _ Request) ([]api.Upload, error) {
+		v, err := c.Uploads(ctx, api.ListQuery{Page: api.Page{Limit: api.MaxLimit}})
+		return field(v, err, func() []api.Upload { return v.Uploads })
+	}),
+	QueryImport: asked(anywhere(func(s *Store) *Value[api.Upload] { return &s.Admin.Import }, func(ctx context.Context, c *client.Client, r Request) (api.Upload, error) {
+		v, err := c.Upload(ctx, r.id)
+		return field(v, err, func() api.Upload { return *v })
+	})),
 	QueryAudit: asked(anywhere(func(s *Store) *Value[Trail] { return &s.Admin.Audit }, func(ctx context.Context, c *client.Client, r Request) (Trail, error) {
 		return trail(ctx, c, r.id)
 	})),

@@ -6,6 +6,10 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
+// Printable returns a copy of an answer that is kept outside of the state, in
+// which every string is safe to draw.
+func Printable[T any](v T) T { return cleaned(v) }
+
 // cleaned is a deep copy of v in which every string is safe to draw. It is the
 // one place where text from the service enters the console.
 func cleaned[T any](v T) T {

@@ -149,7 +149,7 @@ var queryWords = map[Query]string{
 	QueryFindings: "findings", QueryModels: "models", QueryUploads: "uploads", QueryActivities: "activities", QueryRuns: "runs of the detector", QueryOrders: "work orders", QueryOrder: "the order",
 	QuerySchedules: "schedules", QuerySchedule: "the schedule", QueryBOMs: "bills of materials", QueryBOM: "the bill of materials", QueryWindows: "windows", QueryParts: "parts",
 	QuerySubscriptions: "webhooks", QueryDeliveries: "deliveries", QueryAlerts: "alarms", QueryAlertLog: "alarm history", QueryAlertHealth: "alarm performance", QuerySpan: "telemetry of these days",
-	QuerySamples: "samples", QueryForeseen: "former forecasts", QueryKeys: "API keys", QueryUsers: "users", QueryFleet: "fleet", QueryLog: "log", QueryAudit: "audit trail", QueryAccuracy: "accuracy",
+	QuerySamples: "samples", QueryForeseen: "former forecasts", QueryKeys: "API keys", QueryUsers: "users", QueryFleet: "fleet", QueryLog: "log", QueryAudit: "audit trail", QueryAllUploads: "uploads", QueryImport: "the import", QueryAccuracy: "accuracy",
 	QueryModelHistory: "history of models", QueryInterpolations: "gap filling", QueryGaps: "gaps", QueryIssues: "issues", QueryEvidence: "evidence", QueryAvailability: "availability",
 	QueryStretches: "availability of the unit", QueryRecords: "records", QueryHistory: "history of findings", QueryKPIs: "KPIs", QueryDaily: "daily energies",
 }

@@ -80,6 +80,12 @@ type (
 		Path     string
 		Metadata api.UploadRequest
 		From     Uploader
+		// Inspected, if not nil, has the service only read the file, and takes
+		// what an import would do, with the request as it was completed. It is
+		// called if the dialog is still open, as is Stored.
+		Inspected func(request api.UploadRequest, is api.Inspection) Request
+		// Stored takes the acknowledgement of an import; nil: none is needed.
+		Stored func(ack api.UploadAck) Request
 	}
 	// SignIn sends a name and a password. Setup creates the first administrator,
 	// with the setup token where the service requires one.

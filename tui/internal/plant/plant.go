@@ -238,6 +238,41 @@ func (p *Plant) Uploads(now time.Time) []api.Upload {
 	}
 }
 
+// Inspection is what the import of a wide file of three units would do.
+func Inspection(now time.Time) api.Inspection {
+	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, -30)
+	is := api.Inspection{
+		Accept: true, RowsRead: 2880, RowsUsed: 2878, RowsSkipped: map[string]int{"the time is not a time": 2}, RowsStored: 5756, RowsMissing: 12, RowsReplaced: 192,
+		Manufacturer: "SolarEdge", Unit: "W", ValueKind: "power", IntervalMinutes: 15, Timezone: "Africa/Johannesburg",
+		AssetIDs: []string{"INV-01", "INV-02"}, NewAssetIDs: []string{"INV-02"}, FirstRecord: api.At(day), LastRecord: api.At(day.AddDate(0, 0, 30)),
+		Columns: []api.FileColumn{
+			{Number: 1, Title: "Time", Role: "time", Reason: "\"Time\", calendar dates"},
+			{Number: 2, Title: "INV-01 AC power (W)", Role: "power", Unit: "W", Asset: "INV-01", Reason: "power is derived from it: its name or unit says power"},
+			{Number: 3, Title: "INV-02 AC power (W)", Role: "power", Unit: "W", Asset: "INV-02", Reason: "power is derived from it: its name or unit says power"},
+			{Number: 4, Title: "Irradiance (W/m2)", Role: "irradiance", Unit: "W/m2", Reason: "its name or unit says irradiance"},
+			{Number: 5, Title: "Forecast (W)", Role: "ignored", Reason: "its name says that it is a forecast, an estimate or a plan"},
+		},
+		RunnersUp: []string{"columns: Forecast (W) is a unit of the plant"},
+		Mapping:   "time=Time\npower[INV-01]=INV-01 AC power (W)\npower[INV-02]=INV-02 AC power (W)\nirradiance=Irradiance (W/m2)\nignore=Forecast (W)\nunit=W\n",
+		Decisions: []string{"encoding: UTF-8", "delimiter: comma, in all lines"}, Warnings: []string{"values: INV-02 produces 3 % of its energy at the site's night; the zone Europe/Vienna would fit"},
+		FirstDay: &api.FileDay{Day: day.Format(time.DateOnly), StepMinutes: 15},
+	}
+	for i := range 96 {
+		h := float64(i) / 4
+		is.FirstDay.Points = append(is.FirstDay.Points, api.FilePoint{
+			Timestamp: api.At(day.Add(-2*time.Hour + time.Duration(i)*15*time.Minute)), PowerKW: max(0, 160*math.Sin((h-6)/12*math.Pi)),
+		})
+	}
+	return is
+}
+
+// RefusedInspection is that of a file whose columns are not known.
+func RefusedInspection() api.Inspection {
+	return api.Inspection{Error: "line 1: no column holds power or energy of production", ErrorKind: "no_power_or_energy", ErrorLine: 1, Columns: []api.FileColumn{
+		{Number: 1, Title: "Zeit", Role: "time", Reason: "\"Zeit\", calendar dates"}, {Number: 2, Title: "Q1", Role: "ignored", Reason: "neither its name nor its unit is known"},
+	}}
+}
+
 // Models are one in production and one before it.
 func (p *Plant) Models(now time.Time) []api.Model {
 	m := api.Model{

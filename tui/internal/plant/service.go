@@ -1,6 +1,7 @@
 package plant
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -27,6 +28,7 @@ type Service struct {
 	token    string // that opens the service; empty: any
 	admin    bool   // the first administrator is wanted
 	uploads  int
+	imported func(u *api.Upload) // changes the state of an upload that is asked for; nil: nothing
 }
 
 // NewService returns a service of plants at a clock's time.
@@ -60,6 +62,13 @@ func (s *Service) NeedAdmin(wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.admin = wanted
+}
+
+// Imported changes the state of an upload whenever the console asks for it.
+func (s *Service) Imported(change func(u *api.Upload)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.imported = change
 }
 
 // Requests are method and path of every request so far.
@@ -182,6 +191,37 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 	case api.PathUploadTrain:
 		s.uploads++
 		return api.UploadAck{Status: "success", ProcessingStatus: api.UploadQueued, UploadID: "upl-way"}, nil
+	case api.PathUploadInspect:
+		if bytes.Contains(body, []byte("no columns")) {
+			return api.InspectResponse{Success: true, Inspection: RefusedInspection()}, nil
+		}
+		is := Inspection(now)
+		if bytes.Contains(body, []byte(`name="mapping"`)) {
+			is.Warnings, is.RunnersUp = nil, nil
+		}
+		return api.InspectResponse{Success: true, Inspection: is}, nil
+	case api.PathUploads:
+		if q.SiteID == "" {
+			var all []api.Upload
+			for _, p := range s.Plants {
+				all = append(all, p.Uploads(now)...)
+			}
+			return api.UploadsResponse{Success: true, Uploads: all}, nil
+		}
+	}
+	if id, ok := strings.CutPrefix(r.URL.Path, api.PathUploads+"/"); ok {
+		for _, p := range s.Plants {
+			for _, u := range p.Uploads(now) {
+				if u.UploadID == id {
+					u.CustomerID = p.customer()
+					if s.imported != nil {
+						s.imported(&u)
+					}
+					return api.UploadResponse{Success: true, Upload: u}, nil
+				}
+			}
+		}
+		return nil, api.ErrNotFound
 	}
 	if q.Customer == "" && q.SiteID != "" {
 		named := 0

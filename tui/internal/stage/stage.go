@@ -100,6 +100,10 @@ func ScreenContext(t testing.TB, ascii bool) view.Context {
 		{AuditID: "a2", Timestamp: api.At(Noon.AddDate(0, 0, -1)), Actor: "weather station", Route: "upload_train", CustomerIDs: []string{"acme"}, SiteID: "Sibaya", Status: 200},
 		{AuditID: "a1", Timestamp: api.At(Noon.AddDate(0, 0, -2)), Address: "192.0.2.9", Route: "login", Status: 401, Error: "Invalid credentials", Omitted: 12},
 	}}, Noon)
+	here, other := p.Uploads(Noon), p.Uploads(Noon)[3]
+	other.UploadID, other.SiteID, other.CustomerID = "upl-other", "Havelland", "acme"
+	admin.Uploads.Set(append(here, other), Noon)
+	admin.Import.Set(here[3], Noon)
 	v := view.Context{Site: s, Admin: admin, Now: Noon, SiteNow: Noon.In(p.Zone), Palette: terminal.NewPalette(&theme, themes.TrueColor), Pen: chart.Braille, Keys: keymap.Default(), ASCII: ascii}
 	if ascii {
 		v.Pen = chart.ASCII

@@ -40,15 +40,41 @@ func dialogs() map[string]view.Dialog {
 		"palette":        widget.NewChooser("Palette", "type what you want to do or find", choices(), nil),
 		"help":           app.NewHelp("Observe", keymap.InObserve, [][2]string{{"enter", "continue"}}, keymap.Default()),
 		"upload":         plant.NewUpload(simulated.New().Site()),
+		"import-preview": importPreview(simulated.Inspection(stage.Noon)), "import-refused": importPreview(simulated.RefusedInspection()), "import-mapping": mappingForm(),
+		"import-result": importResult(), "upload-revert": plant.NewUploadRevert(api.Upload{UploadID: "upl-1", SiteID: "Sibaya", Filename: "history-1.csv", RowsStored: 35000, NewAssetIDs: []string{"INV-09", "INV-10"}}),
 		"apikeys-create": admin.NewKeyForm(simulated.New().Site(), []api.Site{simulated.New().Site()}, time.UTC, func() time.Time { return stage.Noon }),
 		"apikeys-rotate": admin.NewRotateForm(stage.KeyRecords()[0], time.UTC, func() time.Time { return stage.Noon }), "apikeys-revoke": admin.NewRevoke(stage.KeyRecords()[0]),
 		"apikeys-shown": widget.NewSecretView("weather station", "The key is shown only now", stage.MadeUpKey),
 	}
 }
 
+func importPreview(is api.Inspection) *plant.ImportPreview {
+	return plant.NewImportPreview("/data/history.csv", api.UploadRequest{SiteID: "Sibaya", CustomerID: "acme"}, is)
+}
+
+func mappingForm() view.Dialog {
+	open, ok := stage.Press(importPreview(simulated.Inspection(stage.Noon)), "m").(view.OpenDialog)
+	if !ok {
+		panic("m opens no form")
+	}
+	return open.Dialog
+}
+
+// importResult is the dialog of an import that has ended, as the context of [stage] knows it.
+func importResult() view.Dialog {
+	d := importPreview(simulated.Inspection(stage.Noon))
+	u, ok := stage.Press(d, "enter").(view.Upload)
+	if !ok {
+		panic("enter stores nothing")
+	}
+	u.Stored(api.UploadAck{UploadID: "upl-done"})
+	d.Answer(nil)
+	return d
+}
+
 func screens() map[string]view.View {
 	return map[string]view.View{
-		"alarms": alarm.NewScreen(), "unit": analysis.NewUnit("INV-03"), "uploads": plant.NewUploads(noPath), "audit": admin.NewAudit(), "apikeys": admin.NewAPIKeys(func() time.Time { return stage.Noon }),
+		"alarms": alarm.NewScreen(), "unit": analysis.NewUnit("INV-03"), "uploads": plant.NewUploads(noPath), "uploads-all": allUploads(), "audit": admin.NewAudit(), "apikeys": admin.NewAPIKeys(func() time.Time { return stage.Noon }),
 	}
 }
 
@@ -118,12 +144,12 @@ func TestUploadForm(t *testing.T) {
 		want  *view.Upload // nil: no request
 		shows string
 	}{
-		{"a file", []string{"/data/a b.csv", "enter"}, full, "Sending a b.csv"},
-		{"quoted", []string{"'/data/a b.csv'", "enter"}, full, "Sending"},
-		{"escaped", []string{`/data/a\ b.csv`, "enter"}, full, "Sending"},
-		{"a URL", []string{"file:///data/a%20b.csv", "enter"}, full, "Sending"},
-		{"no site", []string{"x.csv", "tab", "ctrl+u", "enter"}, nil, "Which site"},
-		{"no number", []string{"x.csv", "tab", "tab", "tab", "kW", "enter"}, nil, "capacity is a number"},
+		{"a file", []string{"/data/a b.csv", "enter"}, full, "Reading a b.csv"},
+		{"quoted", []string{"'/data/a b.csv'", "enter"}, full, "Reading"},
+		{"escaped", []string{`/data/a\ b.csv`, "enter"}, full, "Reading"},
+		{"a URL", []string{"file:///data/a%20b.csv", "enter"}, full, "Reading"},
+		{"no site", []string{"x.csv", "down", "ctrl+u", "enter"}, nil, "Which site"},
+		{"no number", []string{"x.csv", "down", "down", "down", "kW", "enter"}, nil, "capacity is a number"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := plant.NewUpload(site)
@@ -131,7 +157,8 @@ func TestUploadForm(t *testing.T) {
 			if tt.want == nil && r != nil {
 				t.Errorf("the form asks for %v", r)
 			}
-			if u, ok := r.(view.Upload); tt.want != nil && (!ok || u.From != d || u.Path != tt.want.Path || cmp.Diff(tt.want.Metadata, u.Metadata) != "") {
+			u, ok := r.(view.Upload)
+			if tt.want != nil && (!ok || u.From != d || u.Inspected == nil || u.Path != tt.want.Path || cmp.Diff(tt.want.Metadata, u.Metadata) != "") {
 				t.Errorf("the form asks for %+v", r)
 			}
 			if text := stage.DialogText(stage.ScreenContext(t, false), d, 80, 24); !strings.Contains(text, tt.shows) {
@@ -150,8 +177,59 @@ func TestUploadForm(t *testing.T) {
 				t.Errorf("the error or what was typed is gone:\n%s", text)
 			}
 			stage.Press(d, "enter")
-			if !d.Answer(nil) {
-				t.Error("the form stays after success")
+			if d.Answer(nil) {
+				t.Error("the form is closed below the preview")
+			}
+			if title := stage.Opened(t, u.Inspected(u.Metadata, simulated.Inspection(stage.Noon))).Title(); title != "Import a b.csv" {
+				t.Errorf("the preview is called %q", title)
+			}
+		})
+	}
+}
+
+// The form of a mapping begins with the reading of the file; what is changed is stated, and the file is read again with it.
+func TestMappingForm(t *testing.T) {
+	site := simulated.New().Site()
+	for _, tt := range []struct {
+		name string
+		keys []string
+		want string // mapping; empty: none is sent
+		says string
+	}{
+		{"as it is", nil, "time=Time\npower[INV-01]=INV-01 AC power (W)\npower[INV-02]=INV-02 AC power (W)\nirradiance=Irradiance (W/m2)\nunit=W", ""},
+		{"another unit and zone", []string{"right", "down", "Africa/Lagos"}, "time=Time\npower[INV-01]=INV-01 AC power (W)\npower[INV-02]=INV-02 AC power (W)\nirradiance=Irradiance (W/m2)\nunit=kW\nzone=Africa/Lagos", ""},
+		{"energy of a unit with another name", []string{"down", "down", "down", "down", "down", "right", "down", "backspace", "7"}, "time=Time\nenergy[INV-07]=INV-01 AC power (W)\npower[INV-02]=INV-02 AC power (W)\nirradiance=Irradiance (W/m2)\nunit=W", ""},
+		{"ignored", []string{"down", "down", "down", "down", "down", "left", "left"}, "time=Time\nignore=INV-01 AC power (W)\npower[INV-02]=INV-02 AC power (W)\nirradiance=Irradiance (W/m2)\nunit=W", ""},
+		{"twice the same", []string{"down", "down", "down", "down", "down", "down", "backspace", "2"}, "", "are both power of one unit"},
+		{"brackets", []string{"down", "down", "down", "down", "down", "down", "]"}, "", "no brackets"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			preview := plant.NewImportPreview("/data/a.csv", api.UploadRequest{SiteID: site.SiteID}, simulated.Inspection(stage.Noon))
+			form := stage.Opened(t, stage.Press(preview, "m"))
+			stage.DialogText(stage.ScreenContext(t, false), form, 80, 24)
+			stage.Press(form, tt.keys...)
+			batch, _ := stage.Press(form, "enter").(view.Batch)
+			if tt.want == "" {
+				if text := stage.DialogText(stage.ScreenContext(t, false), form, 80, 24); batch != nil || !strings.Contains(text, tt.says) {
+					t.Errorf("%q is not shown, or the form asks for %v:\n%s", tt.says, batch, text)
+				}
+				return
+			}
+			if len(batch) != 2 {
+				t.Fatalf("the form asks for %v", batch)
+			}
+			u, ok := batch[1].(view.Upload)
+			if !ok || u.Inspected == nil || u.From != preview {
+				t.Fatalf("the form asks for %#v", batch[1])
+			}
+			if d := cmp.Diff(tt.want, u.Metadata.Mapping); d != "" {
+				t.Error(d)
+			}
+			u.Inspected(u.Metadata, simulated.Inspection(stage.Noon))
+			preview.Answer(nil)
+			stored, ok := stage.Press(preview, "enter").(view.Upload)
+			if !ok || stored.Inspected != nil || stored.Metadata.Mapping != tt.want {
+				t.Errorf("the file is stored with %#v", stored)
 			}
 		})
 	}
@@ -211,4 +289,10 @@ func TestDialogsStayOnTheScreen(t *testing.T) {
 }
 
 // noPath knows of no file that was sent.
+func allUploads() view.View {
+	s := plant.NewUploads(noPath)
+	s.Do(keymap.EverySite, view.Context{Keys: keymap.Default()})
+	return s
+}
+
 func noPath(string) string { return "" }

@@ -1,17 +1,18 @@
 package plant
 
 import (
-	"fmt"
+	"context"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
@@ -27,9 +28,9 @@ type UploadForm struct {
 	form     widget.Form
 	customer string
 	wrong    string
-	sending  string       // the running upload
-	sent     atomic.Int64 // bytes of it that are sent
-	size     atomic.Int64 // of the file
+	sending  string // the file that is being read
+	found    string // files that complete the path
+	transfer
 }
 
 // Fields of the form, in order.
@@ -51,7 +52,7 @@ func NewUpload(site api.Site) *UploadForm {
 		place = strconv.FormatFloat(*site.Latitude, 'f', 4, 64) + "," + strconv.FormatFloat(*site.Longitude, 'f', 4, 64)
 	}
 	return &UploadForm{customer: site.CustomerID, form: widget.Form{Fields: []widget.Field{
-		widget.NewField("File", "type, paste or drop the path of a CSV file", ""),
+		widget.NewField("File", "type, paste or drop its path; tab completes it", ""),
 		widget.NewField("Site", "a new or an existing site's id", site.SiteID),
 		widget.NewField("Time zone", "of times without one, as in Europe/Berlin", site.Timezone),
 		widget.NewField("Capacity kW", "AC, of the whole site", capacity),
@@ -68,15 +69,17 @@ func (d *UploadForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.form
 // Draw draws the form.
 func (d *UploadForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
-	y := v.Paragraph(r, 0, 0, "Any portal's, logger's or meter's CSV as it was exported. What was inferred is shown with the upload (g u).", themes.Dim)
+	y := v.Paragraph(r, 0, 0, "Any file of a portal, logger or meter, as it was exported. What would be stored is shown first.", themes.Dim)
 	y = d.form.DrawFields(r, y+1, v)
 	switch {
 	case d.sending != "":
-		v.Paragraph(r, 0, y+1, "Sending "+d.sending+d.far()+" … esc closes the form; the upload continues.", themes.Dim)
+		v.Paragraph(r, 0, y+1, "Reading "+d.sending+d.words()+" … nothing is stored yet.", themes.Dim)
 	case d.wrong != "":
 		v.Paragraph(r, 0, y+1, d.wrong, themes.Warning)
+	case d.found != "":
+		v.Paragraph(r, 0, y+1, d.found, themes.Dim)
 	}
-	verb := "import"
+	verb := "look at the file"
 	if d.choosing() {
 		verb = "choose a file"
 	}
@@ -88,38 +91,23 @@ func (d *UploadForm) choosing() bool {
 	return d.form.At == fieldFile && d.form.Fields[fieldFile].Value() == ""
 }
 
-// Sent takes how much of the file is sent; it may be called on any goroutine.
-func (d *UploadForm) Sent(sent, size int64) {
-	d.sent.Store(sent)
-	d.size.Store(size)
-}
-
-// far is how much of the file is sent, in words.
-func (d *UploadForm) far() string {
-	size := d.size.Load()
-	if size <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %.0f %% of %s", 100*float64(min(d.sent.Load(), size))/float64(size), widget.Bytes(size))
-}
-
 // SetFile puts a path into the form, as it was dropped or chosen.
 func (d *UploadForm) SetFile(path string) {
 	d.form.Fields[fieldFile].Set(dropped(path))
 	d.form.At, d.wrong = fieldFile, ""
 }
 
-// Answer takes the service's answer: done reports that the file was accepted.
-// Otherwise the form shows the sentence of err and keeps everything typed.
+// Answer ends the reading of the file. The form stays below the preview with
+// everything that was typed; it shows the sentence of err.
 func (d *UploadForm) Answer(err error) (done bool) {
 	d.sending, d.wrong, d.form.At = "", "", fieldFile
 	if err != nil {
 		d.wrong = terminal.Printable(err.Error())
 	}
-	return err == nil
+	return false
 }
 
-// Key edits or sends.
+// Key edits, completes the path, or has the file read.
 func (d *UploadForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 	action, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
 	if d.sending != "" && action != keymap.Dismiss {
@@ -132,8 +120,10 @@ func (d *UploadForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 		return widget.PickFile("", d.SetFile)
 	case action == keymap.Accept:
 		return d.accept()
+	case k.Type == tea.KeyTab && d.form.At == fieldFile && !d.choosing():
+		return d.complete()
 	case d.form.Edit(action, k):
-		d.wrong = ""
+		d.wrong, d.found = "", ""
 	}
 	return nil
 }
@@ -160,10 +150,104 @@ func (d *UploadForm) accept() view.Request {
 	}
 	d.sending = terminal.Printable(filepath.Base(path))
 	d.Sent(0, 0)
-	return view.Upload{Path: path, From: d, Metadata: api.UploadRequest{
+	request := api.UploadRequest{
 		SiteID: f[fieldSite].Value(), CustomerID: d.customer, Timezone: f[fieldZone].Value(),
 		CapacityKW: capacity, Location: f[fieldPlace].Value(),
+	}
+	return view.Upload{Path: path, From: d, Metadata: request, Inspected: func(request api.UploadRequest, is api.Inspection) view.Request {
+		return view.OpenDialog{Dialog: NewImportPreview(path, request, is)}
 	}}
+}
+
+// completion waits for the files that complete the path of a form.
+type completion struct {
+	*UploadForm
+	typed   string
+	matches []string
+}
+
+// complete completes the path as far as the names in its folder agree.
+func (d *UploadForm) complete() view.Request {
+	c := &completion{UploadForm: d, typed: d.form.Fields[fieldFile].Value()}
+	path := c.typed
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		path = dropped(path + "x")
+		path = path[:len(path)-1]
+	}
+	return view.Call{From: c, Do: func(context.Context, *client.Client) (view.Result, error) {
+		c.matches = matchingFiles(path)
+		return view.Result{}, nil
+	}}
+}
+
+// Answer puts the completed path into the form, unless it was edited meanwhile.
+func (c *completion) Answer(error) (done bool) {
+	d := c.UploadForm
+	field := &d.form.Fields[fieldFile]
+	if field.Value() != c.typed || d.form.At != fieldFile || d.sending != "" {
+		return false
+	}
+	d.wrong, d.found = "", ""
+	switch len(c.matches) {
+	case 0:
+		d.form.Edit(keymap.NextField, tea.KeyMsg{})
+		return false
+	case 1:
+	default:
+		names := make([]string, len(c.matches))
+		for i, m := range c.matches {
+			names[i] = filepath.Base(m)
+		}
+		d.found = shortList(names, 12)
+	}
+	longest := commonStart(c.matches)
+	if len(longest) > len(c.typed) || len(c.matches) == 1 && longest != c.typed {
+		field.Set(longest)
+		return false
+	}
+	if len(c.matches) == 1 { // it is complete
+		d.form.Edit(keymap.NextField, tea.KeyMsg{})
+	}
+	return false
+}
+
+// matchingFiles are the files and folders whose paths begin with path; folders
+// end with a separator.
+func matchingFiles(path string) []string {
+	const most = 1000
+	folder, part := filepath.Split(path)
+	open := folder
+	if open == "" {
+		open = "."
+	}
+	list, err := os.ReadDir(open)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range list {
+		if !strings.HasPrefix(e.Name(), part) || part == "" && strings.HasPrefix(e.Name(), ".") || len(out) == most {
+			continue
+		}
+		name := folder + e.Name()
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			name += string(filepath.Separator)
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// commonStart is the longest text with which all names begin.
+func commonStart(names []string) string {
+	start := names[0]
+	for _, n := range names[1:] {
+		for !strings.HasPrefix(n, start) {
+			_, size := utf8.DecodeLastRuneInString(start)
+			start = start[:len(start)-size]
+		}
+	}
+	return start
 }
 
 // dropped reads a path as terminals paste a dropped file: quoted, with escaped

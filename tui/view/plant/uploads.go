@@ -19,34 +19,75 @@ import (
 // liveID is the row for all successful files of a live feed.
 const liveID = "live feed"
 
-// NewUploads lists the site's uploads with what was inferred from each file.
-// pathOf is where a file of that name was sent from, empty when not known.
+// NewUploads lists the uploads of the site on screen, or of all sites, with what
+// was inferred from each file. pathOf is where a file of that name was sent from,
+// empty when not known.
 func NewUploads(pathOf func(name string) string) *widget.TableView {
-	return &widget.TableView{
-		Heading: "Uploads", Query: state.QueryUploads,
-		Empty: "No file has been imported for this site; c imports one.",
-		List:  widget.List{SortBy: -1},
-		Columns: []widget.Column{
-			{Title: "file", Min: 16, IDs: true}, {Title: "state", Width: 20}, {Title: "rows", Width: 8, Right: true, Rank: 1}, {Title: "when", Width: 12, Rank: 2},
-		},
-		Rows: uploadRows, Detail: uploadDetail, Keys: keymap.UploadList,
-		Act:    func(a keymap.Action, id string, v view.Context) view.Request { return manageUpload(a, id, v, pathOf) },
-		Reason: whyNotUpload,
-		Status: func(v view.Context) widget.ValueStatus {
-			if v.Site == nil {
-				return widget.ValueStatus{Status: state.Empty}
-			}
-			return widget.StatusOf(v.Site.Uploads, v.Now, len(v.Site.Uploads.Data) == 0)
-		},
+	u := &uploadList{pathOf: pathOf}
+	u.TableView = widget.TableView{
+		List: widget.List{SortBy: -1}, Detail: uploadDetail, Keys: keymap.UploadList, Act: u.act, Reason: whyNotUpload,
 	}
+	u.show(false)
+	return &u.TableView
+}
+
+// uploadList is the screen of uploads.
+type uploadList struct {
+	widget.TableView
+	pathOf func(name string) string
+}
+
+// show lists the uploads of all sites, or of the site on screen.
+func (u *uploadList) show(all bool) {
+	u.Heading, u.Query, u.Rows = "Uploads", state.QueryUploads, siteUploadRows
+	u.Empty = "No file has been imported for this site; c imports one. a lists all sites."
+	u.Columns = []widget.Column{
+		{Title: "file", Min: 16, IDs: true}, {Title: "state", Width: 20}, {Title: "rows", Width: 8, Right: true, Rank: 1}, {Title: "when", Width: 12, Rank: 2},
+	}
+	u.Status = func(v view.Context) widget.ValueStatus {
+		if v.Site == nil {
+			return widget.ValueStatus{Status: state.Empty}
+		}
+		return widget.StatusOf(v.Site.Uploads, v.Now, len(v.Site.Uploads.Data) == 0)
+	}
+	if !all {
+		return
+	}
+	u.Heading, u.Query, u.Rows = "Uploads of all sites", state.QueryAllUploads, allUploadRows
+	u.Empty = "No file has been imported yet; c imports one."
+	u.Columns = slices.Insert(u.Columns, 1, widget.Column{Title: "site", Min: 8, Width: 16})
+	u.Status = func(v view.Context) widget.ValueStatus {
+		if v.Admin == nil {
+			return widget.ValueStatus{Status: state.Loading}
+		}
+		return widget.StatusOf(v.Admin.Uploads, v.Now, len(v.Admin.Uploads.Data) == 0)
+	}
+}
+
+// act does an action of the list.
+func (u *uploadList) act(a keymap.Action, id string, v view.Context) view.Request {
+	if a == keymap.EverySite {
+		u.show(u.Query != state.QueryAllUploads)
+		return nil
+	}
+	return manageUpload(a, id, v, u.pathOf)
+}
+
+// uploadsOf are all uploads that are known.
+func uploadsOf(v view.Context) []api.Upload {
+	var all []api.Upload
+	if v.Site != nil {
+		all = v.Site.Uploads.Data
+	}
+	if v.Admin != nil {
+		all = append(slices.Clone(all), v.Admin.Uploads.Data...)
+	}
+	return all
 }
 
 // uploadOf is the upload of that id; nil for none, and for the live feed.
 func uploadOf(v view.Context, id string) *api.Upload {
-	if v.Site == nil {
-		return nil
-	}
-	return widget.Find(v.Site.Uploads.Data, func(u api.Upload) bool { return u.UploadID == id })
+	return widget.Find(uploadsOf(v), func(u api.Upload) bool { return u.UploadID == id })
 }
 
 // again says whether an upload came to nothing, so that it may be tried again.
@@ -57,10 +98,14 @@ func again(u api.Upload) bool {
 func whyNotUpload(a keymap.Action, id string, v view.Context) string {
 	u := uploadOf(v, id)
 	switch {
-	case a == keymap.ImportFile:
+	case a == keymap.ImportFile, a == keymap.EverySite:
 		return ""
 	case u == nil:
 		return "no single file is chosen"
+	case a == keymap.RevertUpload && u.ProcessingStatus == api.UploadReverted:
+		return "the import was reverted already"
+	case a == keymap.RevertUpload && (!u.Ended() || again(*u)):
+		return "the import has stored nothing that can be taken back"
 	case a == keymap.CancelUpload && u.Ended():
 		return "the import has ended"
 	case a == keymap.RetryUpload && !again(*u):
@@ -79,10 +124,19 @@ func manageUpload(a keymap.Action, id string, v view.Context, pathOf func(name s
 	case u == nil: // no single file is chosen
 	case a == keymap.CancelUpload:
 		return view.OpenDialog{Dialog: NewUploadCancel(*u)}
+	case a == keymap.RevertUpload:
+		return view.OpenDialog{Dialog: NewUploadRevert(*u)}
 	case a == keymap.RetryUpload && u.S3Path != "":
 		return importAgain(*u)
 	case a == keymap.RetryUpload: // the service has kept nothing of a refused file
-		d := NewUpload(v.Site.Site)
+		var site api.Site
+		if v.Site != nil {
+			site = v.Site.Site
+		}
+		if site.SiteID != u.SiteID || site.CustomerID != u.CustomerID {
+			site = api.Site{SiteID: u.SiteID, CustomerID: u.CustomerID, Timezone: u.Timezone, Location: u.Location}
+		}
+		d := NewUpload(site)
 		d.form.Fields[fieldFile].Set(pathOf(u.Filename))
 		return view.OpenDialog{Dialog: d}
 	}
@@ -117,6 +171,32 @@ func NewUploadCancel(u api.Upload) *widget.Confirm {
 	}
 }
 
+// NewUploadRevert asks whether an import is undone.
+func NewUploadRevert(u api.Upload) *widget.Confirm {
+	question := fmt.Sprintf("Undo the import of %s into %s? Its %s go; values that it replaced come back.", FileName(u), u.SiteID, widget.CountOf(u.RowsStored, "value", "values"))
+	switch {
+	case u.NewSite:
+		question += " The site goes too, if nothing else was imported into it."
+	case len(u.NewAssetIDs) > 0:
+		question += " It created " + shortList(u.NewAssetIDs, 4) + ": what has no other data goes too."
+	}
+	return &widget.Confirm{
+		Heading: "Revert an import", No: "Keep the data", Yes: "Revert the import", Question: question,
+		Send: func(from view.Caller) view.Request {
+			return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
+				is, err := c.RevertUpload(ctx, u.UploadID)
+				if err != nil {
+					return view.Result{}, err
+				}
+				return view.Result{
+					Notice: view.Notice(fmt.Sprintf("%s is reverted: %s removed, %d restored.", FileName(u), widget.CountOf(is.RowsRemoved, "value", "values"), is.RowsRestored)), Row: u.UploadID,
+					Refresh: []state.Query{state.QueryUploads, state.QueryAllUploads, state.QuerySites, state.QueryAssets, state.QueryDay, state.QuerySummary},
+				}, nil
+			}}
+		},
+	}
+}
+
 // stages of an import, in order.
 var stages = []string{"validating", "storing", "training", "forecasting", "detecting"}
 
@@ -145,46 +225,76 @@ func stageLines(u api.Upload) []widget.Detail {
 // live are the successful uploads of a feed: they have one line.
 func live(u api.Upload) bool { return u.Kind == api.UploadNowcast && u.Error == "" }
 
-func uploadRows(v view.Context) []widget.Row {
+func siteUploadRows(v view.Context) []widget.Row {
 	if v.Site == nil {
 		return nil
 	}
+	return uploadRows(v, v.Site.Uploads.Data, false)
+}
+
+func allUploadRows(v view.Context) []widget.Row {
+	if v.Admin == nil {
+		return nil
+	}
+	return uploadRows(v, v.Admin.Uploads.Data, true)
+}
+
+// uploadRows are the rows of a list; the live feed of each site has one.
+func uploadRows(v view.Context, list []api.Upload, sites bool) []widget.Row {
 	var rows []widget.Row
-	feed, newest, sum := 0, api.Upload{}, 0
-	for _, u := range v.Site.Uploads.Data {
-		if live(u) {
-			if feed == 0 {
-				newest = u
-			}
-			feed++
-			sum += u.RowsStored
+	type feed struct {
+		newest     api.Upload
+		files, sum int
+	}
+	var feeds []*feed
+	for _, u := range list {
+		if !live(u) {
+			rows = append(rows, uploadRow(v, u.UploadID, FileName(u), u.RowsStored, u, sites))
 			continue
 		}
-		rows = append(rows, uploadRow(v, u.UploadID, FileName(u), UploadState(u), u.RowsStored, u))
+		at := slices.IndexFunc(feeds, func(f *feed) bool { return f.newest.SiteID == u.SiteID && f.newest.CustomerID == u.CustomerID })
+		if at < 0 {
+			feeds, at = append(feeds, &feed{newest: u}), len(feeds)
+		}
+		feeds[at].files++
+		feeds[at].sum += u.RowsStored
 	}
-	if feed > 0 {
-		words := fmt.Sprintf("live feed: the %d newest files", feed)
-		if feed == 1 {
+	for _, f := range feeds {
+		words, id := fmt.Sprintf("live feed: the %d newest files", f.files), liveID
+		if f.files == 1 {
 			words = "live feed: one file"
 		}
-		rows = append(rows, uploadRow(v, liveID, words, UploadState(newest), sum, newest))
+		if sites {
+			id += " " + f.newest.CustomerID + "/" + f.newest.SiteID
+		}
+		rows = append(rows, uploadRow(v, id, words, f.sum, f.newest, sites))
 	}
 	return rows
 }
 
-func uploadRow(v view.Context, id, name, words string, stored int, u api.Upload) widget.Row {
-	return widget.Row{ID: id, Sort: []any{name, words, float64(stored), u.CreatedAt.String()}, Cells: []widget.Cell{
-		{Text: name, Role: themes.Text}, {Text: words, Role: UploadRole(u)},
-		{Text: fmt.Sprint(stored), Role: themes.Text}, {Text: widget.When(u.CreatedAt.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim},
+func uploadRow(v view.Context, id, name string, stored int, u api.Upload, sites bool) widget.Row {
+	zone := v.Zone()
+	row := widget.Row{ID: id, Sort: []any{name, UploadState(u), float64(stored), u.CreatedAt.String()}, Cells: []widget.Cell{
+		{Text: name, Role: themes.Text}, {Text: UploadState(u), Role: UploadRole(u)},
+		{Text: fmt.Sprint(stored), Role: themes.Text}, {Text: widget.When(u.CreatedAt.Time, v.SiteNow, zone), Role: themes.Dim},
 	}}
+	if sites {
+		row.Sort = slices.Insert(row.Sort, 1, any(u.SiteID))
+		row.Cells = slices.Insert(row.Cells, 1, widget.Cell{Text: u.SiteID, Role: themes.Text})
+	}
+	return row
 }
 
 func uploadDetail(v view.Context, id string) []widget.Detail {
-	i := slices.IndexFunc(v.Site.Uploads.Data, func(u api.Upload) bool { return u.UploadID == id || id == liveID && live(u) })
+	all := uploadsOf(v)
+	i := slices.IndexFunc(all, func(u api.Upload) bool {
+		return u.UploadID == id || live(u) && (id == liveID || id == liveID+" "+u.CustomerID+"/"+u.SiteID)
+	})
 	if i < 0 {
 		return nil
 	}
-	u := v.Site.Uploads.Data[i]
+	feed := strings.HasPrefix(id, liveID)
+	u := all[i]
 	lines := []widget.Detail{{Heading: FileName(u)}}
 	add := widget.FormatsOf(&lines)
 	lines = append(lines, widget.Detail{Label: "state", Words: UploadState(u), Role: UploadRole(u)})
@@ -194,17 +304,33 @@ func uploadDetail(v view.Context, id string) []widget.Detail {
 			add("line", "%d", u.ErrorLine)
 		}
 	}
-	if id != liveID {
+	if !feed {
 		lines = append(lines, stageLines(u)...)
 	}
-	lines = append(lines, widget.Detail{Heading: "The file"})
+	return append(lines, uploadFacts(u, v)...)
+}
+
+// uploadFacts describe what was read from a file and what was stored.
+func uploadFacts(u api.Upload, v view.Context) []widget.Detail {
+	lines := []widget.Detail{{Heading: "The file"}}
+	add := widget.FormatsOf(&lines)
+	zone := v.Zone()
+	if v.Site == nil || v.Site.SiteID != u.SiteID {
+		zone = zoneNamed(u.Timezone)
+	}
 	add("upload", "%s", u.UploadID)
 	add("rows", "%d read, %d stored, %d missing", u.RowsRead, u.RowsStored, u.RowsMissing)
+	if u.RowsReplaced > 0 {
+		add("replaced", "%d stored values", u.RowsReplaced)
+	}
+	if u.ProcessingStatus == api.UploadReverted {
+		add("reverted", "%d values removed, %d restored, by %s", u.RowsRemoved, u.RowsRestored, u.RevertedBy)
+	}
 	for _, reason := range widget.SortedKeys(u.RowsSkipped) {
 		add("skipped", "%d, %s", u.RowsSkipped[reason], reason)
 	}
 	if !u.FirstRecord.IsZero() {
-		add("span", "%s to %s", u.FirstRecord.In(v.Site.Zone).Format("2006-01-02 15:04"), u.LastRecord.In(v.Site.Zone).Format("2006-01-02 15:04"))
+		add("span", "%s to %s", u.FirstRecord.In(zone).Format("2006-01-02 15:04"), u.LastRecord.In(zone).Format("2006-01-02 15:04"))
 	}
 	if len(u.AssetIDs) > 0 {
 		add("units", "%s", strings.Join(u.AssetIDs, ", "))
