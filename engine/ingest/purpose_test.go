@@ -147,6 +147,36 @@ func TestPurposes(t *testing.T) {
 	}
 }
 
+// TestUnitsThatAddUp asserts that a unit is not left out because its power happens
+// to be that of the others together: constant power within one per cent, and
+// ratings of 10, 20 and 30 kW under one sky.
+func TestUnitsThatAddUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		names [3]string
+		kW    func(unit int, hour float64) float64
+		want  int
+	}{
+		"constant power": {[3]string{"inv-1", "inv-2", "roof"}, func(i int, h float64) float64 {
+			return [3]float64{41.497, 20.591, 61.589}[i] * math.Ceil(daily["sun"](h)/100)
+		}, 3},
+		"one sky, numbered":      {[3]string{"inv-1", "inv-2", "inv-3"}, func(i int, h float64) float64 { return float64(i+1) * daily["sun"](h) }, 3},
+		"one sky, nearly alike":  {[3]string{"east", "west", "south"}, func(i int, h float64) float64 { return [3]float64{1, 2, 3.02}[i] * daily["sun"](h) }, 3},
+		"computed, without name": {[3]string{"east", "west", "all of it"}, func(i int, h float64) float64 { return float64(i+1) * daily["sun"](h) }, 2},
+	} {
+		var b strings.Builder
+		b.WriteString("timestamp,asset_id,power_kw\n")
+		twoDays(func(stamp string, h float64) {
+			for i, unit := range c.names {
+				fmt.Fprintf(&b, "%s,%s,%.3f\n", stamp, unit, c.kW(i, h))
+			}
+		})
+		r, err := Read(strings.NewReader(b.String()), Options{Now: now})
+		if err != nil || len(r.Assets) != c.want {
+			t.Errorf("%s: %d units, want %d, %v", name, len(r.Assets), c.want, err)
+		}
+	}
+}
+
 // TestDoubtfulRefused asserts that estimates alone are refused, and that the refusal of a column without a unit says
 // how it can be read.
 func TestDoubtfulRefused(t *testing.T) {

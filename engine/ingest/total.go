@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A sum of other units is no unit.
@@ -12,6 +13,13 @@ const (
 	totalTolerance = 0.01 // of the sum; in addition half a unit of each part's last digit
 	totalShare     = 0.95 // of the times at which something is produced
 	totalFewest    = 6    // such times
+
+	// Units of 10, 20 and 30 kW under one sky, or units of constant power, fit these
+	// bounds as well. Without a name that denotes a total, only what was computed as
+	// one is a total: to its digits, for several values, and not with a name that
+	// differs from those of the units only by its number.
+	computedTolerance = 0.001
+	computedValues    = 6
 )
 
 // dropTotals leaves out the assets that are the sum of all others at nearly every time, so that a plant is not counted twice. Where the parts are the
@@ -32,7 +40,7 @@ func dropTotals(assets []*assetData, rep *report) []*assetData {
 		// Production is not negative, so only the asset with the most can be the sum of the others.
 		a := slices.MaxFunc(assets, func(a, b *assetData) int { return cmp.Compare(a.amount(), b.amount()) })
 		others := slices.DeleteFunc(slices.Clone(assets), func(o *assetData) bool { return o == a })
-		if a.isSumOf(others) {
+		if !a.numberedLike(others) && a.values() >= computedValues && a.isSum(others, computedTolerance) {
 			parts, sums = others, []*assetData{a}
 		}
 	}
@@ -162,9 +170,45 @@ func (a *assetData) amount() float64 {
 	return sum
 }
 
-// isSumOf reports whether an asset's source values are the sum of the others' at nearly all times at which it produces. Counters are compared by
-// what they gained.
-func (a *assetData) isSumOf(others []*assetData) bool {
+// values is the number of different source values above zero, up to
+// computedValues.
+func (a *assetData) values() int {
+	seen := map[float64]bool{}
+	for _, v := range a.source {
+		if v > 0 {
+			seen[v] = true
+		}
+		if len(seen) == computedValues {
+			break
+		}
+	}
+	return len(seen)
+}
+
+// numberedLike reports whether the names of the asset and of all others are the
+// same except for their numbers, as those of units are.
+func (a *assetData) numberedLike(others []*assetData) bool {
+	letters := func(o *assetData) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsDigit(r) {
+				return -1
+			}
+			return r
+		}, o.shown())
+	}
+	own := letters(a)
+	if len(own) == len(a.shown()) {
+		return false
+	}
+	return !slices.ContainsFunc(others, func(o *assetData) bool { return letters(o) != own })
+}
+
+// isSumOf is isSum with the tolerance for assets that are named as totals.
+func (a *assetData) isSumOf(others []*assetData) bool { return a.isSum(others, totalTolerance) }
+
+// isSum reports whether an asset's source values are the sum of the others' at nearly all times at which it produces, except for a share of
+// it. Counters are compared by what they gained.
+func (a *assetData) isSum(others []*assetData, tolerance float64) bool {
 	// The kind of the parts counts: a glitch in one of them is small in the
 	// sum, which then does not look like a counter.
 	kind := others[0].kind
@@ -192,7 +236,7 @@ func (a *assetData) isSumOf(others []*assetData) bool {
 			continue
 		}
 		n++
-		if math.Abs(own-parts) <= totalTolerance*math.Abs(parts)+slack {
+		if math.Abs(own-parts) <= tolerance*math.Abs(parts)+slack {
 			equal++
 		}
 	}
