@@ -106,8 +106,8 @@ damage: ## DAMAGES (1000) copies of a data folder, damaged by chance: no crash, 
 moves: ## a migration into a database, killed MOVES (20) times at any moment and gone on with: the target must hold the same (a minute)
 	SUNLOOP_TEST_MOVES=$(or $(MOVES),20) $(GO) test -count=1 -timeout 30m -run KilledMigration -v ./cmd/sunloop
 
-laws: ## figures of N (20) times as many drawn plants as the tests take, on every surface, against their known energy (minutes)
-	SUNLOOP_TEST_LAWS=$(or $(N),20) $(GO) test -count=1 -timeout 60m -v ./backend/laws
+laws: ## figures of N (20) times as many drawn plants as the tests take, from seed FROM (1) on, on every surface, against their known energy (minutes)
+	SUNLOOP_TEST_LAWS=$(or $(N),20) SUNLOOP_TEST_LAWS_FROM=$(or $(FROM),1) $(GO) test -count=1 -timeout 60m -v ./backend/laws
 
 kills: ## the service, killed 500 times at work: nothing that it acknowledged may be lost (minutes)
 	SUNLOOP_TEST_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 60m -run KilledAnywhere -v ./backend/resilience

@@ -8,5 +8,6 @@
 // and from what was uploaded, without any code of the engine or the store.
 //
 // A failure names its seed: SUNLOOP_TEST_LAWS_SEED=7 repeats that draw alone.
-// SUNLOOP_TEST_LAWS=N multiplies the number of draws.
+// SUNLOOP_TEST_LAWS=N multiplies the number of draws, and SUNLOOP_TEST_LAWS_FROM=N
+// starts them at another seed.
 package laws

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -120,31 +121,39 @@ func (h *installation) upload(kind string, req api.UploadRequest, csv string) (a
 	return api.Upload{}, errors.New("upload does not end")
 }
 
-// seeds returns the seeds of n draws, times SUNLOOP_TEST_LAWS, and those that have
-// found faults; or only the one of SUNLOOP_TEST_LAWS_SEED.
+// seeds returns the seeds of n draws, times SUNLOOP_TEST_LAWS, from 1 or
+// SUNLOOP_TEST_LAWS_FROM on, and those that have found faults; or only the one of
+// SUNLOOP_TEST_LAWS_SEED.
 func seeds(t *testing.T, n int, found ...uint64) (list []uint64) {
 	t.Helper()
-	if text := os.Getenv("SUNLOOP_TEST_LAWS_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("read SUNLOOP_TEST_LAWS_SEED: %v", err)
-		}
+	if seed := setting(t, "SUNLOOP_TEST_LAWS_SEED"); seed > 0 {
 		return []uint64{seed}
 	}
-	if text := os.Getenv("SUNLOOP_TEST_LAWS"); text != "" {
-		times, err := strconv.Atoi(text)
-		if err != nil || times < 1 {
-			t.Fatalf("read SUNLOOP_TEST_LAWS: %q is not a number above 0", text)
-		}
-		n *= times
+	if times := setting(t, "SUNLOOP_TEST_LAWS"); times > 0 {
+		n *= int(times)
 	}
+	from := max(setting(t, "SUNLOOP_TEST_LAWS_FROM"), 1)
 	for i := range n {
-		list = append(list, uint64(i+1))
+		list = append(list, from+uint64(i))
 	}
 	for _, seed := range found {
-		if seed > uint64(n) {
+		if !slices.Contains(list, seed) {
 			list = append(list, seed)
 		}
 	}
 	return list
+}
+
+// setting is the number in a variable of the environment; 0 if it is not set.
+func setting(t *testing.T, name string) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n < 1 {
+		t.Fatalf("read %s: %q is not a number above 0", name, text)
+	}
+	return n
 }

@@ -61,6 +61,7 @@ func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
 	if err != nil {
 		return err
 	}
+	intoDays(result, record.Zone(site.Timezone))
 	replaced, err := im.keepReplaced(ctx, u, site, result.Assets, units)
 	if err != nil {
 		return err
@@ -209,6 +210,14 @@ func holdValues(r *ingest.Result, zone *time.Location) {
 	}
 	if held > 0 {
 		r.Decisions = append(r.Decisions, ingest.Decision{Topic: "values", Text: fmt.Sprintf("%d of %d units were written when a value changed; each value holds until the next one", held, len(r.Assets))})
+	}
+}
+
+// intoDays divides the samples that reach over a midnight of the site.
+func intoDays(r *ingest.Result, zone *time.Location) {
+	next := func(at int64) int64 { return series.NextMidnight(time.Unix(at, 0), zone).Unix() }
+	for i := range r.Assets {
+		r.Assets[i].Frame = energy.SplitDays(r.Assets[i].Frame, next)
 	}
 }
 

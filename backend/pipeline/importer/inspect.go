@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
@@ -68,6 +69,11 @@ func (im *Importer) Inspect(ctx context.Context, scope api.Scope, req api.Upload
 		Mapping: result.Mapping.Text(), FirstDay: firstDay(result, zoneOf(options)), RunnersUp: inWords(result.RunnersUp),
 		Decisions: inWords(result.Decisions), Warnings: append(inWords(result.Warnings), inWords(doubts)...),
 	}
+	zone := zoneOf(options)
+	if known.Timezone != "" {
+		zone = record.Zone(known.Timezone)
+	}
+	intoDays(result, zone)
 	for _, a := range result.Assets {
 		id := assetID(a.Name)
 		if there := findAsset(existing, a.Name); there != nil {

@@ -200,6 +200,7 @@ func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site)
 	if err != nil {
 		return nil, "", err
 	}
+	intoDays(result, record.Zone(site.Timezone))
 	parts = map[string]*undoing{}
 	of := func(id string) *undoing {
 		if parts[id] == nil {

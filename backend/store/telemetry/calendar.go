@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 )
 
@@ -69,4 +71,13 @@ func (c *calendar) midnight(t int64) int64 {
 // next is the start of the site's day after the one that holds t.
 func (c *calendar) next(t int64) int64 {
 	return series.NextMidnight(time.Unix(t, 0), c.zone).Unix()
+}
+
+// split divides samples at the midnights of the calendar's zone instead of those
+// at which they were divided before.
+func (c *calendar) split(frames []store.AssetFrame) []store.AssetFrame {
+	for i, f := range frames {
+		frames[i].Frame = energy.SplitDays(energy.JoinDays(f.Frame), c.next)
+	}
+	return frames
 }

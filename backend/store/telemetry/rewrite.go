@@ -30,13 +30,13 @@ func (a *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames
 	}
 	return a.home.Change(ctx, key.ID, true, func(c Change) error {
 		var stored []store.AssetFrame
-		there := false
+		there, moved := false, false
 		err := c.View(func(r Reader) error {
 			site, err := siteIn(r, key.ID)
 			if err != nil || site == nil {
 				return err
 			}
-			there = true
+			there, moved = true, site.layout.zone != zone.String()
 			known, err := site.roster()
 			if err != nil {
 				return err
@@ -47,7 +47,11 @@ func (a *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames
 		if err != nil {
 			return err
 		}
-		frames, err := edit(onePerAsset(stored))
+		stored = onePerAsset(stored)
+		if moved {
+			stored = (&calendar{zone: zone}).split(stored)
+		}
+		frames, err := edit(stored)
 		if err != nil {
 			return err
 		}

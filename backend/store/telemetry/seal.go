@@ -42,7 +42,7 @@ func (a *appending) prepare(ctx context.Context, c Change) error {
 	if a.rezone {
 		// What is there counts as older, and the open day's part of it has to
 		// be written again like the rest.
-		a.frames = oneEach(append(sealed, a.frames...))
+		a.frames = a.calendar.split(oneEach(append(sealed, a.frames...)))
 		a.is.open, a.is.sums = a.openDay(), sumsVersion
 		sealed = nil
 	}
@@ -201,12 +201,10 @@ func (s *site) tailBefore(known roster, t int64) ([]store.AssetFrame, error) {
 	return frames, nil
 }
 
-// everything is all of a site's telemetry.
+// everything is all of a site's telemetry, of each asset the blocks before the
+// tail: a coarse sample at the end of a block corrects none of the tail.
 func (s *site) everything(known roster) ([]store.AssetFrame, error) {
-	frames, err := s.tailBefore(known, maxStamp)
-	if err != nil {
-		return nil, err
-	}
+	var frames []store.AssetFrame
 	for ref, asset := range known {
 		f, err := store.Collect(func(yield func(series.Frame, error) bool) {
 			for c, err := range s.Overlapping(Blocks, []uint32{uint32(ref)}, math.MinInt64, maxStamp, 0) {
@@ -224,7 +222,8 @@ func (s *site) everything(known roster) ([]store.AssetFrame, error) {
 		}
 		frames = append(frames, store.AssetFrame{AssetID: asset.id, Frame: f})
 	}
-	return frames, nil
+	tail, err := s.tailBefore(known, maxStamp)
+	return append(frames, tail...), err
 }
 
 // Seal moves the tails of all sites whose day is over by the clock into blocks
