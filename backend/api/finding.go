@@ -15,7 +15,7 @@ type Detection struct {
 	DetectionID       string    `json:"detection_id" limit:"id"`
 	AssetID           string    `json:"asset_id" limit:"id"`
 	DetectedAt        Time      `json:"detected_at"`
-	AnomaliesDetected int       `json:"anomalies_detected"` // the anomalies of the analysis: those that last, and those of the look-back
+	AnomaliesDetected int       `json:"anomalies_detected"` // the anomalies of the analysis: those that last, and those that ended in the look-back
 	Severity          string    `json:"severity" limit:"word"`
 	Status            string    `json:"status" limit:"word"` // "completed"
 	Analysis          *Analysis `json:"analysis,omitempty"`
@@ -29,10 +29,10 @@ const (
 
 // Analysis is what a run of the detector saw.
 type Analysis struct {
-	SeverityLabel   string          `json:"severity_label" limit:"word"`
-	SeverityScore   float64         `json:"severity_score"`          // 0..1
-	Status          string          `json:"status" limit:"word cut"` // anomaly_detected while a fault lasts, otherwise normal
-	FaultType       string          `json:"fault_type" limit:"word"` // family, "none"
+	SeverityLabel   string          `json:"severity_label" limit:"word"` // of the worst anomaly; at most warning if all have ended
+	SeverityScore   float64         `json:"severity_score"`              // 0..1
+	Status          string          `json:"status" limit:"word cut"`     // anomaly_detected if there are anomalies, otherwise normal
+	FaultType       string          `json:"fault_type" limit:"word"`     // family, "none"
 	Summary         string          `json:"summary" limit:"line cut"`
 	Anomalies       []Anomaly       `json:"anomalies" limit:"1000 cut"`
 	Metrics         AnalysisMetrics `json:"metrics"`

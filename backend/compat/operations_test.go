@@ -2,8 +2,11 @@ package compat
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	"app.sunloop/backend/api"
 )
 
 var (
@@ -50,6 +53,13 @@ func TestDetection(t *testing.T) {
 	if ill.at("anomalies_detected") == 0.0 || ill.text("analysis.fault_type") != "inverter_outage" || len(ill.elements("analysis.anomalies")) == 0 {
 		t.Errorf("the demo's outage: %.600s", ill.body)
 	}
+	for _, back := range []int{1, 3, 6, 24} { // what lasts is counted with any look-back, as clients ask for 6 hours
+		checkRun(t, faulty, back, true)
+	}
+	checkRun(t, asset, 24, false)
+	for _, a := range terminal(t, "/terminal/assets", "action", "list", "customer_id", customer, "limit", 4).elements("assets") {
+		checkRun(t, a.(map[string]any)["asset_id"].(string), api.MaxLookbackHours, false)
+	}
 	detections := object(fields{"success": exactly(true), "count": integer, "detections": both(some(object(fields{
 		"detection_id": text, "asset_id": exactly(faulty), "detected_at": instant, "anomalies_detected": integer, "severity": severity, "status": exactly("completed"),
 	})), descending("detected_at"))})
@@ -84,6 +94,37 @@ func TestDetection(t *testing.T) {
 		terminal(t, path, "action", "drop").refused(http.StatusBadRequest, "Invalid action")
 		terminal(t, path, "action", "run", "asset_id", asset, "lookback_hours", -1).refused(http.StatusBadRequest, "Invalid field: lookback_hours")
 		terminal(t, path).refused(http.StatusBadRequest, "Invalid action")
+	}
+}
+
+// checkRun requires that the count, the status and the severity of a run of the detector
+// agree with each other, with the stored run and with its diagnosis.
+func checkRun(t *testing.T, assetID string, back int, ill bool) {
+	t.Helper()
+	run := terminal(t, "/terminal/detect", "action", "run", "asset_id", assetID, "customer_id", customer, "lookback_hours", back)
+	n, anomalies := run.at("anomalies_detected").(float64), run.elements("analysis.anomalies")
+	status, severity, open := run.text("analysis.status"), run.text("analysis.severity_label"), false
+	for _, a := range anomalies {
+		open = open || a.(map[string]any)["ended_at"] == nil
+	}
+	if int(n) != len(anomalies) || (n > 0) != (status == "anomaly_detected") || (n > 0) != (run.text("analysis.fault_type") != "none") ||
+		n == 0 && (status != "normal" || severity != "normal") || !open && severity == "critical" || ill && !open {
+		t.Errorf("%s, %d h back: %.0f anomalies, status %s, severity %s, %.600s", assetID, back, n, status, severity, run.body)
+	}
+	list := terminal(t, "/terminal/detections", "asset_id", assetID, "customer_id", customer).elements("detections")
+	at := slices.IndexFunc(list, func(d any) bool { return d.(map[string]any)["detection_id"] == run.text("detection_id") })
+	if at < 0 {
+		t.Fatalf("%s: the run is not stored: %.600s", assetID, run.body)
+	}
+	stored := list[at].(map[string]any)
+	analysis := stored["analysis"].(map[string]any)
+	if stored["anomalies_detected"] != n || stored["severity"] != severity ||
+		analysis["status"] != status || analysis["severity_label"] != severity || len(analysis["anomalies"].([]any)) != len(anomalies) {
+		t.Errorf("%s: stored as %v, the run is %.600s", assetID, stored, run.body)
+	}
+	diagnosis := terminal(t, "/terminal/diagnose", "action", "run", "asset_id", assetID, "customer_id", customer, "detection_id", run.text("detection_id"))
+	if (diagnosis.text("root_cause") == "none") != (n == 0) || diagnosis.text("analysis.category") != run.text("analysis.fault_type") {
+		t.Errorf("%s: the run is %.600s, its diagnosis %.600s", assetID, run.body, diagnosis.body)
 	}
 }
 

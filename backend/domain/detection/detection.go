@@ -121,10 +121,10 @@ func (s *Service) RecordPast(tx store.Tx, run finding.Run) error {
 	return s.alerts.Reconcile(tx, run, out, nil)
 }
 
-// findingsOf returns the findings of the site that the events of a run may be part
-// of.
+// findingsOf returns the findings of the site that are active, and those that the
+// events of a run may be part of.
 func findingsOf(tx store.Tx, run finding.Run) (list []finding.Finding, err error) {
-	if len(run.Analyses) == 0 || len(run.Events) == 0 {
+	if len(run.Analyses) == 0 {
 		return nil, nil
 	}
 	err = finding.EachOfSite(tx, run.Site.SiteID, func(f finding.Finding) error {
@@ -137,17 +137,33 @@ func findingsOf(tx store.Tx, run finding.Run) (list []finding.Finding, err error
 }
 
 // withFindings returns an analysis whose anomalies name their findings and have the losses
-// of these, so that the run, its findings and their alerts say the same.
+// and the severity of these, so that the run, its findings and their alerts say the same.
+// An active finding that the run did not evaluate, such as soiling in a short run, is one
+// of the anomalies.
 func withFindings(a api.Analysis, asset string, found []finding.Finding) api.Analysis {
 	a.Anomalies = slices.Clone(a.Anomalies)
+	named := map[string]bool{}
 	for i := range a.Anomalies {
 		n := &a.Anomalies[i]
 		for _, f := range found {
 			if f.FaultFamily == n.FaultFamily && slices.Contains(f.Units(), asset) && !n.LastSeenAt.Before(f.StartedAt.Time) && !n.StartedAt.After(f.LastDetectionAt.Time) {
 				n.SummaryID, n.LostKWh, n.StartedAt = f.SummaryID, f.LostKWh, f.StartedAt
+				if f.Active && n.EndedAt.IsZero() {
+					n.SeverityLabel = f.SeverityLabel
+				}
+				named[f.SummaryID] = true
 			}
 		}
 	}
+	for _, f := range found {
+		if !f.Active || named[f.SummaryID] || !slices.Contains(f.Units(), asset) {
+			continue
+		}
+		a.Anomalies = append(a.Anomalies, api.Anomaly{SummaryID: f.SummaryID, FaultFamily: f.FaultFamily, SeverityLabel: f.SeverityLabel, StartedAt: f.StartedAt,
+			LastSeenAt: f.LastDetectionAt, LossFraction: f.LossFraction, LostKWh: f.LostKWh, Confidence: f.Confidence, Summary: f.Summary})
+		a.EnergyAtRiskKW = max(a.EnergyAtRiskKW, f.EnergyAtRiskKW/float64(max(len(f.Units()), 1)))
+	}
+	finding.Conclude(&a)
 	return a
 }
 

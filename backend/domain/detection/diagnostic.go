@@ -50,7 +50,7 @@ func (s *Service) Diagnose(ctx context.Context, scope api.Scope, r api.DiagnoseR
 		if r.LookbackHours > 0 {
 			back = time.Duration(r.LookbackHours) * time.Hour
 		}
-		worst, err := worstFinding(tx, asset, at.DetectedAt.Time, back)
+		worst, err := worstFinding(tx, asset, at, back)
 		if err != nil {
 			return fmt.Errorf("list the findings of site %s: %w", asset.SiteID, err)
 		}
@@ -86,12 +86,16 @@ func (s *Service) detectionOf(tx store.Tx, asset api.Asset, id string) (Detectio
 }
 
 // worstFinding returns the finding of the asset that a diagnosis is about: of those
-// that existed in the time before at, an active one, then the most severe, then the
-// one with the highest confidence; or nil.
-func worstFinding(tx store.Tx, asset api.Asset, at time.Time, back time.Duration) (worst *finding.Finding, err error) {
+// that existed in the time before the detection or are its anomalies, an active one, then
+// the most severe, then the one with the highest confidence; or nil.
+func worstFinding(tx store.Tx, asset api.Asset, d Detection, back time.Duration) (worst *finding.Finding, err error) {
+	at := d.DetectedAt.Time
+	named := func(id string) bool {
+		return d.Analysis != nil && slices.ContainsFunc(d.Analysis.Anomalies, func(n api.Anomaly) bool { return n.SummaryID == id })
+	}
 	err = finding.EachOfSite(tx, asset.SiteID, func(f finding.Finding) error {
-		if f.AssetID != asset.AssetID && !slices.Contains(f.AssetIDs, asset.AssetID) ||
-			f.StartedAt.After(at) || !f.Active && f.EndedAt.Before(at.Add(-back)) {
+		if f.AssetID != asset.AssetID && !slices.Contains(f.AssetIDs, asset.AssetID) || f.StartedAt.After(at) ||
+			!f.Active && f.EndedAt.Before(at.Add(-back)) && !named(f.SummaryID) {
 			return nil
 		}
 		if worst == nil || cmp.Or(-record.CompareBool(f.Active, worst.Active), -cmp.Compare(finding.Rank(f.SeverityLabel), finding.Rank(worst.SeverityLabel)),
@@ -110,6 +114,9 @@ func (d *Diagnostic) explain(f *finding.Finding) {
 		RecommendedActions: []api.Action{}, Evidence: []api.Evidence{}, Alternatives: []api.Cause{}}
 	if f != nil {
 		d.SummaryID, d.Severity = f.SummaryID, f.SeverityLabel
+		if !f.Active {
+			d.Severity = finding.EndedSeverity(d.Severity)
+		}
 		a.RootCause, a.Category, a.Summary = "unknown", f.FaultFamily, f.Summary
 		a.RecommendedActions = append(a.RecommendedActions, f.RecommendedActions...)
 		a.Evidence = append(a.Evidence, f.Evidence...)

@@ -195,3 +195,49 @@ func TestRunFindingAndAlertAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A run reports the active findings that it did not evaluate, and the diagnosis of a fault
+// that has ended says what it was; neither calls an ended fault critical.
+func TestRunReportsWhatIsActive(t *testing.T) {
+	d := domaintest.New(t)
+	site := d.AddSite("South", "acme")
+	if _, err := d.Sites.AddAsset(t.Context(), domaintest.Acme, api.Asset{AssetID: "INV-1", Name: "INV-1", Type: "inverter", CapacityKW: 100, Location: "Roof", SiteID: site.SiteID}); err != nil {
+		t.Fatal(err)
+	}
+	soiling := domaintest.Outage("INV-1", d.Clock.Add(-400*time.Hour), d.Clock)
+	soiling.Family, soiling.Severity, soiling.Summary = "soiling", api.SeverityWarning, "dust"
+	outage := domaintest.Outage("INV-1", d.Clock.Add(-2*time.Hour), d.Clock)
+	outage.End = d.Clock
+	d.RecordRun(site, soiling, outage)
+
+	d.Clock = d.Clock.Add(time.Hour)
+	runOnce := func(anomalies []api.Anomaly, events ...finding.Event) api.Detection {
+		var out finding.RunResult
+		d.Update(func(tx store.Tx) (err error) {
+			out, err = d.Detections.RecordRun(tx, finding.Run{Site: site, From: d.Clock.AddDate(0, 0, -60), Now: d.Clock, Units: []string{"INV-1"}, Events: events, NotJudged: []string{"soiling"},
+				Requested: []string{"INV-1"}, Analyses: map[string]api.Analysis{"INV-1": {Anomalies: anomalies}}})
+			return err
+		})
+		return out.Detections["INV-1"]
+	}
+	run := runOnce(nil, outage)
+	if run.AnomaliesDetected != 1 || run.Severity != api.SeverityWarning || run.Analysis.Status != api.AnomalyDetected || run.Analysis.FaultType != "soiling" || run.Analysis.SeverityLabel != run.Severity {
+		t.Errorf("with soiling that the run did not evaluate: %+v, %+v", run, run.Analysis)
+	}
+
+	ended := api.Anomaly{FaultFamily: outage.Family, SeverityLabel: outage.Severity, StartedAt: api.At(outage.Start), LastSeenAt: api.At(outage.LastSeen), EndedAt: api.At(outage.End), Summary: outage.Summary}
+	d.Clock = d.Clock.Add(60 * time.Hour)
+	soiling.End, soiling.LastSeen = d.Clock.Add(-50*time.Hour), d.Clock.Add(-50*time.Hour)
+	d.RecordRun(site, soiling, outage) // ends the soiling too
+	run = runOnce([]api.Anomaly{ended}, outage)
+	if run.AnomaliesDetected != 1 || run.Severity != api.SeverityWarning || run.Analysis.Status != api.AnomalyDetected || run.Analysis.FaultType != "inverter_outage" {
+		t.Errorf("of an outage that has ended: %+v, %+v", run, run.Analysis)
+	}
+	diagnosis, err := d.Detections.Diagnose(t.Context(), domaintest.Acme, api.DiagnoseRequest{AssetID: "INV-1", DetectionID: run.DetectionID})
+	if err != nil || diagnosis.Analysis.Category != "inverter_outage" || diagnosis.RootCause != "blown fuse" || diagnosis.Severity != api.SeverityWarning {
+		t.Errorf("the diagnosis of the run, 61 h after the outage: %+v, %v", diagnosis, err)
+	}
+	if none, err := d.Detections.Diagnose(t.Context(), domaintest.Acme, api.DiagnoseRequest{AssetID: "INV-1", DetectionID: runOnce(nil).DetectionID}); err != nil || none.RootCause != "none" {
+		t.Errorf("the diagnosis of a run without anomalies: %+v, %v", none, err)
+	}
+}

@@ -11,7 +11,7 @@ import (
 
 // What lasts is part of an analysis with any look-back, also at night, and decides its
 // severity. What has ended is part of it within the look-back, never critical, and says
-// what it was.
+// what it was. The status is normal if and only if there is no anomaly.
 func TestAnalysisOfLastingAndEnded(t *testing.T) {
 	now := time.Date(2026, 6, 1, 23, 0, 0, 0, time.UTC)
 	lasts := finding.Event{Family: "inverter_outage", Units: []string{"INV-1"}, Start: now.Add(-13 * time.Hour), LastSeen: now.Add(-5 * time.Hour), Severity: api.SeverityWarning, Summary: "down"}
@@ -25,7 +25,7 @@ func TestAnalysisOfLastingAndEnded(t *testing.T) {
 	}{
 		{"open at night, three hours back", []finding.Event{lasts, ended}, 3 * time.Hour, 1, [4]string{api.AnomalyDetected, api.SeverityWarning, "inverter_outage", "down"}},
 		{"open, and a critical one that is over", []finding.Event{ended, lasts}, 24 * time.Hour, 2, [4]string{api.AnomalyDetected, api.SeverityWarning, "inverter_outage", "down"}},
-		{"over", []finding.Event{ended}, 24 * time.Hour, 1, [4]string{api.AnomalyNone, api.SeverityNormal, "site_outage_grid", "grid"}},
+		{"over", []finding.Event{ended}, 24 * time.Hour, 1, [4]string{api.AnomalyDetected, api.SeverityWarning, "site_outage_grid", "grid"}},
 		{"over before the look-back", []finding.Event{ended}, 6 * time.Hour, 0, [4]string{api.AnomalyNone, api.SeverityNormal, "none", "Nothing out of the ordinary was found."}},
 	} {
 		a := analysis(detect.Unit{AssetID: "INV-1"}, c.events, detect.Input{Now: now}, detect.Report{}, c.lookback)

@@ -272,8 +272,7 @@ const recentEvents = day
 
 // analysis returns the results of a run for one asset.
 func analysis(u detect.Unit, events []finding.Event, in detect.Input, r detect.Report, lookback time.Duration) api.Analysis {
-	a := api.Analysis{SeverityLabel: api.SeverityNormal, Status: api.AnomalyNone, FaultType: "none", Anomalies: []api.Anomaly{}, NotJudged: r.NotEvaluated,
-		Metrics: latestMetrics(u.Frame, r.Expected[u.AssetID])}
+	a := api.Analysis{Anomalies: []api.Anomaly{}, NotJudged: r.NotEvaluated, Metrics: latestMetrics(u.Frame, r.Expected[u.AssetID])}
 	if n := u.Frame.Len(); n > 0 {
 		a.LastObservation = api.Unix(u.Frame.Times[n-1])
 	}
@@ -287,27 +286,13 @@ func analysis(u detect.Unit, events []finding.Event, in detect.Input, r detect.R
 			n.EndedAt = api.At(e.End)
 		}
 		a.Anomalies = append(a.Anomalies, n)
-		switch score := severityScore[e.Severity]; {
-		case !e.End.IsZero(): // it is over: no severity, but what it was
-			if a.Status == api.AnomalyNone {
-				a.FaultType, a.Summary = e.Family, e.Summary
-			}
-		case a.Status == api.AnomalyNone || score > a.SeverityScore:
-			a.SeverityScore, a.SeverityLabel, a.Status = score, e.Severity, api.AnomalyDetected
-			a.FaultType, a.Summary = e.Family, e.Summary
-		}
 		if e.End.IsZero() {
 			a.EnergyAtRiskKW = max(a.EnergyAtRiskKW, e.EnergyAtRiskKW/float64(len(e.Units)))
 		}
 	}
-	if a.Summary == "" {
-		a.Summary = "Nothing out of the ordinary was found."
-	}
+	finding.Conclude(&a)
 	return a
 }
-
-// severityScore maps severities to the range from 0 to 1.
-var severityScore = map[string]float64{api.SeverityNormal: 0.2, api.SeverityWarning: 0.6, api.SeverityCritical: 1}
 
 // latestMetrics returns the newest value of each quantity, and the power that was
 // expected when power was last measured.
