@@ -91,6 +91,8 @@ var (
 	ErrUploadFailed      = newError(http.StatusInternalServerError, "Upload failed")
 	ErrNoModel           = newError(http.StatusNotFound, "No model found for customer")
 	ErrSiteNotFound      = UnknownID("Site not found")
+	ErrOwnSiteNotFound   = newError(http.StatusNotFound, ErrSiteNotFound.Message) // to a caller whose scope covers all sites of the customer
+	ErrCustomerNotFound  = UnknownID("Customer not found")
 	ErrForecastFailed    = newError(http.StatusInternalServerError, "Forecast generation failed")
 	ErrInvalidAction     = newError(http.StatusBadRequest, "Invalid action")
 	ErrAssetNotFound     = UnknownID("Asset not found")

@@ -173,13 +173,13 @@ type AssetsResponse struct {
 
 var assets = Route{
 	Name: "assets", Path: PathAssets,
-	Summary: "Add, list, get and change units", Description: "The fields of a unit are at the top level of the body. A change keeps fields that are omitted; one with a version is refused if the unit's version differs. To replace a component, name the serial of the replaced one.",
+	Summary: "Add, list, get and change units", Description: "The fields of a unit are at the top level of the body. A unit is added to the site that site_id names, which must exist; without it to the customer's only site, to the site with its location, or to a new site of this location. A change keeps fields that are omitted; one with a version is refused if the unit's version differs. To replace a component, name the serial of the replaced one.",
 	Example: AssetsRequest{Action: ActionGet, Asset: Asset{AssetID: exampleAsset}},
 	Reply: AssetsResponse{Success: true, Count: 1, Asset: &Asset{
 		AssetID: exampleAsset, Name: "Inverter 1", Type: "inverter", CapacityKW: 50, Location: "Roof", SiteID: exampleSite, CustomerID: exampleCustomer,
 		Components: []Component{{OEM: "SMA", Model: "STP 50-40", Serial: "1901234567"}},
 	}},
-	Errors: append(assetErrors[:3:3], ErrComponentNotFound, Conflict("Asset %s exists already", exampleAsset), Conflict("Asset %s is at version 4 by now", exampleAsset)),
+	Errors: append(assetErrors[:3:3], ErrOwnSiteNotFound, ErrCustomerNotFound, ErrComponentNotFound, Conflict("Asset %s exists already", exampleAsset), Conflict("Asset %s is at version 4 by now", exampleAsset)),
 }
 
 // Units of sites and their components.

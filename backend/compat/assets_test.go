@@ -47,6 +47,7 @@ func TestAssetsAreAdded(t *testing.T) {
 		t.Helper()
 		return postAs(t, bearer, key, shared.url, "/terminal/assets", bodyOf(form...))
 	}
+	postAs(t, bearer, shared.key, shared.url, "/terminal/sites", bodyOf("action", "set", "site", map[string]any{"site_id": "Compat-Assets", "customer_id": "compat-customer", "location": "Umhlanga"})).is(object(fields{"success": exactly(true)}))
 	plain := []any{"action", "add", "asset_id", "INV-COMPAT-1", "name", "Roof east", "type", "solar_inverter", "capacity_kw", 50, "location", "Durban"}
 	rich := []any{"action", "add", "asset_id", "INV-COMPAT-2", "name", "Roof west", "type", "solar_inverter", "capacity_kw", 62.5, "location", "Durban",
 		"components", []any{map[string]any{"oem": "SMA", "model": "STP 62", "serial": "1"}}, "site_id", "Compat-Assets", "customer_id", "compat-customer", "timezone", "Africa/Johannesburg",
@@ -83,6 +84,7 @@ func TestAssetsAreAdded(t *testing.T) {
 		}
 		ask(form...).refused(http.StatusBadRequest, "Missing required field: "+name)
 	}
+	ask(append([]any{"site_id", "Compat-Nowhere"}, plain...)...).refused(http.StatusNotFound, "Site not found")
 	lame := append([]any{"components", []any{map[string]any{"oem": "SMA", "model": "STP"}}}, plain...)
 	ask(lame...).refused(http.StatusBadRequest, "Missing required field: components[0].serial")
 }

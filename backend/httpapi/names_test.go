@@ -113,7 +113,7 @@ func TestLookalikeIDs(t *testing.T) {
 		{api.PathSites, `{"action":"set","site":{"site_id":"СЕВЕР","customer_id":"ООО Ромашка"}}`, ""},
 		{api.PathSites, `{"action":"set","site":{"site_id":"Ελένη 2","customer_id":"customer123"}}`, ""},
 		{api.PathAssets, `{"action":"add","asset_id":"A","name":"n","type":"t","capacity_kw":1,"location":"l","site_id":"N\u043erth","customer_id":"customer123"}`, "site_id"},
-		{api.PathAssets, `{"action":"add","asset_id":"A","name":"n","type":"t","capacity_kw":1,"location":"l","site_id":"屋顶 INV-1","customer_id":"customer123"}`, ""},
+		{api.PathAssets, `{"action":"add","asset_id":"屋顶 INV-1","name":"n","type":"t","capacity_kw":1,"location":"l","site_id":"Ελένη 2","customer_id":"customer123"}`, ""},
 		{api.PathUsers, `{"action":"add","username":"zoe","password":"` + password + `","role_id":"role_analyst","customer_ids":["\u0441ustomer123"]}`, "customer_ids"},
 		{api.PathUsers, `{"action":"add","username":"zoe","password":"` + password + `","role_id":"role_analyst","customer_ids":["ЮГ"]}`, ""},
 		{api.PathUsers, `{"action":"set","username":"zoe","customer_ids":["\u0441ustomer123"]}`, "customer_ids"},

@@ -1,10 +1,12 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -121,9 +123,11 @@ func AssetsWithoutComponents(tx store.Tx, q store.Query) (list []api.Asset, err 
 	return list, err
 }
 
-// AddAsset stores a new asset. Without a site it goes to the customer's only
-// one, or to a new site made for it; without a customer it is the site's, or
-// the only one of the scope. A second asset of that id is a 409.
+// AddAsset stores a new asset. A site that the asset names must exist. Without one
+// it belongs to the only site of the customer, or of the scope if it names no customer
+// and the scope covers several; of several sites it belongs to the one with its location. A
+// customer whose other sites are elsewhere gets a new site for it. A second asset
+// of that id is a 409.
 func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset) (api.Asset, error) {
 	if err := checkAsset(asset); err != nil {
 		return api.Asset{}, err
@@ -159,26 +163,39 @@ func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset
 	return asset, err
 }
 
-// findOrCreateSite finds or makes the site of a new asset.
+// findOrCreateSite returns the site of a new asset, see [Service.AddAsset].
 func (s *Service) findOrCreateSite(tx store.Tx, scope api.Scope, asset api.Asset) (api.Site, error) {
-	customer := asset.CustomerID
-	if customer == "" && len(scope.Customers) == 1 && scope.Customers[0] != api.Every {
-		customer = scope.Customers[0]
+	customer := cmp.Or(asset.CustomerID, soleCustomer(scope))
+	if asset.SiteID != "" {
+		site, err := s.findSite(tx, scope, customer, asset.SiteID)
+		if (errors.Is(err, api.ErrSiteNotFound) || errors.Is(err, api.ErrForbidden)) && customer != "" && scope.CanWholeCustomer(customer) {
+			err = api.ErrOwnSiteNotFound // another customer's site of this id is none of the caller's
+		}
+		return site, err
 	}
-	siteID := asset.SiteID
-	if siteID == "" {
-		if customer == "" {
-			return api.Site{}, api.MissingField("customer_id")
-		}
-		own, err := s.SitesIn(tx, scope, api.ListQuery{CustomerID: customer})
-		if err != nil {
-			return api.Site{}, fmt.Errorf("list the sites of customer %s: %w", customer, err)
-		}
-		if len(own) == 1 {
-			return own[0], nil
-		}
-		siteID = customer + " " + asset.Location
+	own, err := s.SitesIn(tx, scope, api.ListQuery{CustomerID: customer})
+	if err != nil {
+		return api.Site{}, fmt.Errorf("list the sites of customer %s: %w", customer, err)
 	}
+	if len(own) > 1 {
+		at := slices.DeleteFunc(slices.Clone(own), func(v api.Site) bool {
+			return !slices.ContainsFunc([]string{v.Location, v.Name, api.PublicSiteID(v.SiteID)}, func(place string) bool { return strings.EqualFold(place, asset.Location) })
+		})
+		if len(at) == 1 {
+			own = at
+		}
+	}
+	switch {
+	case len(own) == 1:
+		return own[0], nil
+	case customer == "":
+		return api.Site{}, api.MissingField("customer_id")
+	case len(own) == 0 && !slices.Contains(scope.Customers, customer):
+		return api.Site{}, api.ErrCustomerNotFound
+	case !scope.CanWholeCustomer(customer):
+		return api.Site{}, api.MissingField("site_id")
+	}
+	siteID := customer + " " + asset.Location
 	site, err := s.findSite(tx, scope, customer, siteID)
 	if err == nil || !errors.Is(err, api.ErrSiteNotFound) && !errors.Is(err, api.ErrForbidden) {
 		return site, err
