@@ -28,6 +28,7 @@ import (
 	"app.sunloop/backend/instrument"
 	"app.sunloop/backend/logbuffer"
 	"app.sunloop/backend/mail"
+	"app.sunloop/backend/pipeline/livedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
@@ -363,6 +364,11 @@ func (s *Service) Freemium() *freemium.Service {
 // Domain has the records of sites.
 func (s *Service) Domain() *domain.Services {
 	return part(s, func(o *opened) *domain.Services { return o.domain })
+}
+
+// Live stores the samples of devices that this process reads.
+func (s *Service) Live() *livedata.Live {
+	return part(s, func(o *opened) *livedata.Live { return o.pipeline.Live })
 }
 
 // Admin carries out administrative requests.

@@ -17,6 +17,7 @@ import (
 	"app.sunloop/backend/pipeline/forecasting"
 	"app.sunloop/backend/pipeline/gapfill"
 	"app.sunloop/backend/pipeline/importer"
+	"app.sunloop/backend/pipeline/livedata"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/pipeline/snapshot"
 	"app.sunloop/backend/pipeline/training"
@@ -109,6 +110,7 @@ func (c *Config) defaults() {
 type Pipeline struct {
 	*sitedata.Data
 	Imports    *importer.Importer
+	Live       *livedata.Live
 	Forecasts  *forecasting.Forecaster
 	Detections *detection.Detector
 	Training   *training.Trainer
@@ -145,6 +147,7 @@ func New(c Config) (*Pipeline, error) {
 		Now: c.Now, Wall: c.Wall, Logger: c.Logger, Exclusive: c.Exclusive, Hooks: c.Hooks})
 	p := &Pipeline{Data: data, config: c, lastRun: map[string]time.Time{}}
 	p.Imports = importer.New(data, c.Queue, c.ImportSource)
+	p.Live = livedata.New(data)
 	p.Forecasts = &forecasting.Forecaster{Data: data, HorizonHours: c.HorizonHours, KeepForecasts: c.Keep.Forecasts}
 	p.Detections = &detection.Detector{Data: data, Repairs: c.Repairs}
 	p.Training = &training.Trainer{Data: data, Imports: p.Imports, Forecasts: p.Forecasts, Detections: p.Detections,

@@ -41,6 +41,7 @@ type cli struct {
 	SSH     SSHCmd     `cmd:"" name:"ssh" help:"Serve the console over SSH."`
 	Import  ImportCmd  `cmd:"" help:"Import exports of portals, loggers and meters, train and forecast."`
 	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
+	Gateway GatewayCmd `cmd:"" help:"Read inverters, meters and weather stations of a plant (SunSpec over Modbus)."`
 	Status  StatusCmd  `cmd:"" help:"Print the state and the findings of sites as text or JSON."`
 
 	Alerts       AlertsCmd       `cmd:"" help:"List alarms, most urgent first."`

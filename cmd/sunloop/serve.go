@@ -104,6 +104,8 @@ type ServeCmd struct {
 	SSH       string   `name:"ssh" placeholder:"ADDRESS" env:"SUNLOOP_SSH" help:"Also serve the console over SSH at this address, for example :2222 (see sunloop ssh --help)."`
 	SSHLimits SSHFlags `embed:"" prefix:"ssh-"`
 
+	Sources string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Also read the devices of this sources file (see sunloop gateway --help)." type:"path"`
+
 	CORS []string `placeholder:"ORIGIN" env:"SUNLOOP_CORS" help:"Origins whose pages may call the API."`
 }
 
@@ -141,6 +143,9 @@ func (c *ServeCmd) all(ctx context.Context, g *Globals, service *backend.Service
 			return err
 		}
 		group.Go(func() error { return consoles(ctx) })
+	}
+	if c.Sources != "" {
+		group.Go(func() error { return readSources(ctx, g, c.Sources, service, log) })
 	}
 	group.Go(func() error { return c.http(ctx, g, service, log) })
 	return group.Wait()

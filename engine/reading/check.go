@@ -62,6 +62,7 @@ type counter struct {
 type Result struct {
 	Store []Sample // what to store, in the order of time: the reading, after those that were held back
 	Marks []Mark   // of what was removed
+	Held  bool     // the reading repeats the one before and is held back
 }
 
 // Check removes values that are not measurements from a reading. words are the
@@ -85,7 +86,7 @@ func (c *Checker) Check(kind Kind, s Sample, words []uint16) Result {
 	switch {
 	case !hasValue(&s.Measurement):
 	case repeated:
-		c.repeats = append(c.repeats, s)
+		c.repeats, out.Held = append(c.repeats, s), true
 	default:
 		out.Store = append(out.Store, s)
 	}

@@ -1,0 +1,459 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/gateway/modbus"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/reading"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+	"app.sunloop/engine/sunspec"
+)
+
+// Store keeps what was read.
+type Store interface {
+	// Register creates the site and the units that are missing. A unit without a
+	// capacity gets one that follows its power.
+	Register(ctx context.Context, site api.Site, units []api.Asset) error
+	// Append stores samples of units of a registered site. urgent: a unit reports a
+	// fault, which detection should see soon.
+	Append(ctx context.Context, siteID string, frames []store.AssetFrame, urgent bool) error
+}
+
+// Options are what a Poller works with. All fields are required.
+type Options struct {
+	Config Config
+	Store  Store
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// Poller reads the devices of a configuration and stores their samples.
+type Poller struct {
+	options Options
+	lines   []*line
+	units   map[string]bool // assets whose samples are stored
+
+	mu      sync.Mutex // of the devices' fields below, and of weather
+	weather reading.Sample
+	stored  struct{ commits, failures, lost int }
+	lastErr error
+}
+
+// line is a connection with its devices.
+type line struct {
+	address string
+	reader  modbus.Reader
+	close   func()
+	devices []*device
+}
+
+// device is a device that is polled.
+type device struct {
+	Device
+	address string
+	regs    registerMap
+	checker reading.Checker
+
+	blocks   []sunspec.Block // nil: the map is to be read
+	version  string
+	verified time.Time
+	failed   int // consecutive failures
+	nextTry  time.Time
+
+	raw      []response // of the last reading
+	measured []sunspec.Measured
+	last     reading.Sample // last one that was read and believed
+	lastRead time.Time
+	lastErr  error
+	errorAt  time.Time
+	marks    map[reading.Mark]int
+	reads    int
+	errors   int
+	asleep   bool
+	dropped  bool       // nothing of the last reading was believed
+	pending  []interval // not stored, or still changing
+}
+
+// interval are the readings of one stored sample.
+type interval struct {
+	at      time.Time
+	samples []reading.Sample
+	changed bool
+	urgent  bool
+}
+
+// maxPending bounds the intervals of a device that wait for a store that does not
+// accept them: two days at one a minute.
+const maxPending = 2880
+
+// NewPoller returns a Poller, which reads while Run runs.
+func NewPoller(o Options) (*Poller, error) {
+	p := &Poller{options: o, units: map[string]bool{}}
+	byAddress := map[string]*line{}
+	inverters := false
+	for _, s := range o.Config.Sources {
+		l := byAddress[s.Address]
+		if l == nil {
+			m, err := modbus.New(modbus.Config{URL: s.Address, Timeout: time.Duration(s.Timeout), Pause: time.Duration(s.Pause), Settle: time.Duration(s.Settle), Now: o.Now})
+			if err != nil {
+				return nil, err
+			}
+			l = &line{address: s.Address, reader: m, close: m.Close}
+			byAddress[s.Address] = l
+			p.lines = append(p.lines, l)
+		}
+		limit := sunspec.MaxRegisters
+		if s.Registers > 0 {
+			limit = s.Registers
+		}
+		for _, d := range s.Devices {
+			limit := limit
+			if d.Registers > 0 {
+				limit = d.Registers
+			}
+			inverters = inverters || d.Kind == reading.Inverter
+			l.devices = append(l.devices, &device{Device: d, address: s.Address, marks: map[reading.Mark]int{}, last: reading.Sample{Measurement: reading.None()},
+				regs: registerMap{line: l.reader, unit: uint8(d.Unit), limit: limit}, checker: reading.Checker{RatingW: d.CapacityKW * 1000}})
+		}
+	}
+	for d := range p.devices() {
+		// The power of a plant meter is that of its inverters: it is stored only without them.
+		p.units[d.Asset] = d.Kind == reading.Inverter || d.Kind == reading.Meter && !inverters
+	}
+	return p, nil
+}
+
+// devices yields all devices.
+func (p *Poller) devices() func(func(*device) bool) {
+	return func(yield func(*device) bool) {
+		for _, l := range p.lines {
+			for _, d := range l.devices {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// register creates the site and its units.
+func (p *Poller) register(ctx context.Context) error {
+	s := p.options.Config.Site
+	site := api.Site{SiteID: s.ID, CustomerID: s.Customer, Name: s.Name, Timezone: s.Timezone, Latitude: s.Latitude, Longitude: s.Longitude}
+	var units []api.Asset
+	for d := range p.devices() {
+		if !p.units[d.Asset] {
+			continue
+		}
+		name := d.Name
+		if name == "" {
+			name = d.Asset
+		} else if d.Serial != "" {
+			name += " " + d.Serial
+		}
+		a := api.Asset{AssetID: d.Asset, Name: name, Type: "solar_" + string(d.Kind), CapacityKW: d.CapacityKW, RatedPowerKW: d.CapacityKW, ACRatingKW: d.CapacityKW,
+			SiteID: s.ID, CustomerID: s.Customer, Timezone: s.Timezone, Latitude: s.Latitude, Longitude: s.Longitude}
+		if d.Manufacturer != "" && d.Model != "" && d.Serial != "" {
+			a.Components = []api.Component{{OEM: d.Manufacturer, Model: d.Model, Serial: d.Serial}}
+		}
+		units = append(units, a)
+		site.CapacityKW += d.CapacityKW
+	}
+	if len(units) == 0 {
+		return errors.New("register units: the sources have no inverter and no meter")
+	}
+	return p.options.Store.Register(ctx, site, units)
+}
+
+// Run registers the units and reads until ctx ends; then it stores what is left.
+func (p *Poller) Run(ctx context.Context) error {
+	if err := p.register(ctx); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	for _, l := range p.lines {
+		running.Go(func() {
+			defer l.close()
+			p.each(ctx, time.Duration(p.options.Config.Poll), func(at time.Time) { p.poll(ctx, l, at) })
+		})
+	}
+	p.each(ctx, time.Duration(p.options.Config.Commit), func(at time.Time) { p.commit(ctx, at) })
+	running.Wait()
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	p.commit(end, p.options.Now())
+	return nil
+}
+
+// each calls do at whole multiples of a period until ctx ends. If do takes longer, the
+// times that passed are left out.
+func (p *Poller) each(ctx context.Context, period time.Duration, do func(at time.Time)) {
+	for {
+		now := p.options.Now()
+		at := now.Truncate(period).Add(period)
+		if wait(ctx, at.Sub(now)) != nil {
+			return
+		}
+		do(at)
+	}
+}
+
+// poll reads the devices of a connection one after the other.
+func (p *Poller) poll(ctx context.Context, l *line, at time.Time) {
+	for _, d := range l.devices {
+		if ctx.Err() != nil {
+			return
+		}
+		p.mu.Lock()
+		resting := at.Before(d.nextTry)
+		p.mu.Unlock()
+		if !resting {
+			p.pollDevice(ctx, d, at)
+		}
+	}
+}
+
+// Times between readings.
+const (
+	verifyEvery = 24 * time.Hour  // of the map of a device
+	nightPause  = 5 * time.Minute // between attempts to reach a device that sleeps
+	verifyAfter = 3               // failures after which the map is read again
+)
+
+// pollDevice takes one reading.
+func (p *Poller) pollDevice(ctx context.Context, d *device, at time.Time) {
+	if d.blocks == nil || at.Sub(d.verified) >= verifyEvery || at.Before(d.verified) {
+		if err := p.verify(ctx, d, at); err != nil {
+			p.fail(ctx, d, at, err)
+			return
+		}
+	}
+	measured, words, raw, err := d.regs.readBlocks(ctx, d.blocks)
+	if err != nil {
+		p.fail(ctx, d, at, err)
+		return
+	}
+	s := reading.Sample{Device: d.Asset, At: at, Measurement: sunspec.Measure(measured)}
+	if d.Kind == reading.Meter && d.ImportIsPlus {
+		s.PowerW, s.EnergyWh, s.ImportWh = -s.PowerW, s.ImportWh, s.EnergyWh
+	}
+	r := d.checker.Check(d.Kind, s, words)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d.raw, d.measured = raw, measured
+	d.reads, d.failed, d.lastRead, d.nextTry = d.reads+1, 0, at, time.Time{}
+	d.asleep = s.State == reading.StateSleeping || s.State == reading.StateOff && p.isNight(at)
+	d.dropped = len(r.Store) == 0 && !r.Held
+	for _, m := range r.Marks {
+		d.marks[m]++
+	}
+	for _, s := range r.Store {
+		urgent := isFault(&s.Measurement) && !isFault(&d.last.Measurement)
+		d.last = s
+		if d.Kind == reading.Weather {
+			p.weather = s
+		}
+		if !p.units[d.Asset] {
+			continue
+		}
+		p.addWeather(&s)
+		d.add(s, time.Duration(p.options.Config.Step), urgent)
+	}
+}
+
+// isFault reports whether a unit says that it is faulty.
+func isFault(m *reading.Measurement) bool { return m.State == reading.StateFault || m.Events > 0 }
+
+// addWeather adds the values of the site's weather station, if they are fresh.
+func (p *Poller) addWeather(s *reading.Sample) {
+	w := p.weather
+	if w.At.IsZero() || s.At.Sub(w.At).Abs() > 3*time.Duration(p.options.Config.Poll) {
+		return
+	}
+	for _, v := range []struct {
+		to   *float64
+		from float64
+	}{{&s.IrradianceWM2, w.IrradianceWM2}, {&s.AmbientC, w.AmbientC}, {&s.ModuleC, w.ModuleC}, {&s.WindMS, w.WindMS}} {
+		if math.IsNaN(*v.to) {
+			*v.to = v.from
+		}
+	}
+}
+
+// add adds a reading to the interval that it belongs to.
+func (d *device) add(s reading.Sample, step time.Duration, urgent bool) {
+	at := s.At.Truncate(step)
+	for i := len(d.pending) - 1; i >= 0; i-- {
+		if in := &d.pending[i]; in.at.Equal(at) {
+			in.samples, in.changed, in.urgent = append(in.samples, s), true, in.urgent || urgent
+			return
+		}
+	}
+	d.pending = append(d.pending, interval{at: at, samples: []reading.Sample{s}, changed: true, urgent: urgent})
+}
+
+// verify reads the map of a device and compares its serial number.
+func (p *Poller) verify(ctx context.Context, d *device, at time.Time) error {
+	devices, err := sunspec.Walk(uint16(d.Base), d.regs.read(ctx))
+	if err != nil {
+		return err
+	}
+	if d.Index >= len(devices) {
+		return fmt.Errorf("the map has %d devices; device %d is configured", len(devices), d.Index+1)
+	}
+	dev := devices[d.Index]
+	if d.Serial != "" && dev.Serial != d.Serial {
+		return fmt.Errorf("the device has the serial number %q; %q is configured", dev.Serial, d.Serial)
+	}
+	polled := dev.Polled()
+	if len(polled) == 0 {
+		return errors.New("the map has no model with measurements")
+	}
+	rated, _, _, err := d.regs.readBlocks(ctx, static(dev))
+	if err != nil && !errors.Is(err, modbus.ErrRefused) {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d.blocks, d.version, d.verified = polled, dev.Version, at
+	if w := sunspec.RatingW(rated); w > 0 {
+		d.checker.RatingW = w
+	}
+	for _, m := range rated {
+		if v, ok := m.Number("VNomRtg"); ok && v > 0 {
+			d.checker.NominalV = v // between lines: more than to neutral
+		}
+	}
+	return nil
+}
+
+// fail records a failure and when the device is asked again.
+func (p *Poller) fail(ctx context.Context, d *device, at time.Time, err error) {
+	if ctx.Err() != nil || errors.Is(err, modbus.ErrPaused) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := d.failed == 0
+	d.errors, d.failed, d.lastErr, d.errorAt = d.errors+1, d.failed+1, err, at
+	if d.failed >= verifyAfter || errors.Is(err, modbus.ErrRefused) {
+		d.blocks = nil // it may have another map now
+	}
+	wasAsleep := d.asleep
+	d.asleep = p.isAsleep(d, at)
+	if d.asleep && d.failed >= verifyAfter {
+		d.nextTry = at.Add(nightPause)
+	}
+	switch {
+	case d.asleep && !wasAsleep:
+		p.options.Log.Info("device asleep", "device", d.Asset)
+	case first && !d.asleep:
+		p.options.Log.Warn("device not read", "device", d.Asset, "address", d.address, "unit", d.Unit, "error", err.Error())
+	}
+}
+
+// isAsleep reports whether silence of a device is expected: at night, or, if the site
+// has no location, after a reading without power.
+func (p *Poller) isAsleep(d *device, at time.Time) bool {
+	if d.Kind != reading.Inverter {
+		return false
+	}
+	if s := p.options.Config.Site; s.Latitude != nil {
+		return p.isNight(at)
+	}
+	return !d.last.At.IsZero() && !(d.last.PowerW > 0.02*d.checker.RatingW)
+}
+
+// isNight reports whether the sun is below -1 degree; false if the site has no
+// location.
+func (p *Poller) isNight(at time.Time) bool {
+	s := p.options.Config.Site
+	if s.Latitude == nil {
+		return false
+	}
+	return solar.At(at, solar.Location{LatitudeDeg: *s.Latitude, LongitudeDeg: *s.Longitude}).ApparentZenithDeg > 91
+}
+
+// commit stores what has changed, in one write. What cannot be stored stays for the
+// next one.
+func (p *Poller) commit(ctx context.Context, now time.Time) {
+	step := time.Duration(p.options.Config.Step)
+	var frames []store.AssetFrame
+	urgent := false
+	type sent struct {
+		d     *device
+		at    time.Time
+		count int
+	}
+	var all []sent
+	p.mu.Lock()
+	for d := range p.devices() {
+		var samples []reading.Sample
+		for _, in := range d.pending {
+			if in.changed {
+				samples = append(samples, reading.Combine(in.samples, in.at))
+				all = append(all, sent{d, in.at, len(in.samples)})
+				urgent = urgent || in.urgent
+			}
+		}
+		if len(samples) == 0 {
+			continue
+		}
+		f := reading.Frame(samples)
+		steps := make([]float64, f.Len())
+		for i := range steps {
+			steps[i] = step.Seconds()
+		}
+		f.Set(series.StepS, steps)
+		frames = append(frames, store.AssetFrame{AssetID: d.Asset, Frame: f})
+	}
+	p.mu.Unlock()
+	if len(frames) == 0 {
+		return
+	}
+	err := p.options.Store.Append(ctx, p.options.Config.Site.ID, frames, urgent)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err != nil && p.lastErr == nil:
+		p.options.Log.Error("samples not stored", "error", err.Error())
+	case err == nil && p.lastErr != nil:
+		p.options.Log.Info("samples stored again")
+	}
+	p.lastErr = err
+	if err != nil {
+		p.stored.failures++
+	} else {
+		p.stored.commits++
+		for _, s := range all {
+			for i := range s.d.pending {
+				if in := &s.d.pending[i]; in.at.Equal(s.at) && len(in.samples) == s.count {
+					in.changed, in.urgent = false, false
+				}
+			}
+		}
+	}
+	for d := range p.devices() {
+		kept := d.pending[:0]
+		for _, in := range d.pending {
+			if in.changed || !in.at.Add(step).Add(reading.FrozenAfter).Before(now) {
+				kept = append(kept, in)
+			}
+		}
+		if n := len(kept) - maxPending; n > 0 {
+			p.stored.lost += n
+			kept = append(kept[:0], kept[n:]...)
+		}
+		clear(d.pending[len(kept):])
+		d.pending = kept
+	}
+}

@@ -1,0 +1,262 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/engine/reading"
+	"app.sunloop/engine/sunspec"
+)
+
+// States of a device in words.
+const (
+	StateReading     = "reading"
+	StateWaiting     = "not read yet"
+	StateAsleep      = "asleep"
+	StateUnreachable = "not responding"
+	StateSuspect     = "values dropped"
+)
+
+// Status is the state of a running gateway.
+type Status struct {
+	Site     string         `json:"site"`
+	At       time.Time      `json:"at"`
+	Commits  int            `json:"commits"`
+	Failures int            `json:"failed_commits"`
+	Lost     int            `json:"lost_samples"`
+	Error    string         `json:"error,omitempty"` // of the last commit
+	Devices  []DeviceStatus `json:"devices"`
+}
+
+// DeviceStatus is the state of a device.
+type DeviceStatus struct {
+	Device
+	Address  string               `json:"address"`
+	State    string               `json:"state"`
+	LastRead *time.Time           `json:"last_read"`
+	AgeS     *float64             `json:"age_s"` // of the last reading that was believed
+	Reads    int                  `json:"reads"`
+	Errors   int                  `json:"errors"`
+	Error    string               `json:"error,omitempty"` // last one
+	ErrorAt  *time.Time           `json:"error_at,omitempty"`
+	Marks    map[reading.Mark]int `json:"marks,omitempty"` // values that were dropped
+	PowerW   *float64             `json:"power_w"`
+	Stored   bool                 `json:"stored"`
+}
+
+// Explanation is how the values of a device come about.
+type Explanation struct {
+	DeviceStatus
+	Version string   `json:"version,omitempty"`
+	Limit   int      `json:"registers"`
+	RatingW float64  `json:"rating_w,omitempty"`
+	Blocks  []Block  `json:"blocks"`
+	Inputs  []string `json:"inputs,omitempty"`
+}
+
+// Block is a model that is polled, with the registers and the points of the last
+// reading.
+type Block struct {
+	sunspec.Block
+	Name     string             `json:"name"`
+	Requests []Registers        `json:"requests"`
+	Points   map[string]float64 `json:"points"` // those that are known
+	Missing  []string           `json:"not_implemented,omitempty"`
+}
+
+// Registers are the response to a request.
+type Registers struct {
+	Address int      `json:"address"`
+	Words   []uint16 `json:"words"`
+}
+
+// Status returns the state of all devices, by asset id.
+func (p *Poller) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Status{Site: p.options.Config.Site.ID, At: p.options.Now(), Commits: p.stored.commits, Failures: p.stored.failures, Lost: p.stored.lost, Devices: []DeviceStatus{}}
+	if p.lastErr != nil {
+		s.Error = p.lastErr.Error()
+	}
+	for d := range p.devices() {
+		s.Devices = append(s.Devices, p.statusOf(d, s.At))
+	}
+	slices.SortStableFunc(s.Devices, func(a, b DeviceStatus) int { return cmp.Compare(a.Asset, b.Asset) })
+	return s
+}
+
+func (p *Poller) statusOf(d *device, now time.Time) DeviceStatus {
+	s := DeviceStatus{Device: d.Device, Address: d.address, Reads: d.reads, Errors: d.errors, Stored: p.units[d.Asset], Marks: map[reading.Mark]int{}}
+	for m, n := range d.marks {
+		s.Marks[m] = n
+	}
+	if !d.lastRead.IsZero() {
+		s.LastRead = &d.lastRead
+	}
+	if !d.last.At.IsZero() {
+		age := math.Round(now.Sub(d.last.At).Seconds()*10) / 10
+		s.AgeS = &age
+		if !math.IsNaN(d.last.PowerW) {
+			power := d.last.PowerW
+			s.PowerW = &power
+		}
+	}
+	if d.lastErr != nil {
+		s.Error, s.ErrorAt = d.lastErr.Error(), &d.errorAt
+	}
+	stale := 3*time.Duration(p.options.Config.Poll) + 10*time.Second
+	switch {
+	case d.asleep:
+		s.State = StateAsleep
+	case d.failed > 0:
+		s.State = StateUnreachable
+	case d.lastRead.IsZero():
+		s.State = StateWaiting
+	case now.Sub(d.lastRead) > stale:
+		s.State = StateUnreachable
+	case d.dropped:
+		s.State = StateSuspect
+	default:
+		s.State = StateReading
+	}
+	return s
+}
+
+// Explain describes the device with an asset id, a serial number or a name; ok is
+// false if there is none.
+func (p *Poller) Explain(name string) (e Explanation, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for d := range p.devices() {
+		if !strings.EqualFold(d.Asset, name) && !strings.EqualFold(d.Serial, name) && !strings.EqualFold(d.Name, name) {
+			continue
+		}
+		e = Explanation{DeviceStatus: p.statusOf(d, p.options.Now()), Version: d.version, Limit: d.regs.limit, RatingW: d.checker.RatingW, Blocks: []Block{}}
+		for i, r := range d.raw {
+			b := Block{Block: r.block, Name: sunspec.Find(r.block.ID).Name, Points: map[string]float64{}, Requests: []Registers{}}
+			for _, part := range r.parts {
+				b.Requests = append(b.Requests, Registers{int(r.block.Address) + part.Offset, part.Registers})
+			}
+			b.add("", d.measured[i].Values)
+			for k, g := range d.measured[i].Groups {
+				b.add(fmt.Sprintf("%d.", k+1), g)
+			}
+			slices.Sort(b.Missing)
+			e.Blocks = append(e.Blocks, b)
+		}
+		for k, in := range d.last.Inputs {
+			e.Inputs = append(e.Inputs, fmt.Sprintf("%d: %s", k+1, cmp.Or(in.Name, "without a name")))
+		}
+		return e, true
+	}
+	return e, false
+}
+
+func (b *Block) add(prefix string, v sunspec.Values) {
+	for _, name := range v.Names() {
+		point, _ := v.Value(name)
+		n, known := v.Number(name)
+		switch {
+		case known && point.Type != sunspec.Scale:
+			b.Points[prefix+name] = n
+		case !known && point.Type != sunspec.Text && point.Type != sunspec.Pad && point.Type != sunspec.Scale:
+			b.Missing = append(b.Missing, prefix+name)
+		}
+	}
+}
+
+// socketName is the name of the socket in the data folder.
+const socketName = "gateway.sock"
+
+// Serve answers status and explain on a socket in the data folder until ctx ends.
+// Only the user of the process can connect.
+func (p *Poller) Serve(ctx context.Context, folder string) error {
+	path := filepath.Join(folder, socketName)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a process that was killed
+		return fmt.Errorf("open socket %s: %w", path, err)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	if err != nil {
+		return fmt.Errorf("open socket %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { write(w, p.Status()) })
+	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, q *http.Request) {
+		e, ok := p.Explain(q.URL.Query().Get("device"))
+		if !ok {
+			http.Error(w, "no such device", http.StatusNotFound)
+			return
+		}
+		write(w, e)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: nil}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func write(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(v) // the client that went is the only one that would see the error
+}
+
+// ErrNotRunning is the error if no gateway runs in a data folder.
+var ErrNotRunning = errors.New("no gateway runs with this data folder")
+
+// ErrNoDevice is the error for an unknown device.
+var ErrNoDevice = errors.New("no such device")
+
+// AskStatus returns the state of the gateway that runs with a data folder.
+func AskStatus(ctx context.Context, folder string) (s Status, err error) {
+	return s, ask(ctx, folder, "/status", &s)
+}
+
+// AskExplain returns how the values of a device come about.
+func AskExplain(ctx context.Context, folder, device string) (e Explanation, err error) {
+	return e, ask(ctx, folder, "/explain?device="+url.QueryEscape(device), &e)
+}
+
+func ask(ctx context.Context, folder, path string, into any) error {
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(folder, socketName))
+	}}}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://gateway"+path, nil)
+	if err != nil {
+		return err
+	}
+	r, err := client.Do(q)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) && op.Op == "dial" {
+			return ErrNotRunning
+		}
+		return err
+	}
+	defer r.Body.Close()
+	switch r.StatusCode {
+	case http.StatusOK:
+		return json.NewDecoder(io.LimitReader(r.Body, 64<<20)).Decode(into)
+	case http.StatusNotFound:
+		return ErrNoDevice
+	}
+	return fmt.Errorf("the gateway answered %s", r.Status)
+}

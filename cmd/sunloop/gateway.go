@@ -1,0 +1,276 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/gateway"
+	"app.sunloop/engine/place"
+	"app.sunloop/engine/reading"
+)
+
+// GatewayCmd reads the devices of a plant.
+type GatewayCmd struct {
+	Discover GatewayDiscoverCmd `cmd:"" help:"Search addresses for SunSpec devices and show what would be read."`
+	Run      GatewayRunCmd      `cmd:"" help:"Read the devices of the sources file into the data folder, without a listening port."`
+	Status   GatewayStatusCmd   `cmd:"" help:"Show the devices of a running gateway with the age of their data."`
+	Explain  GatewayExplainCmd  `cmd:"" help:"Show registers, points and dropped values of a device of a running gateway."`
+}
+
+// defaultSources is the file of sources if none is named.
+func defaultSources() string { return filepath.Join(configDir(), "sources.toml") }
+
+// GatewayDiscoverCmd searches for devices.
+type GatewayDiscoverCmd struct {
+	Targets  []string      `arg:"" name:"target" help:"Address [192.0.2.10 or 192.0.2.10:1502], private network of at most 256 addresses [192.0.2.0/28], or URL [rtu:///dev/ttyUSB0?speed=9600, rtuovertcp://192.0.2.10:4196]."`
+	Units    string        `placeholder:"IDS" help:"Unit ids to ask for [1-20,126] (default: the usual ones)."`
+	Port     int           `default:"502" help:"Port of addresses that have none (${default})."`
+	Timeout  time.Duration `default:"1s" placeholder:"DURATION" help:"Time limit of a request (${default})."`
+	JSON     bool          `name:"json" help:"Print JSON."`
+	Add      bool          `help:"Add the devices to the sources file."`
+	Sources  string        `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Sources file (default: sources.toml in the configuration folder)." type:"path"`
+	Site     string        `help:"Site of a new sources file."`
+	Customer string        `default:"default" help:"Customer of a new sources file (${default})."`
+	Location string        `help:"Location of a new sources file: a town or lat,lon. Night and time zone follow from it."`
+	Tz       string        `name:"tz" placeholder:"ZONE" help:"Time zone of a new sources file (default: that of the location)."`
+	Poll     time.Duration `default:"10s" placeholder:"DURATION" help:"Time between two readings in a new sources file (${default})."`
+}
+
+// Run searches and prints; it changes nothing on the devices.
+func (c *GatewayDiscoverCmd) Run(ctx context.Context, std streams) error {
+	path := cmp.Or(c.Sources, defaultSources())
+	site, err := c.site(path)
+	if err != nil {
+		return err
+	}
+	d := gateway.Discovery{Targets: c.Targets, Port: c.Port, Timeout: c.Timeout, Now: time.Now}
+	if c.Units != "" {
+		if d.Units, err = gateway.ParseUnits(c.Units); err != nil {
+			return fmt.Errorf("--units: %w", err)
+		}
+	}
+	found, missed, err := d.Run(ctx)
+	if err != nil {
+		return err
+	}
+	added := 0
+	if c.Add && len(found) > 0 {
+		if added, err = gateway.Add(path, site, c.Poll, gateway.Sources(found)); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		if found == nil {
+			found = []gateway.Found{}
+		}
+		err = printJSON(std.out, map[string]any{"devices": found, "without_devices": missed, "added": added})
+	} else {
+		printFound(std.out, found)
+		for _, m := range missed {
+			fmt.Fprintln(std.err, m)
+		}
+		if c.Add && len(found) > 0 {
+			fmt.Fprintf(std.out, "%d devices added to %s; start with: sunloop gateway run --sources %s\n", added, path, path)
+		}
+	}
+	if err == nil && len(found) == 0 {
+		return exitStatus(1)
+	}
+	return err
+}
+
+// site is the site of a new sources file.
+func (c *GatewayDiscoverCmd) site(path string) (gateway.Site, error) {
+	s := gateway.Site{ID: c.Site, Customer: c.Customer, Timezone: c.Tz}
+	if !c.Add {
+		return s, nil
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && c.Site == "" {
+		return s, fmt.Errorf("--site: required to make %s", path)
+	}
+	if c.Location == "" {
+		return s, nil
+	}
+	p, ok := place.Find(c.Location)
+	if !ok {
+		return s, fmt.Errorf("--location: unknown place %q; give lat,lon", c.Location)
+	}
+	s.Latitude, s.Longitude = &p.Place.LatitudeDeg, &p.Place.LongitudeDeg
+	s.Timezone = cmp.Or(s.Timezone, p.Place.Zone)
+	return s, nil
+}
+
+func printFound(out io.Writer, found []gateway.Found) {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	if len(found) > 0 {
+		fmt.Fprintln(w, "ADDRESS\tUNIT\tKIND\tMANUFACTURER\tMODEL\tSERIAL\tVERSION\tRATING\tPOWER\tMODELS READ")
+	}
+	for _, f := range found {
+		power, rating := "-", "-"
+		if f.PowerW != nil {
+			power = fmt.Sprintf("%.2f kW", *f.PowerW/1000)
+		}
+		if f.Device.CapacityKW > 0 {
+			rating = fmt.Sprintf("%.4g kW", f.Device.CapacityKW)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Address, f.Device.Unit, f.Device.Kind, cmp.Or(f.Device.Manufacturer, "-"), cmp.Or(f.Device.Model, "-"),
+			cmp.Or(f.Device.Serial, "-"), cmp.Or(f.Version, "-"), rating, power, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Polled)), ","), "[]"))
+	}
+	w.Flush() // its error is that of the next line
+}
+
+// GatewayRunCmd reads devices without serving.
+type GatewayRunCmd struct {
+	ServiceFlags
+	WatchFlags
+	Sources string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Sources file (default: sources.toml in the configuration folder)." type:"path"`
+}
+
+// Run reads until ctx ends.
+func (c *GatewayRunCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	log := g.headlessLog(std.err)
+	cfg, err := c.config(g, log, time.Now)
+	if err != nil {
+		return err
+	}
+	path := cmp.Or(c.Sources, defaultSources())
+	if _, err := gateway.Load(path); err != nil { // before a data folder is made
+		return err
+	}
+	return c.WatchFlags.run(ctx, cfg, 0, func(ctx context.Context, service *backend.Service) error {
+		return readSources(ctx, g, path, service, log)
+	})
+}
+
+// readSources reads the devices of a file into the service until ctx ends.
+func readSources(ctx context.Context, g *Globals, path string, service *backend.Service, log *slog.Logger) error {
+	sources, err := gateway.Load(path)
+	if err != nil {
+		return err
+	}
+	if g.Store != "" {
+		return errors.New("--sources: devices are read into a data folder; with a database, a gateway at the site reads them")
+	}
+	p, err := gateway.NewPoller(gateway.Options{Config: sources, Store: service.Live(), Now: time.Now, Log: log})
+	if err != nil {
+		return err
+	}
+	log.Info("reading devices", "sources", path, "devices", len(p.Status().Devices), "site", sources.Site.ID)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.Run(ctx) })
+	group.Go(func() error { return p.Serve(ctx, g.Data) })
+	return group.Wait()
+}
+
+// GatewayStatusCmd prints the state of the devices.
+type GatewayStatusCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run prints; exit status 1 when a device is not read.
+func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	s, err := gateway.AskStatus(ctx, g.Data)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, g.Data)
+	}
+	bad := s.Error != ""
+	for _, d := range s.Devices {
+		bad = bad || d.State == gateway.StateUnreachable || d.State == gateway.StateSuspect
+	}
+	if c.JSON {
+		err = printJSON(std.out, s)
+	} else {
+		w := tabwriter.NewWriter(std.out, 0, 4, 2, ' ', 0)
+		fmt.Fprintln(w, "DEVICE\tKIND\tSTATE\tPOWER\tAGE\tREADINGS\tERRORS\tDROPPED\tLAST ERROR")
+		for _, d := range s.Devices {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", d.Asset, d.Kind, d.State, kilowatts(d.PowerW), age(d.AgeS), d.Reads, d.Errors, marks(d.Marks), cmp.Or(d.Error, "-"))
+		}
+		err = w.Flush()
+		if s.Error != "" {
+			fmt.Fprintln(std.out, "samples are not stored:", s.Error)
+		}
+	}
+	if err == nil && bad {
+		return exitStatus(1)
+	}
+	return err
+}
+
+func kilowatts(w *float64) string {
+	if w == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f kW", *w/1000)
+}
+
+func age(s *float64) string {
+	if s == nil {
+		return "-"
+	}
+	return time.Duration(*s * float64(time.Second)).Round(100 * time.Millisecond).String()
+}
+
+func marks(m map[reading.Mark]int) string {
+	var words []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		words = append(words, fmt.Sprintf("%s %d", k, m[k]))
+	}
+	return cmp.Or(strings.Join(words, ", "), "-")
+}
+
+// GatewayExplainCmd prints how the values of a device come about.
+type GatewayExplainCmd struct {
+	Device string `arg:"" help:"Unit, serial number or name."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// Run prints.
+func (c *GatewayExplainCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	e, err := gateway.AskExplain(ctx, g.Data, c.Device)
+	switch {
+	case errors.Is(err, gateway.ErrNoDevice):
+		return fmt.Errorf("device %q: %w; sunloop gateway status lists them", c.Device, err)
+	case err != nil:
+		return fmt.Errorf("%w: %s", err, g.Data)
+	case c.JSON:
+		return printJSON(std.out, e)
+	}
+	out := std.out
+	fmt.Fprintf(out, "%s: %s %s, serial number %s, version %s\n", e.Asset, e.Manufacturer, e.Model, cmp.Or(e.Serial, "unknown"), cmp.Or(e.Version, "unknown"))
+	fmt.Fprintf(out, "%s at %s, unit %d, base %d, at most %d registers in a request\n", e.State, e.Address, e.Unit, e.Base, e.Limit)
+	fmt.Fprintf(out, "power %s, age %s, %d readings, %d errors, dropped: %s\n", kilowatts(e.PowerW), age(e.AgeS), e.Reads, e.Errors, marks(e.Marks))
+	if !e.Stored {
+		fmt.Fprintln(out, "not stored as a unit: the inverters of the site have its power, or it measures none")
+	}
+	if e.Error != "" {
+		fmt.Fprintf(out, "last error at %s: %s\n", e.ErrorAt.UTC().Format(time.RFC3339), e.Error)
+	}
+	for _, b := range e.Blocks {
+		fmt.Fprintf(out, "\nmodel %d, %s, %d registers from %d\n", b.ID, b.Name, b.Length, b.Address)
+		for _, name := range slices.Sorted(maps.Keys(b.Points)) {
+			fmt.Fprintf(out, "  %-14s %.10g\n", name, b.Points[name])
+		}
+		if len(b.Missing) > 0 {
+			fmt.Fprintf(out, "  not implemented: %s\n", strings.Join(b.Missing, " "))
+		}
+		for _, r := range b.Requests {
+			fmt.Fprintf(out, "  registers %d to %d: %04x\n", r.Address, r.Address+len(r.Words)-1, r.Words)
+		}
+	}
+	return nil
+}
