@@ -13,10 +13,17 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
+	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/plant"
 )
+
+// fleetBehind is how often the facts of all sites are asked for while the fleet
+// is not on screen.
+const fleetBehind = 2 * time.Minute
 
 // requestTimeout is the deadline of one request.
 const requestTimeout = 15 * time.Second
@@ -68,6 +75,9 @@ func (m *Model) needs() []state.Need {
 		return append(needs, state.Need{Query: state.QuerySites, Period: 2 * time.Second, Focused: true})
 	}
 	needs = append(needs, state.Need{Query: state.QuerySites, Period: time.Minute})
+	if len(m.data.Sites.Data) > 1 { // for the choice of the site
+		needs = append(needs, state.Need{Query: state.QueryFleet, Period: fleetBehind})
+	}
 	needs = append(needs,
 		state.Need{Query: state.QuerySummary, Period: 5 * time.Second, Focused: true}, // vital signs are always seen
 		state.Need{Query: state.QueryAssets, Period: 5 * time.Minute, Focused: true},
@@ -230,18 +240,27 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 		i = 0
 	}
 	m.openSite(sites[i])
+	if len(sites) > 1 && wanted == (api.SiteRef{}) && m.prefs.value(settings.Preset) == presetAuto {
+		m.openScreen(view.OpenScreen{Screen: plant.NewFleet()})
+	}
 	m.showIntro()
 	return m.poll()
 }
 
-// openSiteNamed shows a site, if it is accessible.
+// openSiteNamed shows a site. One that the list of sites lacks is asked for, and
+// shown once the list has it. A screen of all sites is left for it.
 func (m *Model) openSiteNamed(site api.SiteRef) {
+	if s := m.nav.screen(); s != nil && s.Scope() == keymap.FleetList {
+		m.leave()
+	}
 	for _, s := range m.data.Sites.Data {
 		if s.Ref() == site {
 			m.openSite(s)
 			return
 		}
 	}
+	m.data.wanted = site
+	m.data.Planner.Invalidate(state.QuerySites)
 }
 
 // siteRecord is the record of the site on screen, zero without one.

@@ -10,8 +10,10 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/settings"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/app"
+	"app.sunloop/tui/view/plant"
 	"app.sunloop/tui/view/widget"
 	"app.sunloop/tui/view/workflow"
 )
@@ -77,7 +79,7 @@ func (m *Model) paletteDialog() view.Dialog {
 // scopeOpens are the actions that open the pane or screen of a scope.
 var scopeOpens = map[keymap.Scope]keymap.Action{
 	keymap.InObserve: keymap.FocusObserve, keymap.InOrient: keymap.FocusOrient, keymap.InDecide: keymap.FocusDecide, keymap.InAct: keymap.FocusAct,
-	keymap.AlarmList: keymap.Alarms, keymap.AssetList: keymap.Assets, keymap.UploadList: keymap.Uploads, keymap.UserList: keymap.Users, keymap.KeyList: keymap.APIKeys,
+	keymap.AlarmList: keymap.Alarms, keymap.AssetList: keymap.Assets, keymap.UploadList: keymap.Uploads, keymap.UserList: keymap.Users, keymap.FleetList: keymap.Fleet, keymap.KeyList: keymap.APIKeys,
 	keymap.AuditList: keymap.Audit, keymap.InLog: keymap.Log, keymap.ModelList: keymap.Models, keymap.KPIList: keymap.KPIs, keymap.StockList: keymap.Stock,
 	keymap.SubscriptionList: keymap.Subscriptions, keymap.PlanList: keymap.Schedules, keymap.InSettings: keymap.Settings,
 }
@@ -186,8 +188,17 @@ func (m *Model) themeDialog() view.Dialog {
 
 func (m *Model) siteDialog() view.Dialog {
 	var choices []widget.Choice
-	for _, s := range m.data.Sites.Data {
-		choices = append(choices, widget.Choice{Text: m.data.siteLabel(s), Detail: fmt.Sprintf("%s, %s, %d units", s.Name, widget.Power(s.CapacityKW), s.AssetCount), Do: view.OpenSite{Site: s.Ref()}})
+	sites, facts := m.data.Sites.Data, map[api.SiteRef]string{}
+	label := state.SiteLabels(sites)
+	for _, f := range m.data.Admin.Fleet.Data {
+		facts[f.Ref()] = plant.SiteFacts(f)
+	}
+	for _, s := range sites {
+		detail, ok := facts[s.Ref()]
+		if !ok {
+			detail = fmt.Sprintf("%s, %s, %s", s.Name, widget.Power(s.CapacityKW), widget.CountOf(s.AssetCount, "unit", "units"))
+		}
+		choices = append(choices, widget.Choice{Text: label(s.Ref()), Detail: detail, Words: s.Name, Do: view.OpenSite{Site: s.Ref()}})
 	}
 	d := widget.NewChooser("Site", "", choices, nil)
 	d.Mark(m.data.siteLabel(m.data.siteRecord()))

@@ -60,7 +60,7 @@ func TestPlaceIsRemembered(t *testing.T) {
 	}
 	// Another user sees none of it, and a site on the command line takes precedence.
 	bob := start(t, 160, 45, func(o *Options, s *plant.Service) { with(o, s); o.User = &api.User{UserID: "u2", Username: "bob"} }, plant.New(), other)
-	if bob.place() != "Observe" || bob.m.data.siteRecord().SiteID != "Sibaya" {
+	if bob.place() != "Observe [Fleet]" || bob.m.data.siteRecord().SiteID != "Sibaya" {
 		t.Errorf("bob is at %q", bob.place())
 	}
 	named := start(t, 160, 45, func(o *Options, s *plant.Service) { with(o, s); o.Site = api.SiteRef{SiteID: "Sibaya"} }, plant.New(), other)

@@ -24,6 +24,8 @@ func samePlant(t *testing.T) *plant.Plant {
 // not name the customer.
 func TestSitesOfOneID(t *testing.T) {
 	d := start(t, 160, 45, nil, plant.New(), samePlant(t))
+	d.shows("Fleet", "acme/Sibaya", "north/Sibaya")
+	d.press("esc")
 	d.shows("acme/Sibaya", "INV-03")
 	d.hides("WR-C", "customer_id")
 	visit := func() { // everything that asks about the site
@@ -39,7 +41,7 @@ func TestSitesOfOneID(t *testing.T) {
 	d.press("S")
 	d.shows("acme/Sibaya", "north/Sibaya")
 	d.press("down", "enter")
-	d.pass(2)
+	d.pass(45) // the visits spent what a minute allows
 	d.shows("north/Sibaya", "WR-C", "UTC+1")
 	d.hides("INV-05")
 	if s := d.m.data.Site; s.CustomerID != "north" || len(s.Assets.Data) != 5 {

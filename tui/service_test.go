@@ -26,6 +26,7 @@ func TestAnswersOfAFormerSite(t *testing.T) {
 	other := plant.New()
 	other.SiteID, other.Units = "Havelland", 3
 	d := start(t, 120, 36, nil, plant.New(), other)
+	d.press("esc") // the fleet
 	d.hold = true
 	d.press("r") // asks for everything of Sibaya
 	asked := d.later

@@ -111,6 +111,7 @@ const (
 
 	KPIs       Action = "kpis"
 	Gaps       Action = "gaps"
+	GroupFleet Action = "group-fleet"
 	NextPeriod Action = "next-period"
 	// ChangeAvailability and RevokeAvailability assign a category to a stretch of a
 	// unit, and take that back.

@@ -168,6 +168,8 @@ func Default() Map {
 		entry(OtherLog, InLog, "other", "the service's log, or the console's", "o"),
 		needs(entry(SaveLog, InLog, "save", "write all of the log to a file", "w"), NeedsFiles),
 
+		entry(GroupFleet, FleetList, "by customer", "group the sites by customer, or list them singly", "c"),
+
 		entry(AddUser, UserList, "add", "add a user", "c"),
 		dangerous(entry(EditUser, UserList, "change", "change role, customers and sites of the chosen user", "E")),
 		dangerous(entry(BlockUser, UserList, "disable", "disable or enable the selected user", "d")),

@@ -33,6 +33,7 @@ const (
 	AlarmList     Scope = "the alarms"
 	KeyList       Scope = "the list of API keys"
 	UserList      Scope = "the list of users"
+	FleetList     Scope = "the fleet"
 	AuditList     Scope = "the audit trail"
 	InLog         Scope = "the log"
 	UploadList    Scope = "the list of uploads"
@@ -68,7 +69,7 @@ var scopes = []struct {
 	{Global, anywhere}, {List, anywhere}, {Panes, panes},
 	{InObserve, onePane}, {InOrient, onePane}, {InDecide, onePane}, {InAct, onePane},
 	{KeyList, oneScreen},
-	{UserList, oneScreen}, {AssetList, oneScreen}, {UploadList, oneScreen}, {InLog, oneScreen}, {AuditList, oneScreen}, {ComponentList, oneScreen},
+	{UserList, oneScreen}, {FleetList, oneScreen}, {AssetList, oneScreen}, {UploadList, oneScreen}, {InLog, oneScreen}, {AuditList, oneScreen}, {ComponentList, oneScreen},
 	{AlarmList, oneScreen},
 	{InSettings, oneScreen},
 	{ModelList, oneScreen},

@@ -119,6 +119,20 @@ func SiteLabel[T interface{ Ref() api.SiteRef }](all []T, site api.SiteRef) stri
 	return site.SiteID
 }
 
+// SiteLabels is [SiteLabel] of many sites: it counts the ids once.
+func SiteLabels[T interface{ Ref() api.SiteRef }](all []T) func(api.SiteRef) string {
+	n := map[string]int{}
+	for _, site := range all {
+		n[site.Ref().SiteID]++
+	}
+	return func(site api.SiteRef) string {
+		if n[site.SiteID] > 1 {
+			return site.CustomerID + "/" + site.SiteID
+		}
+		return site.SiteID
+	}
+}
+
 // Open puts a site on screen and forgets the data of the former one.
 func (s *Store) Open(site api.Site) {
 	zone, err := time.LoadLocation(site.Timezone)

@@ -3,6 +3,7 @@
 package plant
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -22,8 +23,20 @@ import (
 // fleetPeriod is how often the day of all sites is asked for: one request.
 const fleetPeriod = 15 * time.Second
 
-// NewFleet lists all accessible sites, those with most energy at risk first.
+// fleet is the screen of all accessible sites, on wish by customer.
+type fleet struct {
+	byCustomer bool
+	open       map[string]bool // customers whose sites are shown
+
+	of     *api.FleetSite // first of the sites that were ordered
+	at     time.Time
+	sites  []api.FleetSite
+	labels func(api.SiteRef) string
+}
+
+// NewFleet lists all accessible sites, those that lose most now first.
 func NewFleet() *widget.TableView {
+	f := &fleet{open: map[string]bool{}}
 	return &widget.TableView{
 		Heading: "Fleet", Query: state.QueryFleet, Period: fleetPeriod, Enter: "open the site",
 		Empty: "No accessible sites. Press esc, then U, to import a file of a site's production.",
@@ -33,17 +46,15 @@ func NewFleet() *widget.TableView {
 			{Title: "alarms", Width: 9, Min: 6}, {Title: "PR", Width: 4, Right: true, Rank: 3}, {Title: "avail.", Width: 6, Right: true, Rank: 4}, {Title: "yield", Width: 8, Right: true, Rank: 5},
 			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Min: 24, Rank: 6},
 		},
-		Rows: fleetRows, Detail: fleetDetail, Wide: true, Leaves: true,
-		Act: func(a keymap.Action, id string, v view.Context) view.Request {
-			if a != keymap.Open || id == "" {
-				return nil
+		Rows: f.rows, Detail: f.detail, Head: f.drawTotals, Wide: true, Leaves: true, Keys: keymap.FleetList,
+		Act: f.act,
+		Reason: func(a keymap.Action, _ string, v view.Context) string {
+			if a == keymap.GroupFleet && !f.severalCustomers(v) {
+				return "all sites belong to one customer"
 			}
-			if i := slices.IndexFunc(fleetOf(v), func(f api.FleetSite) bool { return fleetID(f) == id }); i >= 0 {
-				return view.OpenSite{Site: fleetOf(v)[i].Ref()}
-			}
-			return nil
+			return ""
 		},
-		ExportRows: fleetExport,
+		ExportRows: f.export,
 		Status: func(v view.Context) widget.ValueStatus {
 			if v.Admin == nil {
 				return widget.ValueStatus{}
@@ -53,25 +64,146 @@ func NewFleet() *widget.TableView {
 	}
 }
 
-// fleetID identifies the row of a site. No id has a tab.
+// act opens a site, opens or closes a customer, or switches the groups.
+func (f *fleet) act(a keymap.Action, id string, v view.Context) view.Request {
+	switch {
+	case a == keymap.GroupFleet:
+		f.byCustomer = !f.byCustomer
+	case a != keymap.Open || id == "":
+	case strings.HasSuffix(id, "\t"):
+		f.open[id] = !f.open[id]
+	default:
+		sites := f.ordered(v)
+		if i := slices.IndexFunc(sites, func(s api.FleetSite) bool { return fleetID(s) == id }); i >= 0 {
+			return view.OpenSite{Site: sites[i].Ref()}
+		}
+	}
+	return nil
+}
+
+// fleetID identifies the row of a site; that of a customer has no site. No id
+// has a tab.
 func fleetID(f api.FleetSite) string { return f.CustomerID + "\t" + f.SiteID }
 
-// fleetOf are the sites, the most at risk first.
-func fleetOf(v view.Context) []api.FleetSite {
-	if v.Admin == nil {
+// ordered are the sites, those that need a person first.
+func (f *fleet) ordered(v view.Context) []api.FleetSite {
+	if v.Admin == nil || len(v.Admin.Fleet.Data) == 0 {
 		return nil
 	}
-	sites := slices.Clone(v.Admin.Fleet.Data)
+	if data := v.Admin.Fleet; f.of != &data.Data[0] || !f.at.Equal(data.At) {
+		f.of, f.at, f.sites = &data.Data[0], data.At, SortFleet(data.Data)
+		f.labels = state.SiteLabels(f.sites)
+	}
+	return f.sites
+}
+
+func (f *fleet) severalCustomers(v view.Context) bool {
+	sites := f.ordered(v)
+	return slices.ContainsFunc(sites, func(s api.FleetSite) bool { return s.CustomerID != sites[0].CustomerID })
+}
+
+// SortFleet returns the sites in the order in which they need a person: by the
+// power that is missing now, by the priorities of their findings, sites without
+// present data before those with, by energy at risk, by name.
+func SortFleet(sites []api.FleetSite) []api.FleetSite {
+	sites = slices.Clone(sites)
 	slices.SortStableFunc(sites, func(a, b api.FleetSite) int {
-		switch {
-		case a.EnergyAtRiskKW > b.EnergyAtRiskKW:
-			return -1
-		case a.EnergyAtRiskKW < b.EnergyAtRiskKW:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(
+			cmp.Compare(deficit(b.Summary), deficit(a.Summary)), cmp.Compare(alarmRank(b), alarmRank(a)), cmp.Compare(silent(b.Summary), silent(a.Summary)),
+			cmp.Compare(b.EnergyAtRiskKW, a.EnergyAtRiskKW), strings.Compare(a.Name, b.Name), strings.Compare(a.SiteID, b.SiteID))
 	})
 	return sites
+}
+
+// deficit is the power that is missing, 0 while it is within the normal range or
+// unknown.
+func deficit(s api.SiteSummary) float64 {
+	if of := ratio(s.TotalPowerKW, s.ExpectedPowerKW); math.IsNaN(of) || of >= chart.NormalRatio.Low {
+		return 0
+	}
+	return lost(s)
+}
+
+// silent is 1 for a site whose present power is unknown.
+func silent(s api.SiteSummary) int {
+	if s.HasPower() {
+		return 0
+	}
+	return 1
+}
+
+// fleetTotals are the sums of sites. Expected and Measured are of the sites of
+// which both are known.
+type fleetTotals struct {
+	sites, silent                int
+	power, measured, expected    float64
+	lost, today, risk            float64
+	findings                     map[string]int
+	compared                     bool
+	unacknowledged, units, feeds int
+}
+
+func totalsOf(sites []api.FleetSite) fleetTotals {
+	t := fleetTotals{sites: len(sites), findings: map[string]int{}}
+	for _, f := range sites {
+		s := f.Summary
+		t.today, t.risk, t.unacknowledged, t.units = t.today+s.TotalKWhToday, t.risk+f.EnergyAtRiskKW, t.unacknowledged+f.Unacknowledged, t.units+s.TotalInverters
+		for severity, n := range f.Findings {
+			t.findings[severity] += n
+		}
+		if !s.HasPower() {
+			t.silent++
+			continue
+		}
+		t.power, t.feeds = t.power+s.TotalPowerKW, t.feeds+s.ActiveInverters
+		if s.ExpectedPowerKW != nil {
+			t.compared, t.measured, t.expected, t.lost = true, t.measured+s.TotalPowerKW, t.expected+*s.ExpectedPowerKW, t.lost+lost(s)
+		}
+	}
+	return t
+}
+
+// of is measured over expected power, NaN when there is nothing to compare.
+func (t fleetTotals) of() float64 {
+	if !t.compared || t.expected <= 0 {
+		return math.NaN()
+	}
+	return t.measured / t.expected
+}
+
+// drawTotals draws the sums of all sites in one row.
+func (f *fleet) drawTotals(r terminal.Region, v view.Context) int {
+	sites := f.ordered(v)
+	if len(sites) < 2 {
+		return 0
+	}
+	t := totalsOf(sites)
+	w, _ := r.Size()
+	x := v.Put(r, 0, 0, widget.CountOf(t.sites, "site", "sites"), themes.Title)
+	add := func(text string, role themes.Role) {
+		if x+2+terminal.Width(text) <= w {
+			x = v.Put(r, x+2, 0, text, role)
+		}
+	}
+	if t.silent < t.sites {
+		add(widget.Power(t.power), themes.Text)
+	}
+	if of := t.of(); !math.IsNaN(of) {
+		role := themes.Dim
+		if of < chart.NormalRatio.Low {
+			role = themes.Warning
+		}
+		add(widget.Percent(of)+" of "+widget.Power(t.expected)+" expected", role)
+		add(widget.Power(t.lost)+" lost", themes.Dim)
+	}
+	if t.silent > 0 {
+		add(widget.CountOf(t.silent, "site", "sites")+" without present data", themes.Warning)
+	}
+	if t.unacknowledged > 0 {
+		add(widget.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), themes.Warning)
+	}
+	add(widget.Energy(t.today)+" today", themes.Dim)
+	return 1
 }
 
 // ratio is a over b, NaN when it says nothing.
@@ -108,39 +240,122 @@ func dataAge(s api.SiteSummary) (string, bool) {
 	return state.Age(age), age > 2*time.Hour
 }
 
-func fleetRows(v view.Context) []widget.Row {
-	sites := fleetOf(v)
-	rows := make([]widget.Row, 0, len(sites))
-	for _, f := range sites {
-		s := f.Summary
-		of, power, lack, powerSort, lackSort := ratio(s.TotalPowerKW, s.ExpectedPowerKW), s.TotalPowerKW, lost(s), any(s.TotalPowerKW), any(lost(s))
-		if !s.HasPower() {
-			of, power, lack, powerSort, lackSort = math.NaN(), math.NaN(), math.NaN(), nil, nil
+// rows are the sites, or the customers with the sites of those that are open.
+func (f *fleet) rows(v view.Context) []widget.Row {
+	sites := f.ordered(v)
+	if !f.byCustomer || !f.severalCustomers(v) {
+		rows := make([]widget.Row, 0, len(sites))
+		for _, s := range sites {
+			rows = append(rows, f.siteRow(v, s, ""))
 		}
-		ofRole, ofSort := themes.Text, any(of)
-		switch {
-		case math.IsNaN(of):
-			ofRole, ofSort = themes.Muted, nil
-		case of < chart.NormalRatio.Low:
-			ofRole = themes.Warning
+		return rows
+	}
+	var order []string
+	of := map[string][]api.FleetSite{}
+	for _, s := range sites {
+		if of[s.CustomerID] == nil {
+			order = append(order, s.CustomerID)
 		}
-		age, old := dataAge(s)
-		ageRole, valueRole := themes.Dim, themes.Text
-		if old {
-			ageRole, valueRole, ofRole = themes.Warning, themes.Muted, themes.Muted
+		of[s.CustomerID] = append(of[s.CustomerID], s)
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(totalsOf(of[b]).lost, totalsOf(of[a]).lost) })
+	var rows []widget.Row
+	for _, customer := range order {
+		rows = append(rows, f.customerRow(v, customer, of[customer]))
+		if f.open[customer+"\t"] {
+			for _, s := range of[customer] {
+				rows = append(rows, f.siteRow(v, s, "  "))
+			}
 		}
-		pr, prSort := percentOf(s.FleetPRPct)
-		available, availableSort := percentOf(s.FleetAvailabilityPct)
-		rows = append(rows, widget.Row{
-			ID: fleetID(f), Sort: []any{strings.ToLower(f.SiteID), powerSort, ofSort, lackSort, alarmRank(f), prSort, availableSort, s.TotalKWhToday, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
-			Cells: []widget.Cell{
-				{Text: state.SiteLabel(sites, f.Ref()), Role: themes.Text}, {Text: widget.Power(power), Role: valueRole}, {Text: widget.Percent(of), Role: ofRole}, {Text: widget.Power(lack), Role: valueRole},
-				{Text: alarmWords(f), Draw: func(r terminal.Region) { drawAlarms(r, f, v) }}, {Text: pr, Role: valueRole}, {Text: available, Role: valueRole}, {Text: widget.Energy(s.TotalKWhToday), Role: valueRole},
-				{Text: age, Role: ageRole}, {Draw: func(r terminal.Region) { drawHours(r, f.Hours, v) }},
-			},
-		})
 	}
 	return rows
+}
+
+// customerRow is the line of a customer: the sums of its sites.
+func (f *fleet) customerRow(v view.Context, customer string, sites []api.FleetSite) widget.Row {
+	t := totalsOf(sites)
+	mark := "+ "
+	if f.open[customer+"\t"] {
+		mark = "- "
+	}
+	power, powerSort := widget.Power(t.power), any(t.power)
+	if t.silent == t.sites {
+		power, powerSort = "–", nil
+	}
+	of, ofRole, ofSort := t.of(), themes.Text, any(t.of())
+	switch {
+	case math.IsNaN(of):
+		ofRole, ofSort = themes.Muted, nil
+	case of < chart.NormalRatio.Low:
+		ofRole = themes.Warning
+	}
+	lack, lackSort := widget.Power(t.lost), any(t.lost)
+	if !t.compared {
+		lack, lackSort = "–", nil
+	}
+	data, dataRole := "", themes.Dim
+	if t.silent > 0 {
+		data, dataRole = fmt.Sprintf("-%d/%d", t.silent, t.sites), themes.Warning
+	}
+	group := api.FleetSite{Findings: t.findings}
+	return widget.Row{
+		ID: customer + "\t", Sort: []any{strings.ToLower(customer), powerSort, ofSort, lackSort, alarmRank(group), nil, nil, t.today, float64(-t.silent), nil},
+		Cells: []widget.Cell{
+			{Text: mark + customer + ", " + widget.CountOf(t.sites, "site", "sites"), Role: themes.Text}, {Text: power, Role: themes.Text}, {Text: widget.Percent(of), Role: ofRole}, {Text: lack, Role: themes.Text},
+			{Text: alarmWords(group), Draw: func(r terminal.Region) { drawAlarms(r, group, v) }}, {Text: ""}, {Text: ""}, {Text: widget.Energy(t.today), Role: themes.Text}, {Text: data, Role: dataRole}, {Text: ""},
+		},
+	}
+}
+
+// siteRow is the line of a site; mark precedes its name.
+func (f *fleet) siteRow(v view.Context, site api.FleetSite, mark string) widget.Row {
+	s := site.Summary
+	of, power, lack, powerSort, lackSort := ratio(s.TotalPowerKW, s.ExpectedPowerKW), s.TotalPowerKW, lost(s), any(s.TotalPowerKW), any(lost(s))
+	if !s.HasPower() {
+		of, power, powerSort = math.NaN(), math.NaN(), nil
+	}
+	if !s.HasPower() || s.ExpectedPowerKW == nil {
+		lack, lackSort = math.NaN(), nil
+	}
+	ofRole, ofSort := themes.Text, any(of)
+	switch {
+	case math.IsNaN(of):
+		ofRole, ofSort = themes.Muted, nil
+	case of < chart.NormalRatio.Low:
+		ofRole = themes.Warning
+	}
+	age, old := dataAge(s)
+	ageRole, valueRole := themes.Dim, themes.Text
+	if old {
+		ageRole, valueRole, ofRole = themes.Warning, themes.Muted, themes.Muted
+	}
+	pr, prSort := percentOf(s.FleetPRPct)
+	available, availableSort := percentOf(s.FleetAvailabilityPct)
+	return widget.Row{
+		ID: fleetID(site), Sort: []any{strings.ToLower(site.SiteID), powerSort, ofSort, lackSort, alarmRank(site), prSort, availableSort, s.TotalKWhToday, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
+		Cells: []widget.Cell{
+			{Text: mark + f.labels(site.Ref()), Role: themes.Text}, {Text: widget.Power(power), Role: valueRole}, {Text: widget.Percent(of), Role: ofRole}, {Text: widget.Power(lack), Role: valueRole},
+			{Text: alarmWords(site), Draw: func(r terminal.Region) { drawAlarms(r, site, v) }}, {Text: pr, Role: valueRole}, {Text: available, Role: valueRole}, {Text: widget.Energy(s.TotalKWhToday), Role: valueRole},
+			{Text: age, Role: ageRole}, {Draw: func(r terminal.Region) { drawHours(r, site.Hours, v) }},
+		},
+	}
+}
+
+// SiteFacts are the facts by which a site is chosen, in one line.
+func SiteFacts(f api.FleetSite) string {
+	s := f.Summary
+	parts := []string{widget.SitePower(s)}
+	if of := ratio(s.TotalPowerKW, s.ExpectedPowerKW); s.HasPower() && !math.IsNaN(of) {
+		parts = append(parts, widget.Percent(of)+" of exp.", widget.Power(lost(s))+" lost")
+	}
+	if words := alarmWords(f); words != "" {
+		parts = append(parts, words)
+	}
+	age, _ := dataAge(s)
+	if s.LastUpdated.IsZero() {
+		return strings.Join(parts, ", ")
+	}
+	return strings.Join(append(parts, "data "+fresh(age)), ", ")
 }
 
 // alarmRank sorts sites by their findings, one critical above any number of
@@ -208,13 +423,51 @@ func drawHours(r terminal.Region, hours []*float64, v view.Context) {
 	}
 }
 
-func fleetDetail(v view.Context, id string) []widget.Detail {
-	sites := fleetOf(v)
-	i := slices.IndexFunc(sites, func(f api.FleetSite) bool { return fleetID(f) == id })
+func (f *fleet) detail(v view.Context, id string) []widget.Detail {
+	sites := f.ordered(v)
+	if customer, ok := strings.CutSuffix(id, "\t"); ok {
+		return customerDetail(customer, slices.DeleteFunc(slices.Clone(sites), func(s api.FleetSite) bool { return s.CustomerID != customer }))
+	}
+	i := slices.IndexFunc(sites, func(s api.FleetSite) bool { return fleetID(s) == id })
 	if i < 0 {
 		return nil
 	}
-	f := sites[i]
+	return siteDetail(sites[i])
+}
+
+// customerDetail is what the sites of a customer are together.
+func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
+	t := totalsOf(sites)
+	lines := []widget.Detail{{Heading: customer}}
+	add := widget.FactsOf(&lines)
+	add("sites", fmt.Sprint(t.sites))
+	if t.silent < t.sites {
+		add("power", widget.Power(t.power))
+	}
+	if of := t.of(); !math.IsNaN(of) {
+		add("expected", widget.Power(t.expected)+", of which "+widget.Percent(of)+" is measured")
+		add("lost", widget.Power(t.lost))
+	}
+	add("today", widget.Energy(t.today))
+	add("units", fmt.Sprintf("%d of %d feed in", t.feeds, t.units))
+	if t.silent > 0 {
+		lines = append(lines, widget.Detail{Label: "data", Words: widget.CountOf(t.silent, "site", "sites") + " without present data", Role: themes.Warning})
+	}
+	words := alarmWords(api.FleetSite{Findings: t.findings})
+	if words == "" {
+		words = "none"
+	}
+	add("findings", words)
+	if t.risk > 0 {
+		add("at risk", widget.Power(t.risk)+", daylight mean")
+	}
+	if t.unacknowledged > 0 {
+		lines = append(lines, widget.Detail{Label: "alarms", Words: widget.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
+	}
+	return lines
+}
+
+func siteDetail(f api.FleetSite) []widget.Detail {
 	s := f.Summary
 	lines := []widget.Detail{{Heading: f.SiteID}}
 	add := widget.FactsOf(&lines)
@@ -261,13 +514,13 @@ func fleetDetail(v view.Context, id string) []widget.Detail {
 		add("at risk", widget.Power(f.EnergyAtRiskKW)+", daylight mean")
 	}
 	if f.Unacknowledged > 0 {
-		lines = append(lines, widget.Detail{Label: "alarms", Words: fmt.Sprintf("%d ask for a person", f.Unacknowledged), Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "alarms", Words: widget.CountOf(f.Unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
 	}
 	return lines
 }
 
-// fleetExport is the fleet as plain numbers, with their units in the header.
-func fleetExport(v view.Context) [][]string {
+// export is the fleet as plain numbers, with their units in the header.
+func (f *fleet) export(v view.Context) [][]string {
 	out := [][]string{strings.Split("site,customer,capacity_kw,power_kw,expected_kw,today_kwh,expected_so_far_kwh,yield_kwh_per_kwp,pr_percent,availability_percent,units_active,units,critical,warning,notice,at_risk_kw,unacknowledged,last_data", ",")}
 	number := func(v float64) string { return fmt.Sprintf("%.6g", v) }
 	maybe := func(v *float64) string {
@@ -276,7 +529,7 @@ func fleetExport(v view.Context) [][]string {
 		}
 		return number(*v)
 	}
-	for _, f := range fleetOf(v) {
+	for _, f := range f.ordered(v) {
 		s, last := f.Summary, ""
 		if !s.LastUpdated.IsZero() {
 			last = s.LastUpdated.String()

@@ -24,7 +24,9 @@ type TableView struct {
 	Query   state.Query
 	Of      string        // what the query is about; empty for none
 	Period  time.Duration // between two questions; 0: 2 s
-	// // the status of the value behind the rows; nil: all rows are there
+	// Head draws lines above the list and answers how many; nil: none.
+	Head func(r terminal.Region, v view.Context) int
+	// Status is that of the value behind the rows; nil: all rows are there.
 	Status      func(v view.Context) ValueStatus
 	Keys        keymap.Scope                                                  // of the sheet's own keys; empty for none
 	Act         func(a keymap.Action, id string, v view.Context) view.Request // the request that one of them, or enter, makes; nil: none
@@ -137,6 +139,11 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	if s.drawNote(r.Region(terminal.Rect{Y: h - 1, W: w, H: 1}), v) {
 		h--
 	}
+	head := 0
+	if s.Head != nil && h > 4 {
+		head = s.Head(r, v)
+		r, h = r.Region(terminal.Rect{Y: head, W: w, H: h - head}), h-head
+	}
 	listH := min(len(rows)+1, max(h/2, 3))
 	listArea, detailArea := terminal.Rect{W: w, H: listH}, terminal.Rect{Y: listH + 1, W: w, H: h - listH - 1}
 	if w >= 110 && !s.Wide {
@@ -153,6 +160,7 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	}
 	s.List.Draw(r.Region(listArea), v, s.Columns, rows)
 	s.listAt = listArea
+	s.listAt.Y += head
 	id := s.List.Current()
 	s.page.Draw(r.Region(detailArea), v, id, func(r terminal.Region) int { return DrawDetails(r, v, s.Detail(v, id)) })
 }

@@ -1,0 +1,127 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/internal/stage"
+	"app.sunloop/tui/settings"
+	plantview "app.sunloop/tui/view/plant"
+	"app.sunloop/tui/view/widget"
+)
+
+// Who has several sites begins with all of them; a site on the command line, a
+// preset and a single site begin with the panes.
+func TestFleetIsFirst(t *testing.T) {
+	other := plant.New()
+	other.SiteID = "Havelland"
+	for name, tt := range map[string]struct {
+		with   func(*Options, *plant.Service)
+		plants []*plant.Plant
+		want   string
+	}{
+		"several sites": {nil, []*plant.Plant{plant.New(), other}, "Observe [Fleet]"},
+		"one site":      {nil, []*plant.Plant{plant.New()}, "Observe"},
+		"--site":        {func(o *Options, _ *plant.Service) { o.Site = api.SiteRef{SiteID: "Havelland"} }, []*plant.Plant{plant.New(), other}, "Observe"},
+		"preset": {func(o *Options, _ *plant.Service) {
+			o.Settings = settings.Sources{settings.Preset: {Value: "plan"}}
+		}, []*plant.Plant{plant.New(), other}, "Decide"},
+	} {
+		if got := start(t, 120, 36, tt.with, tt.plants...).place(); got != tt.want {
+			t.Errorf("%s: begins at %q, want %q", name, got, tt.want)
+		}
+	}
+	d := start(t, 120, 36, nil, plant.New(), other)
+	d.shows("sites", "of exp.")
+	d.press("S", "Havel")
+	d.shows("kW lost") // the choice of the site has the same facts
+	d.press("enter")
+	if d.place() != "Observe" || d.m.data.Site.SiteID != "Havelland" {
+		t.Errorf("the choice of a site leads to %s of %s", d.place(), d.m.data.Site.SiteID)
+	}
+}
+
+// A site that the fleet has and the list of sites does not have yet is opened
+// once the list has it.
+func TestFleetOpensANewSite(t *testing.T) {
+	o := startOffice(t, 120, 36, api.RoleAdmin)
+	o.plantSite()
+	o.press("r")
+	o.pass(2)
+	if _, err := o.service.Domain().Sites.SetSite(context.Background(), api.Unlimited("test"), api.Site{SiteID: "Havelland", CustomerID: "acme", Timezone: "Europe/Berlin", CapacityKW: 10}); err != nil {
+		t.Fatal(err)
+	}
+	o.press("g", "v")
+	o.pass(1)
+	if slices.ContainsFunc(o.m.data.Sites.Data, func(s api.Site) bool { return s.SiteID == "Havelland" }) {
+		t.Skip("the list was asked for meanwhile")
+	}
+	o.press("/", "havel", "enter", "enter")
+	o.pass(2)
+	if got := o.m.data.siteRecord().SiteID; got != "Havelland" {
+		t.Errorf("on screen is %q", got)
+	}
+}
+
+// Customers are summed, and opened one by one.
+func TestFleetByCustomer(t *testing.T) {
+	v := stage.ScreenContext(t, false)
+	var sites []api.FleetSite
+	for i := range 6 {
+		f := plant.New().Fleet(stage.Noon)[2]
+		f.SiteID, f.Name, f.CustomerID = fmt.Sprint("site-", i), fmt.Sprint("Site ", i), []string{"acme", "north"}[i%2]
+		if i == 4 {
+			f.Summary.PowerState = api.PowerNone
+		}
+		sites = append(sites, f)
+	}
+	v.Admin.Fleet.Set(sites, stage.Noon)
+	s := plantview.NewFleet()
+	text := func() string { return stage.ScreenText(v, s, 118, 30) }
+	if got := text(); !strings.Contains(got, "6 sites") || !strings.Contains(got, "1 site without present data") {
+		t.Errorf("no totals:\n%s", got)
+	}
+	s.Do("group-fleet", v)
+	got := text()
+	if !strings.Contains(got, "+ acme, 3 sites") || !strings.Contains(got, "+ north, 3 sites") || strings.Contains(got, "site-1 ") {
+		t.Errorf("not by customer:\n%s", got)
+	}
+	power := func(sites ...api.FleetSite) string {
+		sum := 0.0
+		for _, f := range sites {
+			sum += f.Summary.TotalPowerKW
+		}
+		return widget.Power(sum)
+	}
+	if want := power(sites[0], sites[2]); !strings.Contains(got, want) {
+		t.Errorf("acme's power is not %s:\n%s", want, got)
+	}
+	s.SelectRow("acme\t")
+	if r := s.Do("open", v); r != nil {
+		t.Errorf("a customer opens %v", r)
+	}
+	if got := text(); !strings.Contains(got, "- acme, 3 sites") || !strings.Contains(got, "  site-4") || strings.Contains(got, "  site-1") {
+		t.Errorf("acme is not open:\n%s", got)
+	}
+}
+
+// BenchmarkFleetView draws a fleet of a thousand sites.
+func BenchmarkFleetView(b *testing.B) {
+	v := stage.ScreenContext(b, false)
+	var sites []api.FleetSite
+	for i := range 1000 {
+		f := plant.New().Fleet(stage.Noon)[2]
+		f.SiteID, f.CustomerID = fmt.Sprint("site-", i), fmt.Sprint("customer-", i%20)
+		sites = append(sites, f)
+	}
+	v.Admin.Fleet.Set(sites, stage.Noon)
+	s := plantview.NewFleet()
+	for b.Loop() {
+		_ = stage.ScreenText(v, s, 198, 56)
+	}
+}
