@@ -75,8 +75,9 @@ func priorityOf(severity string) int {
 
 // reaches says whether a severity is at least the priority that a setting names.
 func reaches(severity, from string) bool {
-	least, ok := map[string]int{"critical": criticalPriority, "warning": warningPriority, "notice": noticePriority}[from]
-	return ok && priorityOf(severity) <= least
+	least := slices.Index([]string{"critical", "high", "medium", "low"}, settings.Priority(from))
+	at := slices.Index([]string{api.AlertCritical, api.AlertMajor, api.AlertModerate, api.AlertMinor}, severity)
+	return at >= 0 && at <= least
 }
 
 // announceAll puts new alarms into the last line, and rings for those that the

@@ -176,7 +176,7 @@ func (m *Model) apply(name, value string) tea.Cmd {
 		m.useTheme(m.prefs.theme)
 	case settings.Graph, settings.ASCII:
 		m.o.ASCII = m.prefs.value(settings.ASCII) == settings.On
-		m.o.Pen, _ = chart.ParsePen(m.prefs.value(settings.Graph))
+		m.o.Pen, _ = chart.ParsePen(m.prefs.value(settings.Graph), m.o.getenv("TERM"))
 		if m.o.ASCII {
 			m.o.Pen = chart.ASCII
 		}

@@ -44,7 +44,7 @@ func TestSettings(t *testing.T) {
 		{"theme", []string{"enter", "daylight", "enter"}, "theme=daylight", func(m *Model) bool { return m.prefs.theme.Name == themes.Daylight }},
 		{"sound", []string{"enter"}, "bell=false", func(m *Model) bool { return !m.o.Bell }},
 		{"mouse", []string{"enter"}, "mouse=false", func(m *Model) bool { return !m.prefs.mouse }},
-		{"rings", []string{"enter", "notice", "enter"}, "bell-from=notice", func(m *Model) bool { return m.prefs.value(settings.BellFrom) == "notice" }},
+		{"rings", []string{"enter", "medium", "enter"}, "bell-from=medium", func(m *Model) bool { return m.prefs.value(settings.BellFrom) == "medium" }},
 	} {
 		t.Run(tt.find, func(t *testing.T) {
 			d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Mouse, o.Bell = true, true })
@@ -308,7 +308,9 @@ func TestBell(t *testing.T) {
 		rings  int
 		notes  int
 	}{
-		"critical":             {nil, nil, 1, 1},
+		"high":                 {nil, nil, 1, 1},
+		"only critical":        {func(o *Options) { o.Settings = settings.Sources{settings.BellFrom: {Value: "critical"}} }, nil, 0, 1},
+		"from medium":          {func(o *Options) { o.Settings = settings.Sources{settings.BellFrom: {Value: "medium"}} }, nil, 2, 1},
 		"from warning":         {func(o *Options) { o.Settings = settings.Sources{settings.BellFrom: {Value: "warning"}} }, nil, 2, 1},
 		"off":                  {func(o *Options) { o.Bell = false }, nil, 0, 0},
 		"no bell, but notes":   {func(o *Options) { o.Settings = settings.Sources{settings.BellFrom: {Value: "off"}} }, nil, 0, 1},

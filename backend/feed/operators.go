@@ -25,6 +25,9 @@ type Operators struct {
 // is in progress, the others are pending.
 const crewOrders = 2
 
+// technician is who begins the first repair.
+const technician = "Lena Park"
+
 // Run works through the sites as their findings come in, then ends. A site
 // that has work orders already is left as it is.
 func (c *Operators) Run(ctx context.Context) error {
@@ -116,7 +119,7 @@ func (c *Operators) repair(ctx context.Context, s *simulate.Site, f api.Finding,
 	}
 	order := api.OrderRequest{AssetID: f.AssetID, SiteID: s.ID, CustomerID: customerOf(s), ScheduleID: plan.ScheduleID, BOMID: bill.BOMID, PlannedStart: api.At(c.startOfShift(s, 1))}
 	if begin {
-		order.AssignedTechnician, order.PlannedStart = "crew 1", api.At(c.Clock.Now())
+		order.AssignedTechnician, order.PlannedStart = technician, api.At(c.Clock.Now())
 	}
 	made, err := c.Client.CreateOrder(ctx, order)
 	if err != nil || !begin {

@@ -30,13 +30,13 @@ import (
 type LookFlags struct {
 	Theme      string `default:"auto" help:"Theme: auto, control-room, daylight, contrast, mono, sundown, or a theme of the configuration folder."`
 	Color      string `default:"auto" help:"Colours of the terminal: auto, none, 16, 256 or true."`
-	Graph      string `default:"braille" help:"Characters for charts: braille, block or ascii."`
+	Graph      string `default:"auto" help:"Characters for charts: auto, braille, block or ascii."`
 	ASCII      bool   `help:"Draw with ASCII characters only."`
 	FPS        int    `name:"fps" default:"0" help:"Maximum frames per second (20; over SSH 10)."`
 	Mouse      bool   `default:"true" negatable:"" help:"Enable the mouse."`
 	Bell       bool   `default:"true" negatable:"" help:"Ring the bell and show a desktop notification for new alarms."`
-	BellFrom   string `default:"critical" help:"Lowest alarm priority that rings the bell: critical, warning, notice or off."`
-	NotifyFrom string `default:"critical" help:"Lowest alarm priority with a desktop notification: critical, warning, notice or off."`
+	BellFrom   string `default:"high" help:"Lowest alarm priority that rings the bell: critical, high, medium, low or off."`
+	NotifyFrom string `default:"high" help:"Lowest alarm priority with a desktop notification: critical, high, medium, low or off."`
 	Polling    string `default:"normal" help:"Polling rate: fast, normal or slow."`
 	Remember   bool   `default:"true" negatable:"" help:"Remember the place: site, pane, sort, filter and columns."`
 	Preset     string `default:"auto" help:"Initial layout: auto, balanced, watch, diagnose, plan, work, or a configured one."`
@@ -73,6 +73,7 @@ func (c *ConsoleCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std s
 	}
 	defer logFile.Close()
 	g.command, g.given = consoleTable, givenFlags(k)
+	c.plainIfDumb(std, os.Getenv)
 	if c.Remote != "" {
 		return c.remote(ctx, g, std, log, lines)
 	}
@@ -104,6 +105,16 @@ func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *s
 	}
 	options.Source, options.Places = u.Host, placesOf(c.Remote)
 	return tui.Run(ctx, options)
+}
+
+// plainIfDumb prints lines on a terminal that cannot move its cursor, as those of
+// editors and of serial lines.
+func (c *ConsoleFlags) plainIfDumb(std streams, getenv func(string) string) {
+	if c.Plain || getenv("TERM") != "dumb" {
+		return
+	}
+	c.Plain = true
+	fmt.Fprintln(std.err, "The terminal cannot move its cursor (TERM=dumb): this prints lines, as with --plain.")
 }
 
 // embedded shows the console over the service on this machine's data folder.
@@ -245,7 +256,7 @@ func (c LookFlags) look(g *Globals, getenv func(string) string, isTerminal bool)
 	if profile, set, err := terminal.ParseProfile(c.Color); err == nil && set { // checked with the others
 		o.Profile = profile
 	}
-	o.Pen, _ = chart.ParsePen(c.Graph)
+	o.Pen, _ = chart.ParsePen(c.Graph, getenv("TERM"))
 	if c.ASCII {
 		o.Pen = chart.ASCII
 	}

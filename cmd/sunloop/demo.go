@@ -48,6 +48,7 @@ const (
 	demoLook        = 5 * time.Second // of the crew for findings
 	demoStartHour   = 10              // local time of the first site at which the plants' clock starts
 	demoUser        = "operator"
+	demoDispatcher  = "dispatcher"
 )
 
 // demoRates are ZAR for one unit of the fleet's other currencies, roughly.
@@ -75,6 +76,9 @@ func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std stre
 		return errDemoStore
 	}
 	g.command, g.given = "demo", givenFlags(k)
+	if !c.Headless {
+		c.plainIfDumb(std, os.Getenv)
+	}
 	if !c.Headless && !c.Plain {
 		if _, err := needTerminal(std); err != nil {
 			return err
@@ -156,12 +160,35 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 	})
 }
 
+// addUser creates a user of the demo, unless an earlier start did.
+func (d *demo) addUser(ctx context.Context, name, role string) error {
+	_, err := d.service.Auth().CreateUser(ctx, auth.NewUser{Username: name, Password: d.state.Password, Role: role, Customers: []string{api.Every}, Sites: []string{api.Every}})
+	if refusal := (*api.Error)(nil); err != nil && !(errors.As(err, &refusal) && refusal.Status == http.StatusConflict) {
+		return fmt.Errorf("create the demo's user %s: %w", name, err)
+	}
+	return nil
+}
+
+// work does what the demo's dispatcher does, as a separate user: what the person
+// at the console does is distinct from it.
+func (d *demo) work(ctx context.Context, o client.Options, clock feed.Clock) error {
+	if err := d.addUser(ctx, demoDispatcher, api.RoleOperator); err != nil {
+		return err
+	}
+	dispatcher := client.New(o)
+	if _, err := dispatcher.Login(ctx, demoDispatcher, d.state.Password); err != nil {
+		return fmt.Errorf("sign the demo's dispatcher in: %w", err)
+	}
+	crew := feed.Operators{Client: dispatcher, Fleet: d.fleet, Clock: clock, Look: demoLook}
+	return crew.Run(ctx)
+}
+
 // play signs in and feeds the service while show runs.
 func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show) error {
 	d.client = client.Options{Transport: client.InProcess(d.service.Handler()), Now: time.Now}
-	_, err := d.service.Auth().CreateUser(ctx, auth.NewUser{Username: demoUser, Password: d.state.Password, Role: api.RoleAdmin})
-	if refusal := (*api.Error)(nil); err != nil && !(errors.As(err, &refusal) && refusal.Status == http.StatusConflict) { // of an earlier start
-		return fmt.Errorf("make the demo's user: %w", err)
+	err := d.addUser(ctx, demoUser, api.RoleAdmin)
+	if err != nil {
+		return err
 	}
 	o := d.client
 	o.MaxRetryWait = commandPatience // the crew and the feed wait when a busy service requests it
@@ -208,8 +235,7 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 	worked := make(chan struct{})
 	go func() {
 		defer close(worked)
-		crew := feed.Operators{Client: feeder, Fleet: d.fleet, Clock: clock, Look: demoLook}
-		if err := crew.Run(ctx); err != nil && ctx.Err() == nil {
+		if err := d.work(ctx, o, clock); err != nil && ctx.Err() == nil {
 			d.log.Warn("the demo's crew ended", "error", err)
 		}
 	}()

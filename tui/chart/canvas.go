@@ -28,10 +28,16 @@ const (
 	ASCII
 )
 
-// ParsePen reads the value of the graph flag: braille, block or ascii.
-func ParsePen(s string) (Pen, bool) {
+// ParsePen reads the value of the graph flag: auto, braille, block or ascii. With
+// auto, term, the value of TERM, decides: fonts of the Linux console have no braille.
+func ParsePen(s, term string) (Pen, bool) {
 	switch s {
-	case "braille", "":
+	case "auto", "":
+		if term == "linux" {
+			return Block, true
+		}
+		return Braille, true
+	case "braille":
 		return Braille, true
 	case "block":
 		return Block, true

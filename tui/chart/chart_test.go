@@ -254,3 +254,17 @@ func BenchmarkHeat20Units(b *testing.B) {
 		h.Draw(g.All())
 	}
 }
+
+func TestParsePen(t *testing.T) {
+	for _, tt := range []struct {
+		value, term string
+		want        Pen
+		ok          bool
+	}{
+		{"auto", "xterm-256color", Braille, true}, {"auto", "linux", Block, true}, {"", "linux", Block, true}, {"braille", "linux", Braille, true}, {"ascii", "xterm", ASCII, true}, {"dots", "xterm", Braille, false},
+	} {
+		if got, ok := ParsePen(tt.value, tt.term); got != tt.want || ok != tt.ok {
+			t.Errorf("ParsePen(%q, %q) = %v, %t, want %v, %t", tt.value, tt.term, got, ok, tt.want, tt.ok)
+		}
+	}
+}

@@ -54,27 +54,43 @@ type Setting struct {
 	Help        string // what its values do
 	Kind        Kind
 	Default     string
-	Choices     []string // of a Choice; nil: others know them
-	Least, Most int      // of a Whole, and of both numbers of a Pair
-	Later       bool     // counts from the next start
+	Choices     []string          // of a Choice; nil: others know them
+	Former      map[string]string // values of earlier versions that remain valid, with the present ones
+	Least, Most int               // of a Whole, and of both numbers of a Pair
+	Later       bool              // counts from the next start
 }
 
-// priorities are those from which an alarm may ring, and off.
-var priorities = []string{"critical", "warning", "notice", "off"}
+// priorities are those from which an alarm may ring, as in ISA-18.2, and off.
+// Journal entries are never announced.
+var priorities = []string{"critical", "high", "medium", "low", Never}
+
+// Never is the value of [BellFrom] and [NotifyFrom] without announcements.
+const Never = "off"
+
+// formerPriorities are values of earlier versions, which remain valid.
+var formerPriorities = map[string]string{"warning": "medium", "notice": "low"}
+
+// Priority returns a priority of a setting by its present name.
+func Priority(value string) string {
+	if now, ok := formerPriorities[value]; ok {
+		return now
+	}
+	return value
+}
 
 // All are the settings in the order in which they are shown.
 func All() []Setting {
 	return []Setting{
 		{Name: Theme, Group: "look", Words: "theme", Default: "auto", Kind: Choice, Help: "The colours. auto takes control-room on a dark terminal and daylight on a light one. Files of your own in the folder themes next to the configuration file are listed too, and reloaded when they change."},
 		{Name: Color, Group: "look", Words: "colours of the terminal", Default: "auto", Kind: Choice, Choices: []string{"auto", "none", "16", "256", "true"}, Help: "How many colours are sent. auto asks NO_COLOR, COLORTERM and TERM; over SSH that often means 256 where the terminal could show all."},
-		{Name: Graph, Group: "look", Words: "graph symbols", Default: "braille", Kind: Choice, Choices: []string{"braille", "block", "ascii"}, Help: "What charts are drawn with. block where the font has no braille; sunloop doctor draws a pattern of each."},
+		{Name: Graph, Group: "look", Words: "graph symbols", Default: "auto", Kind: Choice, Choices: []string{"auto", "braille", "block", "ascii"}, Help: "What charts are drawn with. auto is block on the Linux console, whose fonts have no braille, and braille elsewhere; sunloop doctor draws a pattern of each."},
 		{Name: ASCII, Group: "look", Words: "ASCII alone", Default: Off, Kind: Switch, Help: "No braille and no box drawing: plain + - and |."},
 		{Name: FPS, Group: "look", Words: "most frames a second", Default: "0", Kind: Whole, Most: 60, Later: true, Help: "0 is 20, and 10 over SSH. Fewer cost less of the processor and the line."},
 		{Name: Mouse, Group: "look", Words: "use of the mouse", Default: On, Kind: Switch, Help: "Clicks focus and choose, the wheel scrolls. M gives the mouse back to the terminal for a while; shift (option on a Mac) selects text meanwhile."},
 
 		{Name: Bell, Group: "alarms", Words: "sound and desktop notes", Default: On, Kind: Switch, Help: "Off silences both for good. B silences them for an hour."},
-		{Name: BellFrom, Group: "alarms", Words: "the bell rings from", Default: "critical", Kind: Choice, Choices: priorities, Help: "The lowest priority of a new alarm for which the terminal's bell rings. It rings at most once in half a minute, however many alarms come."},
-		{Name: NotifyFrom, Group: "alarms", Words: "desktop notes from", Default: "critical", Kind: Choice, Choices: priorities, Help: "The lowest priority of a new alarm that the terminal shows on the desktop (OSC 9), over SSH and through tmux too. Not every terminal can; at most one in half a minute."},
+		{Name: BellFrom, Group: "alarms", Words: "the bell rings from", Default: "high", Kind: Choice, Choices: priorities, Former: formerPriorities, Help: "The lowest priority of a new alarm for which the terminal's bell rings. It rings at most once in half a minute, however many alarms come."},
+		{Name: NotifyFrom, Group: "alarms", Words: "desktop notes from", Default: "high", Kind: Choice, Choices: priorities, Former: formerPriorities, Help: "The lowest priority of a new alarm that the terminal shows on the desktop (OSC 9), over SSH and through tmux too. Not every terminal can; at most one in half a minute."},
 
 		{Name: Preset, Group: "layout", Words: "arrangement at the start", Default: "auto", Kind: Choice, Help: "Which pane has the keys, whether it has the whole screen, and the split. auto is that of your role, or where you left off."},
 		{Name: QuadFrom, Group: "layout", Words: "four panes together from", Default: "160x40", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which all four panes stand on the screen."},
@@ -104,7 +120,7 @@ func (s Setting) Check(value string) error {
 			return fmt.Errorf("%s is true or false, not %q", s.Name, value)
 		}
 	case Choice:
-		if s.Choices != nil && !slices.Contains(s.Choices, value) {
+		if _, former := s.Former[value]; s.Choices != nil && !former && !slices.Contains(s.Choices, value) {
 			return fmt.Errorf("%s is one of %s, not %q", s.Name, strings.Join(s.Choices, ", "), value)
 		}
 	case Whole:

@@ -19,7 +19,8 @@ func TestDefaultsAreValues(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for name, values := range map[string]map[string]string{
 		Mouse:      {"true": "", "false": "", "yes": "mouse is true or false"},
-		Graph:      {"block": "", "blocks": "one of braille, block, ascii"},
+		BellFrom:   {"high": "", "warning": "", "loud": "one of critical, high, medium, low, off"},
+		Graph:      {"block": "", "blocks": "one of auto, braille, block, ascii"},
 		FPS:        {"0": "", "60": "", "61": "from 0 to 60", "-1": "from 0 to 60", "ten": "whole number"},
 		QuadFrom:   {"160x40": "", "200x24": "", "160x10": "from 24", "160": "as 160x40", "axb": "as 160x40"},
 		StripsFrom: {"80x24": "", "10x10": "from 24"},

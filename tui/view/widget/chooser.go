@@ -39,12 +39,14 @@ type Chooser struct {
 	shown   []Choice
 	at      int
 	cancel  view.Request // made when it is dismissed, to undo a preview; may be nil
+	// searched is set for long lists, in which people type: letters never move.
+	searched bool
 }
 
 // NewChooser makes a chooser; cancel may be nil.
 func NewChooser(title, hint string, choices []Choice, cancel view.Request) *Chooser {
 	loud := slices.DeleteFunc(slices.Clone(choices), func(c Choice) bool { return c.Quiet })
-	return &Chooser{title: title, query: NewField("›", hint, ""), choices: choices, loud: loud, shown: loud, cancel: cancel}
+	return &Chooser{title: title, query: NewField("›", hint, ""), choices: choices, loud: loud, shown: loud, cancel: cancel, searched: hint != ""}
 }
 
 // Mark marks the first choice whose text is given.
@@ -129,12 +131,26 @@ func (c *Chooser) Key(k tea.KeyMsg, v view.Context) view.Request {
 		return c.move(-8)
 	}
 	before := c.query.Value()
+	if by, ok := listKeys[k.String()]; ok && before == "" && !c.begins(k.String()) {
+		return c.move(by)
+	}
 	c.query.Key(k)
 	if q := c.query.Value(); q != before {
 		c.search(q)
 		return c.move(0)
 	}
 	return nil
+}
+
+// listKeys are the keys that move in lists, which are also letters.
+var listKeys = map[string]int{"j": 1, "k": -1}
+
+// begins reports whether a letter begins a word of a choice, so that a person who
+// types it may be searching.
+func (c *Chooser) begins(letter string) bool {
+	return c.searched || slices.ContainsFunc(c.choices, func(choice Choice) bool {
+		return strings.Contains(" "+strings.ToLower(choice.Text+" "+choice.Words), " "+letter)
+	})
 }
 
 func (c *Chooser) move(by int) view.Request {
