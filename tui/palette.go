@@ -171,7 +171,7 @@ func findingDetail(f api.Finding) string {
 	if !f.Active {
 		return "over"
 	}
-	return widget.FindingPriority(f.SeverityLabel)
+	return widget.FindingPriority(f)
 }
 
 func (m *Model) themeDialog() view.Dialog {

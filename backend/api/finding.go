@@ -114,6 +114,7 @@ type Finding struct {
 	Detections         []string `json:"detections" limit:"1000 id last"`
 
 	SiteID        string     `json:"site_id" limit:"id"`
+	AlertSeverity string     `json:"alert_severity,omitempty" limit:"word"`    // of its alert; severity_label is coarser
 	AssetIDs      []string   `json:"asset_ids,omitempty" limit:"10000 id cut"` // all units of a grouped finding
 	Active        bool       `json:"active"`
 	StartedAt     Time       `json:"started_at"`

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -72,4 +73,63 @@ func TestDiagnose(t *testing.T) {
 		s.method, s.url = http.MethodPost, api.PathDiagnostics
 		t.Run(s.name, func(t *testing.T) { s.run(t, w) })
 	}
+}
+
+// TestOneSeverity holds each finding against its alert and the partners' signals:
+// all have one place on one scale, also while a lower severity is not yet taken
+// over, and after the finding has ended.
+func TestOneSeverity(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	want := map[string][2]string{ // of each grade: label, alert
+		api.PartnerCritical: {api.SeverityCritical, api.AlertCritical}, api.PartnerHigh: {api.SeverityCritical, api.AlertMajor},
+		api.PartnerMedium: {api.SeverityWarning, api.AlertModerate}, api.PartnerLow: {api.SeverityNormal, api.AlertMinor},
+	}
+	start := w.clock.now()
+	judge := func(grade string, ended bool) {
+		t.Helper()
+		now := w.clock.now()
+		e := finding.Event{Family: "inverter_outage", Units: []string{ownAsset}, Start: start.Add(-time.Hour), LastSeen: now, LossFraction: 1, Confidence: 0.9,
+			Severity: want[grade][0], Grade: grade, Summary: "It is down."}
+		if ended {
+			e.End = now
+		}
+		run := finding.Run{Site: api.Site{SiteID: ownSite, CustomerID: ownCustomer}, From: start.Add(-24 * time.Hour), Now: now, Units: []string{ownAsset}, Events: []finding.Event{e}}
+		if err := w.store.Update(t.Context(), func(tx store.Tx) error {
+			_, err := w.domain.Detections.RecordRun(tx, run)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := func(path, body string, out any) {
+		t.Helper()
+		if r := w.as("own", http.MethodPost, path, body); r.Code != 200 || json.Unmarshal(r.Body.Bytes(), out) != nil {
+			t.Fatalf("%s: %d %s", path, r.Code, r.Body)
+		}
+	}
+	same := func(name, label, alert string) {
+		t.Helper()
+		var f api.FindingsResponse
+		var a struct{ Alerts []api.Alert }
+		ask("/terminal/ooda", `{"action":"list","customer_id":"`+ownCustomer+`","site_id":"`+ownSite+`"}`, &f)
+		ask("/terminal/alerts", `{"action":"list","customer_id":"`+ownCustomer+`","site_id":"`+ownSite+`"}`, &a)
+		if len(f.MLEnhancedActivities) != 1 || len(a.Alerts) != 1 {
+			t.Fatalf("%s: %d findings, %d alerts", name, len(f.MLEnhancedActivities), len(a.Alerts))
+		}
+		if got := f.MLEnhancedActivities[0]; got.SeverityLabel != label || got.AlertSeverity != alert || a.Alerts[0].AlertSeverity != alert {
+			t.Errorf("%s: the finding is %s and %s, its alert %s, want %s and %s", name, got.SeverityLabel, got.AlertSeverity, a.Alerts[0].AlertSeverity, label, alert)
+		}
+	}
+	for _, grade := range []string{api.PartnerLow, api.PartnerMedium, api.PartnerHigh, api.PartnerCritical} {
+		judge(grade, false)
+		same(grade, want[grade][0], want[grade][1])
+		w.clock.add(time.Minute)
+	}
+	judge(api.PartnerMedium, false)
+	same("a lower one at once", api.SeverityCritical, api.AlertCritical)
+	w.clock.add(finding.CalmPeriod)
+	judge(api.PartnerMedium, false)
+	same("a lower one that lasted", api.SeverityWarning, api.AlertModerate)
+	judge(api.PartnerMedium, true)
+	same("ended", api.SeverityWarning, api.AlertModerate)
 }

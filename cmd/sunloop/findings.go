@@ -85,7 +85,7 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 // ofSeverity reports whether a finding has the wanted severity, or the priority that
 // the table prints for it.
 func (c *FindingsCmd) ofSeverity(v api.Finding) bool {
-	return c.Severity == "" || v.SeverityLabel == c.Severity || widget.FindingPriority(v.SeverityLabel) == c.Severity
+	return c.Severity == "" || v.SeverityLabel == c.Severity || widget.FindingPriority(v) == c.Severity
 }
 
 // within says whether a finding was there in the period, in the zone of its site.

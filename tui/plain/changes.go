@@ -70,11 +70,11 @@ func (w *watcher) tellFindings(list []Sited[api.Finding]) {
 		was := former.Fact
 		switch {
 		case !w.begun:
-			w.at(v.Site, "%s finding: %s", widget.FindingPriority(f.SeverityLabel), what)
+			w.at(v.Site, "%s finding: %s", widget.FindingPriority(f), what)
 		case !known:
-			w.at(v.Site, "new %s finding: %s", widget.FindingPriority(f.SeverityLabel), what)
-		case was.SeverityLabel != f.SeverityLabel:
-			w.at(v.Site, "finding now %s, was %s: %s", widget.FindingPriority(f.SeverityLabel), widget.FindingPriority(was.SeverityLabel), what)
+			w.at(v.Site, "new %s finding: %s", widget.FindingPriority(f), what)
+		case widget.FindingPriority(was) != widget.FindingPriority(f):
+			w.at(v.Site, "finding now %s, was %s: %s", widget.FindingPriority(f), widget.FindingPriority(was), what)
 		}
 	}
 	for _, v := range over(w.findings, is) {

@@ -28,7 +28,7 @@ func Findings(list []Sited[api.Finding], z Zones) *Table {
 		if !f.Active {
 			until = When(f.EndedAt, zone)
 		}
-		t.Add(widget.FindingPriority(f.SeverityLabel), z.Label(v.Site), Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), When(f.StartedAt, zone), until,
+		t.Add(widget.FindingPriority(f), z.Label(v.Site), Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), When(f.StartedAt, zone), until,
 			Number(f.EnergyAtRiskKW), Number(f.LostKWh), Number(100*f.Confidence), Words(f.RootCause), f.SummaryID)
 	}
 	return t

@@ -1,23 +1,38 @@
 package finding
 
 import (
-	"cmp"
 	"slices"
 
 	"app.sunloop/backend/api"
 )
 
-// AlertSeverity of a finding: the detector's grade where it is known. What
-// costs nothing and only informs is normal.
-func AlertSeverity(f Finding) string {
-	severity := map[string]string{"Critical": api.AlertCritical, "High": api.AlertMajor, "Medium": api.AlertModerate, "Low": api.AlertMinor}[f.Grade]
-	if severity == "" {
-		severity = map[string]string{api.SeverityCritical: api.AlertCritical, api.SeverityWarning: api.AlertModerate}[f.SeverityLabel]
+// scale is the one scale of severities, from the worst, as each surface names it.
+// Where the detector's grade is not known, the label decides: the first row with it.
+var scale = []struct{ grade, label, alert string }{
+	{api.PartnerCritical, api.SeverityCritical, api.AlertCritical},
+	{api.PartnerHigh, api.SeverityCritical, api.AlertMajor},
+	{api.PartnerMedium, api.SeverityWarning, api.AlertModerate},
+	{api.PartnerLow, api.SeverityNormal, api.AlertMinor},
+}
+
+// grade is the finding's place on the scale.
+func (f Finding) grade() int {
+	for i, s := range scale {
+		if f.Grade == s.grade || f.Grade == "" && f.SeverityLabel == s.label {
+			return i
+		}
 	}
-	if (severity == "" || severity == api.AlertMinor) && f.LossFraction == 0 {
+	return len(scale) - 1
+}
+
+// AlertSeverity of a finding is that of its alert. What costs nothing and only
+// informs is normal.
+func AlertSeverity(f Finding) string {
+	severity := scale[f.grade()].alert
+	if severity == api.AlertMinor && f.LossFraction == 0 {
 		return api.AlertNormal
 	}
-	return cmp.Or(severity, api.AlertMinor)
+	return severity
 }
 
 // UrgencyRank orders severities: 0 is the worst.
@@ -29,18 +44,7 @@ func NeedsAction(severity string) bool {
 }
 
 // Severity is the finding's on the partners' scale.
-func (f Finding) Severity() string {
-	if f.Grade != "" {
-		return f.Grade
-	}
-	switch f.SeverityLabel {
-	case api.SeverityCritical:
-		return api.PartnerCritical
-	case api.SeverityWarning:
-		return api.PartnerMedium
-	}
-	return api.PartnerLow
-}
+func (f Finding) Severity() string { return scale[f.grade()].grade }
 
 // Informational says that the finding costs nothing and only informs.
 func (f Finding) Informational() bool { return AlertSeverity(f) == api.AlertNormal }

@@ -102,6 +102,6 @@ func (r findingRecord) finding() Finding {
 		CustomerID: r.CustomerID, Subject: r.Subject, SeverityAt: r.SeverityAt, Grade: r.Grade, Losses: record.Convert(r.Losses, func(r lossRecord) LossRun { return LossRun{r.From.Time, r.To.Time, r.KWh} }), LossesAsOf: r.LossesAsOf.Time,
 		Occasions: record.Convert(r.Occasions, func(p periodRecord) Period { return Period{p.From.Time, p.To.Time} }),
 	}
-	f.LastedHours = f.lastedHours()
+	f.LastedHours, f.AlertSeverity = f.lastedHours(), AlertSeverity(f)
 	return f
 }

@@ -79,11 +79,14 @@ func OfFinding(v view.Context, findingID string) *api.Alert {
 // DrawFinding draws shape and letter of a finding's priority, which is that of its
 // alarm, and returns the x after them.
 func DrawFinding(v view.Context, r terminal.Region, x, y int, f api.Finding) int {
-	a := OfFinding(v, f.SummaryID)
-	if a == nil {
+	severity := f.AlertSeverity
+	if a := OfFinding(v, f.SummaryID); a != nil {
+		severity = a.AlertSeverity
+	}
+	p, ok := priorities[severity]
+	if !ok {
 		return widget.DrawSeverity(v, r, x, y, f.SeverityLabel)
 	}
-	p := priorities[a.AlertSeverity]
 	shape := p.shape
 	if v.ASCII {
 		shape = p.ascii
@@ -97,7 +100,7 @@ func FindingPriority(v view.Context, f api.Finding) string {
 	if a := OfFinding(v, f.SummaryID); a != nil {
 		return widget.AlarmPriority(a.AlertSeverity)
 	}
-	return widget.FindingPriority(f.SeverityLabel)
+	return widget.FindingPriority(f)
 }
 
 // PriorityRole is the colour of a severity.

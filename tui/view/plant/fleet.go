@@ -369,7 +369,7 @@ func alarmWords(f api.FleetSite) string {
 	var words []string
 	for _, severity := range []string{api.SeverityCritical, api.SeverityWarning, api.SeverityNormal} {
 		if n := f.Findings[severity]; n > 0 {
-			words = append(words, fmt.Sprint(widget.FindingPriority(severity), " ", n))
+			words = append(words, fmt.Sprint(widget.LabelPriority(severity), " ", n))
 		}
 	}
 	return strings.Join(words, ", ")

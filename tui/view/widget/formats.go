@@ -148,8 +148,17 @@ func AlarmPriority(severity string) string {
 	return severity
 }
 
-// FindingPriority writes the priority of a finding in the words of alarms.
-func FindingPriority(label string) string {
+// FindingPriority writes the priority of a finding: that of its alarm.
+func FindingPriority(f api.Finding) string {
+	if f.AlertSeverity != "" {
+		return AlarmPriority(f.AlertSeverity)
+	}
+	return LabelPriority(f.SeverityLabel) // of a service that does not state it
+}
+
+// LabelPriority writes the coarser severity of several findings in the words of
+// alarms.
+func LabelPriority(label string) string {
 	if look, ok := Severities[label]; ok {
 		return look.word
 	}
