@@ -80,3 +80,67 @@ func EnergyOf(points []Point) Energy {
 	}
 	return Energy{at(0.1), at(0.5), at(0.9)}
 }
+
+// DayBand fits the band of a site's days to the site: P10 and P90 of a day are
+// moved away from its P50, or towards it, by these factors. The zero DayBand
+// changes nothing. It follows the misses of the days that are over, as an adaptive
+// conformal prediction (Gibbs and Candès 2021) does, each side by itself.
+type DayBand struct{ Low, High float64 }
+
+// The rate was chosen on two of the sites of docs/forecasting.md; the coverage that
+// is reported there is of the others too.
+const (
+	dayRate   = 0.05
+	dayMiss   = 0.1 // share of days wanted beyond each end
+	leastBand = 0.4
+	mostBand  = 2.5
+)
+
+func (b DayBand) factors() (low, high float64) {
+	if b == (DayBand{}) {
+		return 1, 1
+	}
+	return b.Low, b.High
+}
+
+// Apply returns the band of a day, of which [EnergyOf] gave the quantiles.
+func (b DayBand) Apply(e Energy) Energy {
+	low, high := b.factors()
+	return Energy{max(e.P50-low*(e.P50-e.P10), 0), e.P50, e.P50 + high*(e.P90-e.P50)}
+}
+
+// Observe returns the band after a day of which [EnergyOf] gave the quantiles and
+// which had kWh.
+func (b DayBand) Observe(e Energy, kWh float64) DayBand {
+	low, high := b.factors()
+	is := b.Apply(e)
+	step := func(factor float64, missed bool) float64 {
+		miss := 0.0
+		if missed {
+			miss = 1
+		}
+		return min(max(factor*math.Exp(dayRate*(miss-dayMiss)), leastBand), mostBand)
+	}
+	return DayBand{step(low, kWh < is.P10), step(high, kWh > is.P90)}
+}
+
+// Together is the energy of several sites in the same time, whose errors are joined
+// by a Gaussian copula: the medians are added, and the distances to P10 and P90 as
+// standard deviations with the correlation of each two sites.
+func Together(sites []Energy, correlation func(i, j int) float64) Energy {
+	var sum Energy
+	var low, high float64
+	for i, a := range sites {
+		sum.P50 += a.P50
+		for j, b := range sites {
+			r := 1.0
+			if i != j {
+				r = correlation(i, j)
+			}
+			low += r * (a.P50 - a.P10) * (b.P50 - b.P10)
+			high += r * (a.P90 - a.P50) * (b.P90 - b.P50)
+		}
+	}
+	sum.P10, sum.P90 = max(sum.P50-math.Sqrt(max(low, 0)), 0), sum.P50+math.Sqrt(max(high, 0))
+	return sum
+}

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -65,4 +66,57 @@ func TestEnergyLaws(t *testing.T) {
 			t.Fatalf("%+v and %+v of the same points", e, again)
 		}
 	})
+}
+
+// TestDayBand: bands that are half or twice as wide as they should be hold about
+// 80 % of the later days, each side about 10 % beyond it.
+func TestDayBand(t *testing.T) {
+	for _, width := range []float64{0.5, 1, 2} {
+		r := rand.New(rand.NewPCG(7, 7))
+		const z90, n = 1.2815515655446004, 2000
+		e := Energy{100 - width*10*z90, 100, 100 + width*20*z90}
+		var b DayBand
+		below, above := 0, 0
+		for i := range n {
+			kWh := 100 + 10*r.NormFloat64()
+			if kWh > 100 {
+				kWh = 100 + 2*(kWh-100)
+			}
+			is := b.Apply(e)
+			if is.P10 > is.P50 || is.P50 != 100 || is.P90 < is.P50 {
+				t.Fatalf("%+v", is)
+			}
+			if i >= n/4 {
+				if kWh < is.P10 {
+					below++
+				}
+				if kWh > is.P90 {
+					above++
+				}
+			}
+			b = b.Observe(e, kWh)
+		}
+		if m := 0.75 * n; math.Abs(float64(below)/m-0.1) > 0.02 || math.Abs(float64(above)/m-0.1) > 0.02 {
+			t.Errorf("bands %g times too wide: %d below and %d above of %g", width, below, above, m)
+		}
+	}
+	if e := (Energy{1, 2, 3}); (DayBand{}).Apply(e) != e {
+		t.Error("a band that has learned nothing changes one")
+	}
+}
+
+// TestTogether: sites whose errors are independent have a narrower band together,
+// those that err alike the sum.
+func TestTogether(t *testing.T) {
+	sites := []Energy{{90, 100, 110}, {80, 100, 140}}
+	if got := Together(sites, func(int, int) float64 { return 1 }); got != (Energy{170, 200, 250}) {
+		t.Errorf("alike: %+v", got)
+	}
+	got := Together(sites, func(int, int) float64 { return 0 })
+	if want := (Energy{200 - math.Sqrt(500), 200, 200 + math.Sqrt(1700)}); got != want {
+		t.Errorf("independent: %+v, want %+v", got, want)
+	}
+	if one := Together(sites[:1], nil); one != sites[0] {
+		t.Errorf("one site: %+v", one)
+	}
 }

@@ -25,6 +25,7 @@ type Day struct {
 	P50KW       record.Numbers `json:"p50_kw" limit:"20000"`
 	P90KW       record.Numbers `json:"p90_kw" limit:"20000"`
 	ClearSkyKW  record.Numbers `json:"clear_sky_kw" limit:"20000"`
+	Band        Band           `json:"band,omitzero"` // of the newest forecast
 	// FirstP50KWh is the whole day's P50 of the first forecast that reached
 	// over all of it, issued at FirstIssuedAt.
 	FirstP50KWh   float64   `json:"first_p50_kwh"`
@@ -112,6 +113,7 @@ func (d *Day) End() time.Time { return d.time(len(d.P50KW)) }
 
 func (d *Day) issue(f Forecast, fresh bool) {
 	offset := int(d.Start.Sub(f.Start) / f.Step())
+	d.Band = f.Band
 	for i := range d.P50KW {
 		k := offset + i
 		if k < 0 || k >= len(f.P50KW) || !fresh && d.time(i).Before(f.IssuedAt) {

@@ -48,6 +48,7 @@ type Forecast struct {
 	GHIWM2       record.Numbers `json:"ghi_wm2" limit:"20000"`
 	WindMS       record.Numbers `json:"wind_ms" limit:"20000"`
 	Metrics      Metrics        `json:"metrics"`
+	Band         Band           `json:"band,omitzero"`                   // of its days
 	Source       string         `json:"source" limit:"name"`             // of the weather
 	WeatherID    string         `json:"weather_id,omitempty" limit:"id"` // of the [Weather] that it was made from
 
@@ -61,6 +62,13 @@ type Metrics struct {
 	ValidationRMSE float64 `json:"validation_rmse"`
 	MAPEPercent    float64 `json:"mape_percent"`
 	SMAPEPercent   float64 `json:"smape_percent"`
+}
+
+// Band are the factors by which the bands of a site's days were fitted to the site
+// when the forecast was issued; zero: they were not.
+type Band struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // Step is the length of an interval.

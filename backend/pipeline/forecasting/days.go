@@ -1,19 +1,23 @@
 package forecasting
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
+	domain "app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/place"
 	"app.sunloop/engine/series"
 )
 
 // forecastDays returns the energies of the days that hourly values reach into.
-// An hour that is in several parts counts once, as in the first of them.
-func forecastDays(zone *time.Location, parts ...[]api.ForecastValue) []api.ForecastDay {
+// An hour that is in several parts counts once, as in the first of them. bands are
+// those of days as issued, by date, and newest the one of other days.
+func forecastDays(zone *time.Location, bands map[string]domain.Band, newest domain.Band, parts ...[]api.ForecastValue) []api.ForecastDay {
 	seen := map[int64]bool{}
 	days := map[int64][]forecast.Point{} // by midnight
 	for _, part := range parts {
@@ -31,36 +35,60 @@ func forecastDays(zone *time.Location, parts ...[]api.ForecastValue) []api.Forec
 		slices.SortFunc(points, func(a, b forecast.Point) int { return a.Time.Compare(b.Time) })
 		begin := time.Unix(midnight, 0).In(zone)
 		whole := series.NextMidnight(begin, zone).Sub(begin)
-		e := forecast.EnergyOf(points)
-		out = append(out, api.ForecastDay{Day: begin.Format(time.DateOnly), Hours: float64(len(points)), Complete: time.Duration(len(points))*time.Hour >= whole,
+		date := begin.Format(time.DateOnly)
+		band, ok := bands[date]
+		if !ok {
+			band = newest
+		}
+		e := forecast.DayBand(band).Apply(forecast.EnergyOf(points))
+		out = append(out, api.ForecastDay{Day: date, Hours: float64(len(points)), Complete: time.Duration(len(points))*time.Hour >= whole,
 			P10KWh: sitedata.Round(e.P10), P50KWh: sitedata.Round(e.P50), P90KWh: sitedata.Round(e.P90)})
 	}
 	slices.SortFunc(out, func(a, b api.ForecastDay) int { return strings.Compare(a.Day, b.Day) })
 	return out
 }
 
-// sumOfDays adds the days of sites by date. Days that a site lacks are left out.
-func sumOfDays(parts []api.GeneratedForecast) []api.ForecastDay {
-	sums, counts := map[string]api.ForecastDay{}, map[string]int{}
+// fadeKM is the distance over which the correlation of two sites' errors of a day
+// falls to 1/e.
+const fadeKM = 250
+
+// sumOfDays adds the days of sites by date, see [forecast.Together]. The errors of
+// two sites correlate by e^(−distance/250 km), and fully if the place of one is not
+// known. Days that a site lacks are left out.
+func sumOfDays(parts []api.GeneratedForecast, sites []api.Site) []api.ForecastDay {
+	type sum struct {
+		api.ForecastDay
+		each []forecast.Energy
+	}
+	sums := map[string]*sum{}
 	for _, part := range parts {
 		for _, d := range part.Days {
-			sum, ok := sums[d.Day]
-			if !ok {
-				sum = api.ForecastDay{Day: d.Day, Hours: d.Hours, Complete: true}
+			of := sums[d.Day]
+			if of == nil {
+				of = &sum{ForecastDay: api.ForecastDay{Day: d.Day, Hours: d.Hours, Complete: true}}
+				sums[d.Day] = of
 			}
-			sum.Hours, sum.Complete = min(sum.Hours, d.Hours), sum.Complete && d.Complete
-			sum.P10KWh, sum.P50KWh, sum.P90KWh = sum.P10KWh+d.P10KWh, sum.P50KWh+d.P50KWh, sum.P90KWh+d.P90KWh
-			sums[d.Day] = sum
-			counts[d.Day]++
+			of.Hours, of.Complete = min(of.Hours, d.Hours), of.Complete && d.Complete
+			of.each = append(of.each, forecast.Energy{P10: d.P10KWh, P50: d.P50KWh, P90: d.P90KWh})
 		}
 	}
 	var out []api.ForecastDay
-	for day, sum := range sums {
-		if counts[day] == len(parts) {
-			sum.P10KWh, sum.P50KWh, sum.P90KWh = sitedata.Round(sum.P10KWh), sitedata.Round(sum.P50KWh), sitedata.Round(sum.P90KWh)
-			out = append(out, sum)
+	for _, of := range sums {
+		if len(of.each) != len(parts) {
+			continue
 		}
+		e := forecast.Together(of.each, func(i, j int) float64 { return correlation(sites[i], sites[j]) })
+		of.P10KWh, of.P50KWh, of.P90KWh = sitedata.Round(e.P10), sitedata.Round(e.P50), sitedata.Round(e.P90)
+		out = append(out, of.ForecastDay)
 	}
 	slices.SortFunc(out, func(a, b api.ForecastDay) int { return strings.Compare(a.Day, b.Day) })
 	return out
+}
+
+// correlation of the errors of two sites.
+func correlation(a, b api.Site) float64 {
+	if a.Latitude == nil || a.Longitude == nil || b.Latitude == nil || b.Longitude == nil {
+		return 1
+	}
+	return math.Exp(-place.DistanceKM(*a.Latitude, *a.Longitude, *b.Latitude, *b.Longitude) / fadeKM)
 }

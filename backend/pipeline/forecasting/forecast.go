@@ -61,6 +61,7 @@ func (fc *Forecaster) Issue(ctx context.Context, siteID string) error {
 	if err := s.observe(ctx, state.LastData); err != nil {
 		return err
 	}
+	fitted := s.band
 	scores, scored, err := s.scores(ctx, state, now)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func (fc *Forecaster) Issue(ctx context.Context, siteID string) error {
 		former := time.Time{}
 		_, err := sitedata.UpdateState(tx, siteID, func(t *sitedata.State) {
 			former = t.ForecastAt
-			t.ForecastAt, t.ForecastData, t.ScoredTo = now, state.Data, scored
+			t.ForecastAt, t.ForecastData, t.ScoredTo, t.DayBand = now, state.Data, scored, fitted
 		})
 		// One word an hour is news; a live feed may issue one a minute.
 		if err != nil || now.Sub(former) < time.Hour {
@@ -110,6 +111,7 @@ type subject struct {
 	units    []api.Asset
 	model    sitedata.LoadedModel
 	location solar.Location
+	band     sitedata.DayBand
 }
 
 // subject reads a site and its model; [store.ErrNotFound] if it has none.
@@ -127,7 +129,9 @@ func (fc *Forecaster) subject(ctx context.Context, siteID string) (subject, erro
 		return s, err
 	}
 	s.location, _ = model.LocationOf(s.site, s.model.Record.Place)
-	return s, nil
+	state, err := fc.State(ctx, siteID)
+	s.band = state.DayBand
+	return s, err
 }
 
 // make computes a forecast from what is known at the issue.
@@ -152,7 +156,8 @@ func (s subject) make(ctx context.Context, issue time.Time, horizon time.Duratio
 	}
 	m := s.model.Record
 	f := forecasts.Forecast{ForecastID: record.NewID("fc", issue), CustomerID: s.site.CustomerID, SiteID: s.site.SiteID, IssuedAt: issue.UTC(),
-		ModelName: m.ModelName, ModelVersion: m.ModelVersion, HorizonHours: int(horizon / time.Hour), Metrics: forecasts.Metrics(m.Metrics), Source: wx.Source}
+		ModelName: m.ModelName, ModelVersion: m.ModelVersion, HorizonHours: int(horizon / time.Hour), Metrics: forecasts.Metrics(m.Metrics), Source: wx.Source,
+		Band: forecasts.Band{Low: s.band.Low, High: s.band.High}}
 	if issued != nil {
 		kept := forecasts.WeatherOf(s.site.SiteID, *issued)
 		f.Weather = &kept

@@ -19,8 +19,9 @@ import (
 // Generate answers GET /forecast: hourly values from the next whole hour (UTC) on,
 // from the newest stored forecast if that reaches far enough, else computed now
 // from the site's model. Without a site it is the sum over the customer's sites
-// that have a model. The sum of the sites' bands is the band of the sum if all
-// errors are fully correlated, so it is too wide rather than too narrow.
+// that have a model. The sum of the hours' bands of sites is the band of the sum if
+// all errors are fully correlated, so it is too wide rather than too narrow; those
+// of days are joined by the distance of the sites.
 func (fc *Forecaster) Generate(ctx context.Context, scope api.Scope, q api.ForecastQuery) (api.GeneratedForecast, error) {
 	if q.HorizonHours <= 0 {
 		q.HorizonHours = fc.HorizonHours
@@ -30,6 +31,7 @@ func (fc *Forecaster) Generate(ctx context.Context, scope api.Scope, q api.Forec
 		return api.GeneratedForecast{}, err
 	}
 	var parts []api.GeneratedForecast
+	var of []api.Site // the sites of the parts
 	for _, site := range sites {
 		part, err := fc.generateSite(ctx, site, q)
 		if errors.Is(err, store.ErrNotFound) {
@@ -38,7 +40,7 @@ func (fc *Forecaster) Generate(ctx context.Context, scope api.Scope, q api.Forec
 		if err != nil {
 			return api.GeneratedForecast{}, fc.RequestError(site.SiteID, err)
 		}
-		parts = append(parts, part)
+		parts, of = append(parts, part), append(of, site)
 	}
 	switch {
 	case len(parts) == 0:
@@ -46,7 +48,7 @@ func (fc *Forecaster) Generate(ctx context.Context, scope api.Scope, q api.Forec
 	case q.SiteID != "":
 		return parts[0], nil
 	}
-	return sumOfSites(q, parts, fc.Now()), nil
+	return sumOfSites(q, parts, of, fc.Now()), nil
 }
 
 // RequestError logs the failure of a forecast on request and returns the API's
@@ -117,22 +119,23 @@ func (fc *Forecaster) generateSite(ctx context.Context, site api.Site, q api.For
 		Metadata: api.ForecastMetadata{ModelVersion: m.ModelVersion, TrainingDataPoints: m.Points, ModelAccuracy: m.ModelAccuracy,
 			ModelType: m.ModelName, WeatherSource: f.Source}}
 	d, err := fc.Domain.Forecasts.Day(ctx, site.SiteID, fc.Now(), record.Zone(site.Timezone))
+	bands := map[string]forecast.Band{}
 	if err == nil {
-		out.Today = d.Values()
+		out.Today, bands[d.Day] = d.Values(), d.Band
 		if !d.FirstIssuedAt.IsZero() {
 			out.TodayP50KWh, out.TodayIssuedAt = sitedata.Round(d.FirstP50KWh), api.At(d.FirstIssuedAt)
 		}
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return out, err
 	}
-	out.Past, err = fc.pastForecast(ctx, site, q.PastDays)
-	out.Days = forecastDays(record.Zone(site.Timezone), out.Past, out.Today, out.Forecasts)
+	out.Past, err = fc.pastForecast(ctx, site, q.PastDays, bands)
+	out.Days = forecastDays(record.Zone(site.Timezone), bands, f.Band, out.Past, out.Today, out.Forecasts)
 	return out, err
 }
 
 // pastForecast returns what was issued for the site's past days, ascending. Days
-// without a forecast are left out.
-func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int) ([]api.ForecastValue, error) {
+// without a forecast are left out. Their bands are added to bands.
+func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int, bands map[string]forecast.Band) ([]api.ForecastValue, error) {
 	var out []api.ForecastValue
 	zone := record.Zone(site.Timezone)
 	y, m, today := fc.Now().In(zone).Date()
@@ -144,7 +147,7 @@ func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int)
 		case err != nil:
 			return nil, err
 		default:
-			out = append(out, d.Values()...)
+			out, bands[d.Day] = append(out, d.Values()...), d.Band
 		}
 	}
 	return out, nil
@@ -152,7 +155,7 @@ func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int)
 
 // sumOfSites adds the sites' forecasts hour by hour. Hours that a site lacks are
 // left out.
-func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, now time.Time) api.GeneratedForecast {
+func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, sites []api.Site, now time.Time) api.GeneratedForecast {
 	out := api.GeneratedForecast{ForecastID: record.NewID("fc", now), CustomerID: q.CustomerID, GeneratedAt: api.At(now), HorizonHours: q.HorizonHours,
 		StepMinutes: 60, Sites: parts, Metadata: parts[0].Metadata}
 	var accuracy, weight float64
@@ -170,7 +173,7 @@ func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, now time.Tim
 		out.Metadata.ModelAccuracy = accuracy / weight
 	}
 	out.Metadata.WeatherSource, out.Metadata.ModelVersion = joined(sources), joined(versions)
-	out.Days = sumOfDays(parts)
+	out.Days = sumOfDays(parts, sites)
 	for i, v := range parts[0].Forecasts {
 		var temperature, ghi, wind float64
 		complete := true

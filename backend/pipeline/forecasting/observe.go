@@ -3,10 +3,12 @@ package forecasting
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/pipeline/sitedata"
+	engine "app.sunloop/engine/forecast"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
 )
@@ -63,7 +65,15 @@ func (s *subject) observe(ctx context.Context, lastData time.Time) error {
 		if err != nil {
 			return err
 		}
-		if _, err := m.Observe(issue, h.Before(issue.Truncate(sitedata.ModelStep)).Power, wx, end.Sub(issue), h.Power.Slice(start, end)); err != nil {
+		known := h.Before(issue.Truncate(sitedata.ModelStep)).Power
+		if end.After(s.band.To) {
+			points, err := m.Forecast(issue, known, wx, end.Sub(issue))
+			if err != nil {
+				return fmt.Errorf("forecast %s of site %s again: %w", start.In(s.zone).Format(time.DateOnly), s.site.SiteID, err)
+			}
+			s.observeBand(points, h.Power, start, end)
+		}
+		if _, err := m.Observe(issue, known, wx, end.Sub(issue), h.Power.Slice(start, end)); err != nil {
 			return fmt.Errorf("observe %s of site %s: %w", start.In(s.zone).Format(time.DateOnly), s.site.SiteID, err)
 		}
 		c.To = end.UTC()
@@ -75,6 +85,31 @@ func (s *subject) observe(ctx context.Context, lastData time.Time) error {
 	s.model = sitedata.LoadedModel{Record: record, Model: m, LearnedTo: c.To}
 	s.fc.ModelCache.Put(s.site.SiteID, s.model)
 	return nil
+}
+
+// leastOfDay is the time with the sun up that must have been measured of a day
+// from which its band is learned.
+const leastOfDay = 4 * time.Hour
+
+// observeBand fits the bands of days by a day that is over, as it was forecast.
+func (s *subject) observeBand(points []engine.Point, power series.Series, start, end time.Time) {
+	var measured []engine.Point
+	var kWh float64
+	var span time.Duration
+	for _, p := range points {
+		actual := power.At(p.Time)
+		if p.Time.Before(start) || !p.Time.Before(end) || !(p.P90KW > p.P10KW) || math.IsNaN(actual) {
+			continue
+		}
+		measured = append(measured, p)
+		kWh += max(actual, 0) * p.Step.Hours()
+		span += p.Step
+	}
+	if span >= leastOfDay {
+		b := engine.DayBand{Low: s.band.Low, High: s.band.High}.Observe(engine.EnergyOf(measured), kWh)
+		s.band.Low, s.band.High = b.Low, b.High
+	}
+	s.band.To = end.UTC()
 }
 
 // issueConditions returns the issue time of a day's first forecast and the weather

@@ -30,6 +30,7 @@ type State struct {
 	ForecastAt   time.Time      `json:"forecast_at"`   // by the plant's clock
 	ForecastData uint64         `json:"forecast_data"` // value of Data at that forecast
 	ScoredTo     time.Time      `json:"scored_to"`     // time up to which forecasts were compared with actuals
+	DayBand      DayBand        `json:"day_band,omitzero"`
 	DetectAt     time.Time      `json:"detect_at"`
 	DetectData   uint64         `json:"detect_data"`
 	LongRunAt    time.Time      `json:"deep_at"` // of the last detection over months
@@ -39,6 +40,13 @@ type State struct {
 	// evaluated yet; both zero if there are none.
 	HistoryFrom time.Time `json:"history_from,omitzero"`
 	HistoryTo   time.Time `json:"history_to,omitzero"`
+}
+
+// DayBand is how the bands of a site's days are fitted to the site.
+type DayBand struct {
+	Low  float64   `json:"low"`
+	High float64   `json:"high"`
+	To   time.Time `json:"to"` // end of the last day that it has learned from
 }
 
 // AddHistory extends the data that detection has to evaluate by those of an import.

@@ -29,9 +29,12 @@ type Scores struct {
 
 	// Coverage80Day is the share of days whose energy lies within P10 … P90 of the
 	// day (forecast.EnergyOf), and Width80Day the mean width of that band over the
-	// mean energy of a day, both with the sun up. Absent where there is no band.
-	Coverage80Day float64 `json:"coverage80_day,omitempty"`
-	Width80Day    float64 `json:"width80_day,omitempty"`
+	// mean energy of a day, both with the sun up. The band of each day is fitted to
+	// the site by the days before it (forecast.DayBand); Uncalibrated80Day is the
+	// share without that. Absent where there is no band.
+	Coverage80Day     float64 `json:"coverage80_day,omitempty"`
+	Width80Day        float64 `json:"width80_day,omitempty"`
+	Uncalibrated80Day float64 `json:"uncalibrated80_day,omitempty"`
 
 	// DailyEnergyError is the mean absolute error of a day's energy over the
 	// mean energy of a day, of what was scored of each day.

@@ -111,7 +111,7 @@ func (t *Tally) Len() int { return t.all.n }
 func (t *Tally) Scores() Scores {
 	s := t.all.scores()
 	s.DailyEnergyError = energyError(t.days, "")
-	s.Coverage80Day, s.Width80Day = dayBands(t.days)
+	s.Coverage80Day, s.Width80Day, s.Uncalibrated80Day = dayBands(t.days)
 	return s
 }
 
@@ -149,8 +149,10 @@ func energyError(days map[day]*energy, month string) float64 {
 const leastOfDay = 4 * time.Hour
 
 // dayBands returns the share of days whose energy lies within P10 … P90 of the day,
-// and the mean width of that band over the mean energy of a day.
-func dayBands(days map[day]*energy) (coverage, width float64) {
+// and the mean width of that band over the mean energy of a day. The band of a day
+// is fitted to the site by the days before it; uncalibrated is the share without.
+func dayBands(days map[day]*energy) (coverage, width, uncalibrated float64) {
+	var fitted forecast.DayBand
 	keys := slices.SortedFunc(maps.Keys(days), func(a, b day) int {
 		return cmp.Or(cmp.Compare(a.issue, b.issue), cmp.Compare(a.date, b.date))
 	})
@@ -160,16 +162,21 @@ func dayBands(days map[day]*energy) (coverage, width float64) {
 		if len(d.points) == 0 || time.Duration(len(d.points))*d.points[0].Step < leastOfDay {
 			continue
 		}
-		band := forecast.EnergyOf(d.points)
+		raw := forecast.EnergyOf(d.points)
+		band := fitted.Apply(raw)
+		fitted = fitted.Observe(raw, d.bright)
 		n, actual, width = n+1, actual+d.bright, width+band.P90-band.P10
 		if band.P10 <= d.bright && d.bright <= band.P90 {
 			coverage++
 		}
+		if raw.P10 <= d.bright && d.bright <= raw.P90 {
+			uncalibrated++
+		}
 	}
 	if n == 0 || actual <= 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
-	return coverage / n, width / actual
+	return coverage / n, width / actual, uncalibrated / n
 }
 
 func (s *sums) scores() Scores {
