@@ -100,21 +100,23 @@ func Walk(base uint16, read Read) ([]Device, error) {
 // readIdentity reads a common model, in parts: some devices return few registers at
 // a time.
 func readIdentity(b Block, read Read) (Identity, error) {
+	end := min(b.Length+2, 67, 0x10000-int(b.Address))
 	words := make([]uint16, 0, 67)
-	const part = 32
-	for at := 2; at < min(b.Length+2, 67); at += part {
-		count := min(part, min(b.Length+2, 67)-at)
-		if int(b.Address)+at+count > 0x10000 {
-			break
-		}
+	part := 32
+	for at := 2; at < end; {
+		count := min(part, end-at)
 		some, err := read(b.Address+uint16(at), count)
-		if errors.Is(err, ErrAddress) {
-			break
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrAddress) && part > 1:
+			part /= 2
+			continue
+		case errors.Is(err, ErrAddress):
+			at = end
+			continue
+		case err != nil:
 			return Identity{}, err
 		}
-		words = append(words, some...)
+		words, at = append(words, some...), at+count
 	}
 	v := Find(commonModel).Decode(b.Length, []Part{{Offset: 2, Registers: words}})
 	id := Identity{Manufacturer: v.Text("Mn"), Model: v.Text("Md"), Options: v.Text("Opt"), Version: v.Text("Vr"), Serial: v.Text("SN")}

@@ -175,7 +175,7 @@ func TestWalk(t *testing.T) {
 			t.Errorf("%s: models %v, want %v", tt.name, ids, tt.ids)
 		}
 	}
-	devices, _ := Walk(40000, image{base: 40000, words: whole, limit: 32}.read)
+	devices, _ := Walk(40000, image{base: 40000, words: whole, limit: 5}.read)
 	if d := devices[0]; d.Manufacturer != "Fronius" || d.Model != "Symo 10" || d.Serial != "A1" || d.Kind() != reading.Inverter {
 		t.Errorf("first device %+v", d)
 	}

@@ -60,6 +60,7 @@ type Line struct {
 	mu       sync.Mutex
 	failures failures // of the connection
 	units    map[uint8]*failures
+	answered map[uint8]bool // units that have responded
 	requests uint64
 	opened   uint64
 }
@@ -85,7 +86,7 @@ func New(c Config) (*Line, error) {
 	if c.Pause <= 0 {
 		c.Pause = 50 * time.Millisecond
 	}
-	return &Line{config: c, turn: make(chan struct{}, 1), units: map[uint8]*failures{}}, nil
+	return &Line{config: c, turn: make(chan struct{}, 1), units: map[uint8]*failures{}, answered: map[uint8]bool{}}, nil
 }
 
 // Check returns an error if a URL is not one that New accepts.
@@ -192,8 +193,14 @@ func (l *Line) read(ctx context.Context, unit uint8, address uint16, count int, 
 		return nil, ctx.Err()
 	}
 	defer func() { <-l.turn }()
+	repeated := false
 	for try := 1; ; try++ {
 		words, err := l.attempt(ctx, unit, address, count, kind)
+		if err != nil && !repeated && l.repeats(unit, err) {
+			repeated = true
+			l.disconnect()
+			continue
+		}
 		if !errors.Is(err, wire.ErrServerDeviceBusy) && !errors.Is(err, wire.ErrAcknowledge) || try == busyTries {
 			return words, l.record(unit, err)
 		}
@@ -201,6 +208,31 @@ func (l *Line) read(ctx context.Context, unit uint8, address uint16, count int, 
 			return nil, err
 		}
 	}
+}
+
+// repeats reports whether a request is sent again at once: after a connection that was
+// closed or a damaged response, and after silence of a unit that responded before.
+// The failures of the unit are not consecutive then.
+func (l *Line) repeats(unit uint8, err error) bool {
+	if errors.Is(err, ErrPaused) || errors.Is(err, ErrUnreachable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f := l.units[unit]; f != nil && f.count > 0 {
+		return false
+	}
+	var e wire.Error
+	if !errors.As(err, &e) {
+		return true
+	}
+	switch e {
+	case wire.ErrRequestTimedOut:
+		return l.answered[unit]
+	case wire.ErrBadCRC, wire.ErrShortFrame, wire.ErrProtocolError, wire.ErrBadUnitId, wire.ErrBadTransactionId, wire.ErrUnknownProtocolId:
+		return true
+	}
+	return false
 }
 
 // attempt connects if necessary and sends one request.
@@ -283,7 +315,7 @@ func (l *Line) record(unit uint8, err error) error {
 		l.proven = true
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.failures = failures{}
+		l.failures, l.answered[unit] = failures{}, true
 		delete(l.units, unit)
 		return nil
 	case errors.Is(err, ErrUnreachable):

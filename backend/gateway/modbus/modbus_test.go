@@ -58,6 +58,65 @@ func (*server) HandleDiscreteInputs(*wire.DiscreteInputsRequest) ([]bool, error)
 	return nil, wire.ErrIllegalFunction
 }
 
+// TestDamage: a request whose response is lost or damaged is sent once more, on a new
+// connection.
+func TestDamage(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		answers [][]byte // of the requests in turn; nil: the connection is closed
+		want    error
+		opened  uint64
+	}{
+		{"closed", [][]byte{nil, ok}, nil, 2},
+		{"closed twice", [][]byte{nil, nil}, ErrUnreachable, 2},
+		{"wrong length", [][]byte{{0, 1, 0, 0, 0, 5, 1, 3, 4, 0, 7}, ok}, nil, 2},
+		{"other unit", [][]byte{{0, 1, 0, 0, 0, 5, 9, 3, 2, 0, 7}, ok}, nil, 2},
+		{"other function", [][]byte{{0, 1, 0, 0, 0, 5, 1, 4, 2, 0, 7}, ok}, nil, 2},
+		{"too long", [][]byte{{0, 1, 0, 0, 0xFF, 0xFF, 1, 3, 2, 0, 7}, ok}, nil, 2},
+		{"damaged twice", [][]byte{{0, 1, 0, 0, 0, 5, 9, 3, 2, 0, 7}, {0, 1, 0, 0, 0, 5, 9, 3, 2, 0, 7}}, ErrDamaged, 2},
+		{"late answer of another request", [][]byte{append([]byte{0, 9, 0, 0, 0, 5, 1, 3, 2, 0, 8}, ok...)}, nil, 1},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			n := 0
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				if n < len(tt.answers) {
+					io.ReadFull(c, make([]byte, 12))
+					if tt.answers[n] == nil {
+						c.Close()
+					} else {
+						c.Write(tt.answers[n])
+					}
+					n++
+				}
+			}
+		}()
+		line, err := New(Config{URL: "tcp://" + l.Addr().String(), Timeout: 2 * time.Second, Pause: time.Nanosecond, Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, err := line.ReadHolding(t.Context(), 1, 0, 1)
+		if !errors.Is(err, tt.want) || err == nil && words[0] != 7 {
+			t.Errorf("%s: %v, %v", tt.name, words, err)
+		}
+		if _, opened := line.Requests(); opened != tt.opened {
+			t.Errorf("%s: %d connections", tt.name, opened)
+		}
+		line.Close()
+		l.Close()
+	}
+}
+
+// ok is the response with the register 7 to the first request of a connection.
+var ok = []byte{0, 1, 0, 0, 0, 5, 1, 3, 2, 0, 7}
+
 // serve starts the server behind a proxy that records the function codes of requests.
 func serve(t *testing.T) (address string, codes func() []byte) {
 	t.Helper()
