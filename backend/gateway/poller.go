@@ -213,6 +213,9 @@ func (p *Poller) poll(ctx context.Context, l *line, at time.Time) {
 		if ctx.Err() != nil {
 			return
 		}
+		if now := p.options.Now().Truncate(time.Duration(p.options.Config.Poll)); now.After(at) {
+			at = now // the devices before took longer than a period
+		}
 		p.mu.Lock()
 		resting := at.Before(d.nextTry)
 		p.mu.Unlock()

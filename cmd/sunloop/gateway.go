@@ -13,10 +13,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/gateway"
@@ -171,10 +170,16 @@ func readSources(ctx context.Context, g *Globals, path string, service *backend.
 		return err
 	}
 	log.Info("reading devices", "sources", path, "devices", len(p.Status().Devices), "site", sources.Site.ID)
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.Run(ctx) })
-	group.Go(func() error { return p.Serve(ctx, g.Data) })
-	return group.Wait()
+	var status sync.WaitGroup
+	defer status.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	status.Go(func() { // without it the devices are still read
+		if err := p.Serve(ctx, g.Data); err != nil && ctx.Err() == nil {
+			log.Warn("gateway status and explain are not available", "error", err.Error())
+		}
+	})
+	return p.Run(ctx)
 }
 
 // GatewayStatusCmd prints the state of the devices.
