@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -186,6 +188,71 @@ func TestEveryPackageHasAFloor(t *testing.T) {
 		})
 		if !known {
 			t.Errorf("%s is in no layer of the table", pkg)
+		}
+	}
+}
+
+// mapEntry is the name of a package at the start of a column of the map.
+var mapEntry = regexp.MustCompile(`^[a-z0-9]+(/[a-z0-9]+)*(/…)?$`)
+
+// TestMapOfPackages compares the map in ARCHITECTURE.md with the packages
+// there are, in both directions.
+func TestMapOfPackages(t *testing.T) {
+	out, err := exec.Command("go", "list", "app.sunloop/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []string
+	for pkg := range strings.FieldsSeq(string(out)) {
+		packages = append(packages, strings.TrimPrefix(pkg, "app.sunloop/"))
+	}
+	text, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```\n")
+	block, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("ARCHITECTURE.md has no map")
+	}
+	columns := regexp.MustCompile(`  +`)
+	var listed, trees []string
+	for line := range strings.Lines(block) {
+		line = strings.TrimRight(line, "\n")
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		for i, column := range columns.Split(strings.TrimSpace(line), -1) {
+			name := column
+			if i == 0 {
+				name, _, _ = strings.Cut(column, " ")
+			}
+			if !mapEntry.MatchString(name) {
+				continue
+			}
+			name, tree := strings.CutSuffix(name, "/…")
+			prefixes := []string{"", "backend/", "engine/", "tui/"}
+			if indent == 4 {
+				prefixes = []string{"tui/view/"}
+			}
+			found := false
+			for _, prefix := range prefixes {
+				full := prefix + name
+				if slices.Contains(packages, full) {
+					listed, found = append(listed, full), true
+					break
+				}
+				if tree && slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(p, full+"/") }) {
+					trees, found = append(trees, full+"/"), true
+					break
+				}
+			}
+			if !found && i == 0 {
+				t.Errorf("the map lists %s, which is no package", name)
+			}
+		}
+	}
+	for _, pkg := range packages {
+		if !slices.Contains(listed, pkg) && !slices.ContainsFunc(trees, func(tree string) bool { return strings.HasPrefix(pkg, tree) }) {
+			t.Errorf("the map in ARCHITECTURE.md does not list %s", pkg)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package stage sets up what tests of views need: a site of a made-up plant, a
+// Package stage sets up what tests of views need: a site of a simulated plant, a
 // context, keys, and the text of what is drawn. For tests alone.
 package stage
 
