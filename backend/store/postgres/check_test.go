@@ -3,8 +3,11 @@
 package postgres
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	"app.sunloop/backend/store"
 )
 
 // TestCheck finds each kind of damage.
@@ -36,5 +39,22 @@ func TestCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestRefBeyondAColumn refuses the number of an asset that its column would
+// store as another one.
+func TestRefBeyondAColumn(t *testing.T) {
+	for set, row := range map[store.RowSet]store.Entry{
+		{Kind: store.AssetRows, Name: "site"}: {Key: []byte("unit"), Value: store.AssetValue(1 << 31)},
+		{Kind: store.BlockRows, Name: "site"}: {Key: store.CellKey(1<<32-1, 0), Value: []byte("x")},
+	} {
+		if err := new(Batch).Add(set, row); !errors.Is(err, errRef) {
+			t.Errorf("%s: %v", set.Kind, err)
+		}
+	}
+	set, row := store.RowSet{Kind: store.AssetRows, Name: "site"}, store.Entry{Key: []byte("unit"), Value: store.AssetValue(1<<31 - 1)}
+	if err := new(Batch).Add(set, row); err != nil {
+		t.Error(err)
 	}
 }

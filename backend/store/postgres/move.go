@@ -3,10 +3,12 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -225,11 +227,20 @@ func columnsOf(set store.RowSet, row store.Entry) ([]any, error) {
 		return append(columns, layout, roster), err
 	case store.AssetRows:
 		ref, err := store.SplitAssetValue(row.Value)
-		return append(columns, string(row.Key), int32(ref)), err
+		if err != nil || ref > math.MaxInt32 {
+			return nil, cmp.Or(err, errRef)
+		}
+		return append(columns, string(row.Key), int32(ref)), nil
 	}
 	ref, start, err := store.SplitCellKey(row.Key)
-	return append(columns, int32(ref), start, append([]byte{}, row.Value...)), err
+	if err != nil || ref > math.MaxInt32 {
+		return nil, cmp.Or(err, errRef)
+	}
+	return append(columns, int32(ref), start, append([]byte{}, row.Value...)), nil
 }
+
+// errRef is of a row of a damaged store: a site has fewer assets.
+var errRef = errors.New("the number of an asset is too large")
 
 // Size is the rows' number and their bytes.
 func (b *Batch) Size() (rows, bytes int) { return b.rows, b.bytes }

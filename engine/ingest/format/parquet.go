@@ -159,8 +159,12 @@ func cellOf(t parquet.Type) func(v parquet.Value) string {
 	case parquet.Int96: // times of Impala and early Spark: nanoseconds of a Julian day
 		return func(v parquet.Value) string {
 			i := v.Int96()
-			const unixEpoch = 2440588
-			return instant(time.Unix((int64(i[2])-unixEpoch)*86400, int64(uint64(i[1])<<32|uint64(i[0]))))
+			const unixEpoch, day = 2440588, uint64(24 * time.Hour)
+			nanos := uint64(i[1])<<32 | uint64(i[0])
+			if nanos >= day {
+				return "" // not a time of the day
+			}
+			return instant(time.Unix((int64(i[2])-unixEpoch)*86400, int64(nanos)))
 		}
 	case parquet.Float, parquet.Double:
 		return func(v parquet.Value) string {
