@@ -124,7 +124,7 @@ var errUnknownPlace = api.InvalidParameter("location", `no town of that name is 
 // learn trains the best model that the data and the time allow.
 func learn(ctx context.Context, site forecast.Site, power series.Series) (*forecast.Model, forecast.Report, string, error) {
 	h, o := forecast.History{Power: power}, forecast.Options{Workers: 2, Resolution: step}
-	model, report, err := forecast.ColdStart(site, h, o)
+	model, report, err := forecast.ColdStart(ctx, site, h, o)
 	if err != nil || report.Days < yearDays {
 		return model, report, modelAnalog, err
 	}

@@ -88,7 +88,7 @@ func TestSpoiledArtifactsAreRefused(t *testing.T) {
 // Any bytes with matching checksums answer a model or an error, never a panic.
 func FuzzDecodeModel(f *testing.F) {
 	h := synthetic(testSite, testStart, 3, time.Hour, 1)
-	m, _, err := ColdStart(testSite, h, Options{})
+	m, _, err := ColdStart(f.Context(), testSite, h, Options{})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type coldStart struct {
 // none: the sun, the modules' plane (typical where unknown) and, from the first
 // days on, the site's own level and days like the last. It takes milliseconds.
 // Its report's score is 0 with fewer than ten days.
-func ColdStart(site Site, h History, o Options) (*Model, Report, error) {
+func ColdStart(ctx context.Context, site Site, h History, o Options) (*Model, Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, Report{}, err
@@ -45,7 +45,7 @@ func ColdStart(site Site, h History, o Options) (*Model, Report, error) {
 	}
 	y, err := prepareColdStart(site, h, o)
 	if err != nil {
-		return nil, Report{}, fmt.Errorf("young model of site %s: %w", site.ID, err)
+		return nil, Report{}, fmt.Errorf("prepare model of site %s: %w", site.ID, err)
 	}
 	l := &learners{quantiles: o.Quantiles, weights: make([]float64, memberCount), calibrator: y.calibrator()}
 	l.weights[memberAnalog] = 1
@@ -53,7 +53,7 @@ func ColdStart(site Site, h History, o Options) (*Model, Report, error) {
 	rep.Features, rep.Members, rep.Weights = l.spec.names(), memberNames[:1], []float64{1}
 	rep.TrainingPoints = points(y.share)
 	if rep.Days >= 2*youngTestDays {
-		x, err := y.try(context.Background(), l)
+		x, err := y.try(ctx, l)
 		if err != nil {
 			return nil, rep, err
 		}

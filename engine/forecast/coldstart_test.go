@@ -12,7 +12,7 @@ func TestColdStartSites(t *testing.T) {
 	longer := synthetic(testSite, testStart, 60, time.Hour, 17).Power
 	for _, days := range []int{0, 1, 3, 10, 30} {
 		issue := testStart.AddDate(0, 0, days)
-		m, rep, err := ColdStart(testSite, History{Power: longer.Slice(testStart, issue)}, Options{})
+		m, rep, err := ColdStart(t.Context(), testSite, History{Power: longer.Slice(testStart, issue)}, Options{})
 		if err != nil {
 			t.Fatalf("%d days: %v", days, err)
 		}

@@ -1,6 +1,7 @@
 package forecast_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -21,7 +22,7 @@ func ExampleColdStart() {
 		sun := math.Cos(solar.At(power.Time(i).Add(30*time.Minute), site.Location).ZenithDeg * math.Pi / 180)
 		power.Values = append(power.Values, max(0, 8*sun))
 	}
-	model, _, err := forecast.ColdStart(site, forecast.History{Power: power}, forecast.Options{Resolution: time.Hour})
+	model, _, err := forecast.ColdStart(context.Background(), site, forecast.History{Power: power}, forecast.Options{Resolution: time.Hour})
 	if err != nil {
 		fmt.Println(err)
 		return

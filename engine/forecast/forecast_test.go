@@ -207,7 +207,7 @@ func TestWeatherIsUsed(t *testing.T) {
 // A model that never saw weather in training is pulled by a forecast of clouds.
 func TestWeatherPullsAModelWithoutIt(t *testing.T) {
 	h := synthetic(testSite, testStart, 20, time.Hour, 3)
-	m, _, err := ColdStart(testSite, History{Power: h.Power}, Options{})
+	m, _, err := ColdStart(t.Context(), testSite, History{Power: h.Power}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestJoinLearnsFromTheFleet(t *testing.T) {
 		better  float64 // at most this share of the loss without a fleet
 	}{{false, 1.05}, {true, 0.9}} {
 		past, all, end := youngTest(c.columns)
-		alone, _, err := ColdStart(testSite, past, Options{})
+		alone, _, err := ColdStart(t.Context(), testSite, past, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

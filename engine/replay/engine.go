@@ -43,7 +43,7 @@ func fit(ctx context.Context, s *Replay, at time.Time, workers int) (engine, err
 		e.model, e.report, err = forecast.TrainPooled(ctx, s.Site, history, o)
 	}
 	if errors.Is(err, forecast.ErrUnfit) {
-		e.model, e.report, err = forecast.ColdStart(s.Site, history, o)
+		e.model, e.report, err = forecast.ColdStart(ctx, s.Site, history, o)
 	}
 	return e, err
 }
