@@ -20,7 +20,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer s.running.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.stop, cancel)()
+	defer context.AfterFunc(s.stop, cancel)() //nolint:contextcheck // ends with the service too
 	if err := s.openWhenAvailable(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -174,7 +174,7 @@ func (s *Service) openWhenAvailable(ctx context.Context) error {
 			return err
 		}
 		select {
-		case <-time.After(pause + rand.N(pause/4)): // replicas do not retry together
+		case <-time.After(pause + rand.N(pause/4)): //nolint:gosec // no secret; replicas do not retry together
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -188,7 +188,7 @@ func (w *recordWriter) appendTime(b []byte, at int64) []byte {
 	return append(b, 'Z')
 }
 
-func appendTwo(b []byte, n int64) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }
+func appendTwo(b []byte, n int64) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) } //nolint:gosec // n has two digits
 
 // appendNumber writes v as encoding/json does. Measured values have few
 // decimals: a decimal of at most 15 digits that reads back as v is the
@@ -202,7 +202,7 @@ func appendNumber(b []byte, v float64) []byte {
 			n = -n
 		}
 		b = strconv.AppendInt(b, n/scale, 10)
-		part, decimals := uint32(n%scale), 6
+		part, decimals := uint32(n%scale), 6 //nolint:gosec // below scale
 		if part == 0 {
 			return b
 		}

@@ -113,7 +113,7 @@ const maxFailures = 5
 // together from running together again.
 func backoff(failures int) time.Duration {
 	d := min(time.Second<<min(failures-1, 10), 5*time.Minute)
-	return d + time.Duration(rand.Float64()*0.2*float64(d))
+	return d + time.Duration(rand.Float64()*0.2*float64(d)) //nolint:gosec // spreads retries, no secret
 }
 
 // handle runs the job's handler. A panic is returned as an error.

@@ -116,7 +116,7 @@ type transport struct {
 // RoundTrip calls with the header traceparent.
 func (t transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	q = q.Clone(q.Context())
-	t.context.Inject(q.Context(), propagation.HeaderCarrier(q.Header))
-	q.Header.Del("Tracestate") // of the caller of this service: not for the endpoint
+	t.context.Inject(q.Context(), propagation.HeaderCarrier(q.Header)) //nolint:contextcheck // of a clone of the request
+	q.Header.Del("Tracestate")                                         // of the caller of this service: not for the endpoint
 	return t.RoundTripper.RoundTrip(q)
 }

@@ -118,7 +118,7 @@ func (d *Deliverer) send(ctx context.Context, one Delivery) {
 		ended(out)
 		return // cut short: no attempt of the place's
 	}
-	out.Next = next(one.Attempt, out, rand.Float64())
+	out.Next = next(one.Attempt, out, rand.Float64()) //nolint:gosec // spreads retries, no secret
 	ended(out)
 	// What was received must not be sent again because the service ends.
 	if err := d.Outbox.Delivered(context.WithoutCancel(ctx), one.ID, out); err != nil {

@@ -316,7 +316,7 @@ func (c *DemoCmd) state(dir string) (s demoState, err error) {
 }
 
 func (s demoState) save(dir string) error {
-	b, err := json.MarshalIndent(s, "", "  ")
+	b, err := json.MarshalIndent(s, "", "  ") //nolint:gosec // the demo keeps its password, in a private file
 	if err != nil {
 		return err
 	}

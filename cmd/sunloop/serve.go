@@ -83,6 +83,8 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 
 // openFolder opens the service of a data folder, or says in a sentence why it
 // could not.
+//
+//nolint:contextcheck // a Service lives until Close, and not as long as a context
 func openFolder(cfg backend.Config) (*backend.Service, error) {
 	service, err := backend.New(cfg)
 	switch {

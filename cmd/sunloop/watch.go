@@ -117,7 +117,7 @@ func (f WatchFlags) run(ctx context.Context, cfg backend.Config, endDelay time.D
 	if err != nil {
 		return errors.Join(err, w.close())
 	}
-	defer func() { // after the service has ended
+	defer func() { //nolint:contextcheck // after the service has ended, and its context
 		if err := cfg.Tracer.Close(); err != nil {
 			cfg.Logger.Warn("end the traces", "error", err)
 		}

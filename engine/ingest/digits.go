@@ -65,7 +65,7 @@ func plainDigits(text []byte) []byte {
 func startsWithDigit(text []byte) bool {
 	r, _ := utf8.DecodeRune(text)
 	_, ok := digitOf(r)
-	return ok || r < utf8.RuneSelf && digit(byte(r))
+	return ok || r < utf8.RuneSelf && digit(byte(r)) //nolint:gosec // below RuneSelf
 }
 
 // digitOf is the ASCII digit of a digit of another script. The digits of a script follow one another from zero.
@@ -74,13 +74,13 @@ func digitOf(r rune) (d byte, ok bool) {
 		return 0, false
 	}
 	for _, t := range unicode.Nd.R16 {
-		if r >= rune(t.Lo) && r <= rune(t.Hi) {
-			return '0' + byte((r-rune(t.Lo))%10), true
+		if r >= rune(t.Lo) && r <= rune(t.Hi) { //nolint:gosec // a code point, or its remainder
+			return '0' + byte((r-rune(t.Lo))%10), true //nolint:gosec // a code point, or its remainder
 		}
 	}
 	for _, t := range unicode.Nd.R32 {
-		if r >= rune(t.Lo) && r <= rune(t.Hi) {
-			return '0' + byte((r-rune(t.Lo))%10), true
+		if r >= rune(t.Lo) && r <= rune(t.Hi) { //nolint:gosec // a code point, or its remainder
+			return '0' + byte((r-rune(t.Lo))%10), true //nolint:gosec // a code point, or its remainder
 		}
 	}
 	return 0, false

@@ -77,12 +77,12 @@ func (p *plan) scanKeys(text []byte, d dialect) *keyScan {
 			h.WriteByte(0)
 		}
 		s.rows = append(s.rows, h.Sum64())
-		s.lines = append(s.lines, int32(r.line))
+		s.lines = append(s.lines, int32(r.line)) //nolint:gosec // bounded by Options.MaxBytes
 		for i, c := range s.columns {
 			cell := cellAt(r.cells, c)
 			id, ok := s.names[i][string(cell)]
 			if !ok {
-				id = uint32(len(s.names[i]))
+				id = uint32(len(s.names[i])) //nolint:gosec // bounded by Options.MaxBytes
 				if id < maxKeyDistinct {
 					s.names[i][string(cell)] = id
 				}

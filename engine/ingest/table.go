@@ -350,7 +350,7 @@ func (t *table) asset(name []byte) (int32, bool) {
 	}
 	id, ok := t.known[string(name)]
 	if !ok {
-		id = int32(len(t.names))
+		id = int32(len(t.names)) //nolint:gosec // bounded by Options.MaxBytes
 		t.names = append(t.names, string(name))
 		t.known[string(name)] = id
 	}
@@ -379,10 +379,10 @@ func (t *table) stamp(s *stamp, asset int32) {
 	offset := int32(noOffset)
 	switch {
 	case s.zone.known:
-		offset = int32(s.zone.offset)
+		offset = int32(s.zone.offset) //nolint:gosec // within a day
 	case s.zone.abbr != "":
 		if off, ok := abbreviationOffset(s.zone.abbr, w, t.plan.zone); ok {
-			offset = int32(off)
+			offset = int32(off) //nolint:gosec // within a day
 		}
 	}
 	if offset != noOffset && t.offsets == nil {

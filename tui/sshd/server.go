@@ -162,7 +162,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			_ = raw.Close()
 			continue
 		}
-		wait.Go(func() { c.serve() })
+		wait.Go(func() { c.serve() }) //nolint:contextcheck // the connection has its context
 	}
 }
 

@@ -135,7 +135,7 @@ func parseAnswer(s string) (themes.Color, bool) {
 			return themes.Unset, false
 		}
 		most := uint64(1)<<(4*len(p)) - 1
-		v[i] = uint8((n*255 + most/2) / most)
+		v[i] = uint8((n*255 + most/2) / most) //nolint:gosec // n <= most
 	}
 	return themes.RGB(v[0], v[1], v[2]), true
 }

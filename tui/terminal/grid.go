@@ -114,7 +114,7 @@ func (g *Grid) set(x, y int, c Cell) {
 // put writes a cluster of width 1 or 2; the caller has checked that it fits.
 func (g *Grid) put(x, y int, text string, width int, s Style) {
 	under := g.cells[y*g.w+x].Style
-	g.set(x, y, Cell{Text: text, Style: s.over(under), Width: uint8(width)})
+	g.set(x, y, Cell{Text: text, Style: s.over(under), Width: uint8(width)}) //nolint:gosec // 1 or 2
 	if width == 2 {
 		i := y*g.w + x + 1
 		// The cell that becomes the second half may itself be the first half of another wide character.

@@ -79,6 +79,8 @@ type Listener struct {
 
 // Listen opens the socket in dir, which the caller must hold: an existing socket
 // belongs to a process that was killed.
+//
+//nolint:contextcheck // a local socket opens at once
 func Listen(dir string) (*Listener, error) {
 	path := filepath.Join(dir, socketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

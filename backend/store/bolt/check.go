@@ -44,10 +44,10 @@ func (s *Store) checkPages(ctx context.Context, r root, report func(error)) erro
 		}
 		return nil
 	}}
-	v.meta = fileMeta{pageSize: int64(s.db.Info().PageSize), root: uint64(r.tx.Cursor().Bucket().Root()), high: uint64(r.tx.Size()) / uint64(s.db.Info().PageSize)}
+	v.meta = fileMeta{pageSize: int64(s.db.Info().PageSize), root: uint64(r.tx.Cursor().Bucket().Root()), high: uint64(r.tx.Size()) / uint64(s.db.Info().PageSize)} //nolint:gosec // sizes and ids of an open transaction
 	err := v.tree()
 	// The list of free pages is known of the newest state only.
-	if m, unread := readMetas(f); err == nil && unread == nil && m.txid == uint64(r.tx.ID()) {
+	if m, unread := readMetas(f); err == nil && unread == nil && m.txid == uint64(r.tx.ID()) { //nolint:gosec // sizes and ids of an open transaction
 		v.meta = m
 		err = v.free()
 	}

@@ -146,6 +146,8 @@ func (w *rewriting) putSchema() error {
 // written next to the old one, which keeps its name until the new one is
 // complete and on the disk: an interrupted upgrade starts again at the next
 // Open.
+//
+//nolint:contextcheck // an upgrade that has begun is completed
 func upgrade(dir string, old *mapped, progress func(done, total int64)) (*mapped, error) {
 	info, err := old.file.Stat()
 	if err != nil {

@@ -35,7 +35,7 @@ func down(err error) bool {
 const longestProbe = 5 * time.Second
 
 // noteState records what a check, or a request that failed as a whole, has
-// shown about the bucket: an error that shows that it is down, or that it
+// redactURI about the bucket: an error that shows that it is down, or that it
 // works. Each change is logged once.
 func (b *remote) noteState(err error) {
 	if err != nil && !down(err) {
@@ -68,7 +68,7 @@ func (b *remote) probe() {
 	}()
 	for pause := b.limits.probe; b.down.Load() != nil; pause = min(2*pause, longestProbe) {
 		select {
-		case <-time.After(pause + rand.N(pause/4+1)):
+		case <-time.After(pause + rand.N(pause/4+1)): //nolint:gosec // spreads retries, no secret
 		case <-b.life.Done():
 			return
 		}
@@ -81,7 +81,7 @@ func (b *remote) ready(ctx context.Context) error {
 	if b.life.Err() != nil {
 		return errClosed
 	}
-	look := b.looks.DoChan("", func() (any, error) {
+	look := b.looks.DoChan("", func() (any, error) { //nolint:contextcheck // callers share one look, which outlives each
 		b.work.Add(1)
 		defer b.work.Done()
 		return nil, b.look()

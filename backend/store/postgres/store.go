@@ -147,7 +147,7 @@ func (s *Store) transact(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx
 		}
 		pause := min(maxPause, time.Millisecond<<min(attempt, 10))
 		select {
-		case <-time.After(rand.N(pause)):
+		case <-time.After(rand.N(pause)): //nolint:gosec // spreads retries, no secret
 		case <-ctx.Done():
 			return fault("wait for other transactions", ctx.Err())
 		}
