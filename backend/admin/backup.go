@@ -80,9 +80,9 @@ func (s *Server) backup(ctx context.Context, w io.Writer) (m backup.Manifest, er
 		return m, fmt.Errorf("create folder for the copy: %w", err)
 	}
 	defer os.RemoveAll(staging)
-	var hold *objects.Hold
+	var hold *objects.Snapshot
 	if !s.Paths.Bucket() {
-		if hold, err = s.Objects.Hold(); err != nil {
+		if hold, err = s.Objects.Snapshot(); err != nil {
 			return m, err
 		}
 		defer func() { err = errors.Join(err, hold.Release()) }()
@@ -118,7 +118,7 @@ func (s *Server) backup(ctx context.Context, w io.Writer) (m backup.Manifest, er
 // verifyCopy verifies the content of a backup: all pages and rows of the copied
 // database, that the key opens its secrets, and each object that its records
 // name. A backup of damaged data could replace a good one.
-func (s *Server) verifyCopy(ctx context.Context, staging string, hold *objects.Hold) (err error) {
+func (s *Server) verifyCopy(ctx context.Context, staging string, hold *objects.Snapshot) (err error) {
 	var records check.Records = s.Store
 	if !s.Paths.Shared() {
 		db, opening := bolt.OpenReadOnly(staging, nil)

@@ -242,7 +242,7 @@ var alerts = Route{
 // Alerts and the states of their life.
 var (
 	ListAlerts = define[AlertsRequest, AlertsResponse](&alerts, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-		Fields: Fields{pageLimit(), optional("state").oneOf(AlertStates()...).because(fmt.Sprintf("it is one of %q", AlertStates()))}})
+		Fields: Fields{pageLimit(), optional("state").oneOf(AlertStates()...).withReason(fmt.Sprintf("it is one of %q", AlertStates()))}})
 	GetAlert         = define[AlertsRequest, AlertsResponse](&alerts, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("alert_id")}})
 	AcknowledgeAlert = alertMove(ActionAcknowledge)
 	ShelveAlert      = alertMove(ActionShelve, required("reason").text(), required("minutes").between(MinShelving.Minutes(), MaxShelving.Minutes()))

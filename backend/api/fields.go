@@ -27,7 +27,7 @@ type Field struct {
 	Unless      string   // not required if this field is there
 
 	// Of the value.
-	Words    []string // the values that are allowed; nil: any
+	Values   []string // the values that are allowed; nil: any
 	Min, Max float64  // of a number; both 0: any
 	Default  int      // of a number that is absent
 
@@ -62,7 +62,7 @@ func (f Field) or(names ...string) Field { f.Alternative = names; return f }
 
 func (f Field) unless(name string) Field { f.Unless = name; return f }
 
-func (f Field) oneOf(words ...string) Field { f.Words, f.Example = words, nil; return f }
+func (f Field) oneOf(words ...string) Field { f.Values, f.Example = words, nil; return f }
 
 func (f Field) anyCase(words ...string) Field { f.foldCase = true; return f.oneOf(words...) }
 
@@ -77,7 +77,7 @@ func (f Field) above0(high float64) Field { f.open = true; return f.between(0, h
 // givenAsZero is a number whose zero in the body is a value, not absent.
 func (f Field) givenAsZero() Field { f.present = true; return f }
 
-func (f Field) because(reason string) Field { f.reason = reason; return f }
+func (f Field) withReason(reason string) Field { f.reason = reason; return f }
 
 func (f Field) withMissing(e *Error) Field { f.missing = e; return f }
 
@@ -189,8 +189,8 @@ func (f Field) InvalidError() *Error {
 	reason := f.reason
 	switch {
 	case reason != "":
-	case f.Words != nil:
-		reason = "it is one of " + strings.Join(f.Words, ", ")
+	case f.Values != nil:
+		reason = "it is one of " + strings.Join(f.Values, ", ")
 	default:
 		reason = fmt.Sprintf("a whole number from %d to %d", int64(f.Min), int64(f.most()))
 	}
@@ -267,11 +267,11 @@ func (f Field) checkValue(value reflect.Value) error {
 		return nil
 	}
 	switch {
-	case f.Words != nil:
+	case f.Values != nil:
 		if f.foldCase {
 			value.SetString(strings.ToLower(value.String()))
 		}
-		if !slices.Contains(f.Words, value.String()) {
+		if !slices.Contains(f.Values, value.String()) {
 			return f.InvalidError()
 		}
 	case f.bounded():

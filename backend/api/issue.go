@@ -85,7 +85,7 @@ var (
 	ListIssues  = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
 	CreateIssue = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionCreate, Permission: PermissionOrders, Idempotent: true, Target: Target{Site: "site"}, Fields: Fields{
 		required("component"), required("site"), required("issue_type"), required("description"),
-		optional("priority").anyCase(PriorityHigh, PriorityMedium, PriorityLow).because("it is high, medium or low")}})
+		optional("priority").anyCase(PriorityHigh, PriorityMedium, PriorityLow).withReason("it is high, medium or low")}})
 	AcknowledgeIssue = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionAcknowledge, Permission: PermissionOrders, Fields: Fields{required("issue_id")}})
 	ResolveIssue     = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionResolve, Permission: PermissionOrders,
 		Fields: Fields{required("issue_id"), required("reason").text().unless("customer_id")}})

@@ -179,5 +179,5 @@ var (
 )
 
 func modelFields() Fields {
-	return Fields{pageLimit(), required("site_id"), optional("model_type").oneOf(ModelForecasting, ModelInterpolation).because("it is " + ModelForecasting + " or " + ModelInterpolation)}
+	return Fields{pageLimit(), required("site_id"), optional("model_type").oneOf(ModelForecasting, ModelInterpolation).withReason("it is " + ModelForecasting + " or " + ModelInterpolation)}
 }

@@ -250,5 +250,5 @@ func scheduleMove(action string, fields ...Field) Endpoint[ScheduleRequest, Sche
 
 // hours is a duration of work.
 func (f Field) hours() Field {
-	return f.above0(MaxOrderHours).because(fmt.Sprintf("a number above 0 and up to %d", MaxOrderHours))
+	return f.above0(MaxOrderHours).withReason(fmt.Sprintf("a number above 0 and up to %d", MaxOrderHours))
 }

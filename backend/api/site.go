@@ -186,7 +186,7 @@ var assets = Route{
 var (
 	AddAsset = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionAdd, Permission: PermissionAssets, Idempotent: true, Target: Target{NewSite: true}, Fields: Fields{
 		required("asset_id"), required("name"), required("type"), required("capacity_kw").givenAsZero(), required("location"),
-		optional("capacity_kw").givenAsZero().above0(math.Inf(1)).because("more than 0"), rule(checkNewComponents)}})
+		optional("capacity_kw").givenAsZero().above0(math.Inf(1)).withReason("more than 0"), rule(checkNewComponents)}})
 	SetAsset         = assetMove(ActionSet, rule(func(r *AssetsRequest) error { return checkClear(r.Clear) }))
 	InstallComponent = assetMove(ActionInstall, required("component"))
 	RemoveComponent  = assetMove(ActionRemove, required("former_serial"))
@@ -197,7 +197,7 @@ var (
 
 func assetMove(action string, fields ...Field) Endpoint[AssetsRequest, AssetsResponse] {
 	return define[AssetsRequest, AssetsResponse](&assets, Operation{Action: action, Permission: PermissionAssets, Target: Target{Asset: "asset_id"},
-		Fields: append(Fields{required("asset_id"), optional("version").between(0, math.Inf(1)).because("a whole number above 0")}, fields...)})
+		Fields: append(Fields{required("asset_id"), optional("version").between(0, math.Inf(1)).withReason("a whole number above 0")}, fields...)})
 }
 
 // checkNewComponents requires the fields of each component of a new unit.

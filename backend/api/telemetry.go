@@ -149,7 +149,7 @@ var GetDataPeriod = define[PeriodQuery, DataPeriod](&dataPeriod, Operation{Permi
 
 var (
 	queryResolution = optional("resolution").about("The step of the records; without it they are as they were measured.", nil).
-			oneOf(Resolution5Min, Resolution15Min, ResolutionHour, ResolutionDaily).because("5min, 15min, hourly or daily")
+			oneOf(Resolution5Min, Resolution15Min, ResolutionHour, ResolutionDaily).withReason("5min, 15min, hourly or daily")
 	recordLimit = optional("limit").about("The most records of each unit; without it all of the span.", nil).between(1, 0)
 	recordSpan  = rule(func(q *RecordsQuery) error { return endAfter(q.Start, q.End) })
 )

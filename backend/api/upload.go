@@ -204,7 +204,7 @@ var uploads = Route{Name: "uploads", Method: http.MethodGet, Path: PathUploads, 
 // site.
 var ListUploads = define[UploadsQuery, UploadsResponse](&uploads, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{NewSite: true}, Fields: Fields{
 	optional("customer_id").about("The customer.", exampleCustomer), optional("site_id").about("The site.", exampleSite), pageLimit(), pageCursor(),
-	optional("kind").about("The kind of upload; goes with site_id.", nil).oneOf(UploadTrain, UploadNowcast).because("it is historical or nowcast"),
+	optional("kind").about("The kind of upload; goes with site_id.", nil).oneOf(UploadTrain, UploadNowcast).withReason("it is historical or nowcast"),
 	rule(func(q *UploadsQuery) error {
 		if q.Kind != "" && q.SiteID == "" {
 			return InvalidParameter("kind", "it goes with site_id")

@@ -256,7 +256,7 @@ func (m Administrator) Key(ctx context.Context, id string) (key APIKey, err erro
 // unknown id.
 func (m Administrator) RevokeKey(ctx context.Context, id string) (before, after APIKey, err error) {
 	now := m.now().UTC()
-	defer m.known.forget()
+	defer m.known.invalidate()
 	err = m.records.Update(ctx, func(tx store.Tx) error {
 		k, err := m.findOwn(tx, id)
 		if err != nil {
@@ -300,7 +300,7 @@ func (m Administrator) RotateKey(ctx context.Context, id string, r Rotation) (do
 	if fresh.ID, done.Plain, fresh.Digest, err = m.newPlainKey(); err != nil {
 		return Rotated{}, err
 	}
-	defer m.known.forget()
+	defer m.known.invalidate()
 	err = m.records.Update(ctx, func(tx store.Tx) error {
 		old, err := m.findOwn(tx, id)
 		if err != nil {

@@ -156,7 +156,7 @@ func BenchmarkAuthenticateToken(b *testing.B) {
 	w.user("u", api.RoleAdmin)
 	token := w.login("u").Token
 	for b.Loop() {
-		w.known.forget()
+		w.known.invalidate()
 		if _, err := w.Authenticate(context.Background(), token); err != nil {
 			b.Fatal(err)
 		}

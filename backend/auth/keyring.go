@@ -180,7 +180,7 @@ func (s *Service) rotate(ctx context.Context, age time.Duration) error {
 	if !changed {
 		return nil
 	}
-	s.known.forget()
+	s.known.invalidate()
 	return s.loadKeyring(ctx)
 }
 
@@ -207,7 +207,7 @@ func (s *Service) currentKey(ctx context.Context, now time.Time) (kid string, ke
 	defer s.keyring.mu.RUnlock()
 	kid = s.keyring.signing
 	if s.shared {
-		kid = s.keyring.ripe(now)
+		kid = s.keyring.activeID(now)
 	}
 	k, ok := s.keyring.keys[kid]
 	if !ok {
@@ -216,9 +216,9 @@ func (s *Service) currentKey(ctx context.Context, now time.Time) (kid string, ke
 	return kid, k.PrivateKey, nil
 }
 
-// ripe returns the newest key that all replicas have read, or the oldest if no
+// activeID returns the newest key that all replicas have read, or the oldest if no
 // key is old enough.
-func (r *keyring) ripe(now time.Time) (kid string) {
+func (r *keyring) activeID(now time.Time) (kid string) {
 	var at time.Time
 	young := true
 	for id, k := range r.keys {

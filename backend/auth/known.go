@@ -60,8 +60,8 @@ func (k *known) put(digest [sha256.Size]byte, p Principal, now, until time.Time,
 	k.at[digest] = knownPrincipal{p, now, until}
 }
 
-// forget drops all: users, sessions or keys have changed.
-func (k *known) forget() {
+// invalidate drops all: users, sessions or keys have changed.
+func (k *known) invalidate() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.at = nil

@@ -263,7 +263,7 @@ func (s *Service) VerifyMFA(ctx context.Context, mfaToken, code string) (api.Log
 	if err != nil {
 		return api.LoginResponse{}, err
 	}
-	s.known.forget()
+	s.known.invalidate()
 	answer, err := s.signedIn(ctx, a, e, now)
 	answer.RecoveryCodes = codes
 	return answer, err

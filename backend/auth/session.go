@@ -95,7 +95,7 @@ func (s *Service) Refresh(ctx context.Context, token string) (api.RefreshRespons
 	if err != nil {
 		return api.RefreshResponse{}, err
 	}
-	defer s.known.forget()
+	defer s.known.invalidate()
 	var a account
 	var e session
 	var outcome error // a refusal that must not roll back what is written
@@ -169,7 +169,7 @@ func (s *Service) EndReused(ctx context.Context, token string) (userID string, e
 		return sessions.Delete(tx, sessions.Key(e))
 	})
 	if userID != "" {
-		s.known.forget()
+		s.known.invalidate()
 	}
 	return userID, err
 }
@@ -180,7 +180,7 @@ func (s *Service) Logout(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
-	defer s.known.forget()
+	defer s.known.invalidate()
 	return s.records.Update(ctx, func(tx store.Tx) error {
 		e, err := sessions.Get(tx, store.Key(c.SessionID))
 		if errors.Is(err, store.ErrNotFound) || err == nil && e.TokenID != c.ID {

@@ -61,7 +61,7 @@ func SharedKey(ctx context.Context, records store.Records, path string) (Key, er
 	if err != nil {
 		return k, err
 	}
-	err = k.agree(ctx, records, path)
+	err = k.verifyFingerprint(ctx, records, path)
 	if made && errors.As(err, new(*KeyError)) {
 		// It opens nothing: the next start must not take it for the replicas' own.
 		// Any other error leaves open whether its mark was stored.
@@ -156,8 +156,8 @@ func knownFingerprint(ctx context.Context, records store.Records) (known bool, e
 	return known, nil
 }
 
-// agree leaves the key's mark in the records, or finds that theirs is another.
-func (k Key) agree(ctx context.Context, records store.Records, path string) error {
+// verifyFingerprint leaves the key's mark in the records, or finds that theirs is another.
+func (k Key) verifyFingerprint(ctx context.Context, records store.Records, path string) error {
 	own, err := k.fingerprint()
 	if err != nil {
 		return err

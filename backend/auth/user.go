@@ -317,7 +317,7 @@ type UserChange struct {
 	Password  *string  // a new one
 	ResetTOTP bool     // delete authenticator and recovery codes: the next sign-in enrols again
 	Unlink    bool     // delete the link to an identity provider: the next sign-in by one links again
-	Unlock    bool     // forget wrong passwords and codes: the next sign-in need not wait
+	Unlock    bool     // invalidate wrong passwords and codes: the next sign-in need not wait
 }
 
 // endsSessions reports whether the user must sign in again.
@@ -354,7 +354,7 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 			return before, after, err
 		}
 	}
-	defer m.known.forget()
+	defer m.known.invalidate()
 	err = m.records.Update(ctx, func(tx store.Tx) error {
 		a, err := m.find(tx, ref)
 		if err != nil {
@@ -428,7 +428,7 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 // DeleteUser removes a user for good and answers who it was. The last active
 // administrator stays.
 func (m Administrator) DeleteUser(ctx context.Context, ref UserRef) (before User, err error) {
-	defer m.known.forget()
+	defer m.known.invalidate()
 	err = m.records.Update(ctx, func(tx store.Tx) error {
 		a, err := m.find(tx, ref)
 		if err != nil {

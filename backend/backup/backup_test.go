@@ -213,12 +213,12 @@ func craft(t *testing.T, manifest any, entries []entry, more string) []byte {
 // TestHostile tries malicious archives: their checksum is right, and each is
 // rejected with one sentence.
 func TestHostile(t *testing.T) {
-	part := func(name, data string) Part {
+	part := func(name, data string) File {
 		sum := sha256.Sum256([]byte(data))
-		return Part{name, int64(len(data)), hex.EncodeToString(sum[:])}
+		return File{name, int64(len(data)), hex.EncodeToString(sum[:])}
 	}
-	with := func(parts ...Part) Manifest {
-		return Manifest{Format: Format, Schema: schema, Version: "9.9", MadeAt: madeAt, Parts: append([]Part{part(Database, "db"), part(Key, "key")}, parts...)}
+	with := func(parts ...File) Manifest {
+		return Manifest{Format: Format, Schema: schema, Version: "9.9", MadeAt: madeAt, Parts: append([]File{part(Database, "db"), part(Key, "key")}, parts...)}
 	}
 	good := []entry{plainEntry(Database, "db"), plainEntry(Key, "key")}
 	and := func(e ...entry) []entry { return append(append([]entry{}, good...), e...) }
@@ -244,7 +244,7 @@ func TestHostile(t *testing.T) {
 		{"no key", noKey, good[:1], "", "the backup has no sunloop.key"},
 		{"no checksum", noSum, good, "", "no size and checksum of sunloop.key"},
 		{"a negative size", negative, good, "", "no size and checksum of sunloop.key"},
-		{"a size without end", with(Part{"tls/a", 1 << 62, with().Parts[0].SHA256}, Part{"tls/b", 1 << 62, with().Parts[0].SHA256}), good, "", "no size and checksum of tls/a"},
+		{"a size without end", with(File{"tls/a", 1 << 62, with().Parts[0].SHA256}, File{"tls/b", 1 << 62, with().Parts[0].SHA256}), good, "", "no size and checksum of tls/a"},
 		{"a part missing", with(part("tls/key.pem", "k")), good, "", "the backup lacks tls/key.pem"},
 		{"a part too many", with(), and(plainEntry("tls/key.pem", "k")), "", `the backup has "tls/key.pem", which its manifest does not name`},
 		{"another part", with(part("tls/key.pem", "k")), and(plainEntry("tls/other.pem", "k")), "", `has "tls/other.pem" of 1 bytes where its manifest names tls/key.pem of 1`},
@@ -287,7 +287,7 @@ func TestHostile(t *testing.T) {
 // compresses well is not written.
 func TestBomb(t *testing.T) {
 	sum := strings.Repeat("0", 64)
-	m := Manifest{Format: Format, Schema: schema, Parts: []Part{{Database, 2, sum}, {Key, 3, sum}}}
+	m := Manifest{Format: Format, Schema: schema, Parts: []File{{Database, 2, sum}, {Key, 3, sum}}}
 	big := strings.Repeat("\x00", 64<<20)
 	if err := refused(t, craft(t, m, []entry{plainEntry(Database, big)}, ""), Restoring{}); !strings.Contains(err.Error(), "of 67108864 bytes where") {
 		t.Error(err)

@@ -46,11 +46,11 @@ type Manifest struct {
 	Schema  int       `json:"schema"`  // of the database
 	Version string    `json:"version"` // of the Sunloop that made it
 	MadeAt  time.Time `json:"made_at"`
-	Parts   []Part    `json:"parts"` // in the order of the file
+	Parts   []File    `json:"parts"` // in the order of the file
 }
 
-// Part is a file of the data folder.
-type Part struct {
+// File is a file of the data folder.
+type File struct {
 	Name   string `json:"name"`   // path in the folder, with slashes
 	Size   int64  `json:"size"`   // bytes
 	SHA256 string `json:"sha256"` // in hex
@@ -129,7 +129,7 @@ func (m Manifest) check(schema int, records string) error {
 }
 
 func (m Manifest) has(name string) bool {
-	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Name == name })
+	return slices.ContainsFunc(m.Parts, func(p File) bool { return p.Name == name })
 }
 
 func parseManifest(b []byte) (m Manifest, err error) {

@@ -45,7 +45,7 @@ func Restore(ctx context.Context, r io.Reader, o Restoring) (m Manifest, err err
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	if err := vacant(dir); err != nil {
+	if err := checkEmpty(dir); err != nil {
 		return m, err
 	}
 	parent := filepath.Dir(dir)
@@ -80,8 +80,8 @@ func Restore(ctx context.Context, r io.Reader, o Restoring) (m Manifest, err err
 	return m, syncFolder(parent)
 }
 
-// vacant refuses a folder that has something in it.
-func vacant(dir string) error {
+// checkEmpty refuses a folder that has something in it.
+func checkEmpty(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

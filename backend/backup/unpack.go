@@ -170,7 +170,7 @@ func next(t *tar.Reader) (*tar.Header, error) {
 
 // unpackPart writes one file, durable except for its name. Without a root it
 // only verifies the part.
-func unpackPart(r io.Reader, root *os.Root, part Part) error {
+func unpackPart(r io.Reader, root *os.Root, part File) error {
 	if root == nil {
 		sum := sha256.New()
 		if _, err := io.CopyN(sum, r, part.Size); err != nil {
@@ -210,7 +210,7 @@ func unpackPart(r io.Reader, root *os.Root, part Part) error {
 	return nil
 }
 
-func (p Part) verify(sum hash.Hash) error {
+func (p File) verify(sum hash.Hash) error {
 	if hex.EncodeToString(sum.Sum(nil)) != p.SHA256 {
 		return refuse("the backup's %s is not what its manifest says: the checksum differs", p.Name)
 	}

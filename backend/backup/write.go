@@ -28,7 +28,7 @@ const window = 4 << 20
 // here; it answers the whole.
 func Write(ctx context.Context, w io.Writer, m Manifest, sources []Source) (Manifest, error) {
 	m.Format, m.MadeAt = Format, m.MadeAt.UTC()
-	m.Parts = make([]Part, len(sources))
+	m.Parts = make([]File, len(sources))
 	for i, s := range sources {
 		var err error
 		if m.Parts[i], err = copyPart(ctx, io.Discard, s); err != nil {
@@ -66,7 +66,7 @@ func writeFile(ctx context.Context, w io.Writer, m Manifest, list []byte, source
 		if err = entry(m.Parts[i].Name, m.Parts[i].Size); err != nil {
 			break
 		}
-		var again Part
+		var again File
 		if again, err = copyPart(ctx, t, sources[i]); err == nil && again != m.Parts[i] {
 			err = fmt.Errorf("%s changed while it was copied", again.Name)
 		}
@@ -84,7 +84,7 @@ func writeFile(ctx context.Context, w io.Writer, m Manifest, list []byte, source
 }
 
 // copyPart copies a source, and answers what it was.
-func copyPart(ctx context.Context, w io.Writer, s Source) (p Part, err error) {
+func copyPart(ctx context.Context, w io.Writer, s Source) (p File, err error) {
 	r, err := s.Open()
 	if err != nil {
 		return p, fmt.Errorf("back up %s: %w", s.Name, err)
@@ -95,7 +95,7 @@ func copyPart(ctx context.Context, w io.Writer, s Source) (p Part, err error) {
 	if err != nil {
 		return p, fmt.Errorf("back up %s: %w", s.Name, err)
 	}
-	return Part{s.Name, n, hex.EncodeToString(sum.Sum(nil))}, nil
+	return File{s.Name, n, hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
 // Reader reads until its context ends.

@@ -53,7 +53,7 @@ func (s *Service) SendCode(ctx context.Context, email, remote string) error {
 		}
 		// Checked before the mailbox: otherwise a 503 or a 200 would
 		// reveal whether the mailbox is full.
-		if wait, err := room(tx, all, api.FreemiumCodesPerHourInAll, now); err != nil || wait > 0 {
+		if wait, err := checkQuota(tx, all, api.FreemiumCodesPerHourInAll, now); err != nil || wait > 0 {
 			return errors.Join(err, busy(wait))
 		}
 		wait, err := count(tx, mailbox, api.FreemiumCodesPerHour, now)

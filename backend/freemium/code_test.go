@@ -306,7 +306,7 @@ func TestCodeThatIsNotSent(t *testing.T) {
 	w.fail = errors.New("no listener")
 	for range 2 * api.FreemiumCodesPerHour { // none of them counts
 		if err := w.SendCode(t.Context(), ana, remote(2)); !errors.Is(err, api.ErrUnavailable) {
-			t.Errorf("the mail server is away: %v", err)
+			t.Errorf("mail server unavailable: %v", err)
 		}
 	}
 	w.fail = nil

@@ -112,7 +112,7 @@ func (s *Service) make(ctx context.Context, req api.FreemiumRequest, file io.Rea
 	if out.Manufacturer == "" {
 		out.Manufacturer = "unknown"
 	}
-	out.Notes = slices.Concat(data.notes, []string{"place: " + at.Words})
+	out.Notes = slices.Concat(data.notes, []string{"place: " + at.Description})
 	for _, n := range report.Notes {
 		out.Notes = append(out.Notes, "data: "+n)
 	}

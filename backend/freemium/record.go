@@ -119,8 +119,8 @@ func count(tx store.Tx, subject string, most int, now time.Time) (wait time.Dura
 	return 0, sent.Put(tx, s)
 }
 
-// room is the wait that count would return; it adds nothing.
-func room(tx store.Tx, subject string, most int, now time.Time) (wait time.Duration, err error) {
+// checkQuota is the wait that count would return; it adds nothing.
+func checkQuota(tx store.Tx, subject string, most int, now time.Time) (wait time.Duration, err error) {
 	_, wait, err = sendingsOf(tx, subject, most, now)
 	return wait, err
 }

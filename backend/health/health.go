@@ -136,7 +136,7 @@ func (c *Checker) Readiness(ctx context.Context) map[string]string {
 	}
 	if c.Disk.Failure() != nil {
 		parts[partDisk] = "the disk failed: nothing is stored until the service is started again"
-	} else if c.room(spool) != nil {
+	} else if c.checkSpace(spool) != nil {
 		parts[partDisk] = "the disk is full"
 	} else if free, _, err := c.Space(); err == nil && free < MinFreeBytes {
 		parts[partDisk] = fmt.Sprintf("less than %d MiB are free", MinFreeBytes>>20)
@@ -277,9 +277,9 @@ func (c *Checker) Uploadable() error { return c.Objects.Down() }
 // the file of records grows by as much.
 const RoomBytes = 1 << 20
 
-// room reports, after a write found the disk full, whether it still is: it writes
+// checkSpace reports, after a write found the disk full, whether it still is: it writes
 // a file of RoomBytes and removes it.
-func (c *Checker) room(spool string) error {
+func (c *Checker) checkSpace(spool string) error {
 	if c.Disk.Full() == nil {
 		return nil
 	}

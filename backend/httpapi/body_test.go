@@ -136,7 +136,7 @@ func TestBodyThatExpands(t *testing.T) {
 	}
 }
 
-// held are requests whose bodies do not end.
+// current are requests whose bodies do not end.
 type held struct {
 	w       *world
 	writers []*io.PipeWriter

@@ -188,9 +188,9 @@ func (s *server) claim(q *http.Request, mine idempotencyRecord) (former []byte, 
 	return former, err
 }
 
-// held is the record of a key as it is now; errKeyInUse when it is another
+// current is the record of a key as it is now; errKeyInUse when it is another
 // request's by now, which took this one for dead.
-func (r idempotencyRecord) held(tx store.Tx) (idempotencyRecord, error) {
+func (r idempotencyRecord) current(tx store.Tx) (idempotencyRecord, error) {
 	now, err := rememberedAnswers.Get(tx, rememberedAnswers.Key(r))
 	if errors.Is(err, store.ErrNotFound) || err == nil && !now.Begun.Equal(r.Begun) {
 		return r, errKeyInUse
@@ -225,7 +225,7 @@ func (s *server) runOnce(q *http.Request, mine idempotencyRecord, c *operation, 
 		// Refused, failed or panicked: the key is free again, unless the change
 		// was made.
 		err := s.Records.Update(keep, func(tx store.Tx) error {
-			r, err := mine.held(tx)
+			r, err := mine.current(tx)
 			switch {
 			case err != nil:
 				return err
@@ -240,7 +240,7 @@ func (s *server) runOnce(q *http.Request, mine idempotencyRecord, c *operation, 
 		}
 	}()
 	result, err := c.run(store.WithCommitHook(q.Context(), func(tx store.Tx) error {
-		r, err := mine.held(tx)
+		r, err := mine.current(tx)
 		if err != nil {
 			return err
 		}
@@ -255,7 +255,7 @@ func (s *server) runOnce(q *http.Request, mine idempotencyRecord, c *operation, 
 		return nil, err
 	}
 	err = s.Records.Update(keep, func(tx store.Tx) error {
-		r, err := mine.held(tx)
+		r, err := mine.current(tx)
 		if err != nil {
 			return err
 		}

@@ -57,9 +57,9 @@ func within(q *http.Request) (inner *http.Request, ok bool) {
 	return inner, true
 }
 
-// shown says whether the listener that took the request shows a path's routes,
+// isVisible reports whether the listener that took the request shows a path's routes,
 // which are all of one host.
-func shown(q *http.Request, methods map[string]*endpoint) bool {
+func isVisible(q *http.Request, methods map[string]*endpoint) bool {
 	v := viewOf(q.Context())
 	if len(v.hosts) == 0 {
 		return true

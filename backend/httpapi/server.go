@@ -154,7 +154,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		method = http.MethodGet
 	}
 	rt, found := methods[method]
-	if !shown(q, methods) {
+	if !isVisible(q, methods) {
 		found, methods = false, nil
 	}
 	credential := credentialOf(q)
@@ -227,7 +227,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	c.run = func(ctx context.Context, g *caller) (any, error) {
 		ctx, changes := store.WithChanges(ctx)
 		result, err := run(ctx, g)
-		if err = concealed(g.scope, err); err != nil {
+		if err = hideUnknownID(g.scope, err); err != nil {
 			result = nil // it may be another customer's record
 		}
 		n.result, n.err = result, err
@@ -324,10 +324,10 @@ func credentialOf(q *http.Request) string {
 	return credential
 }
 
-// concealed is err as a caller of the scope may know it: unless the scope is
+// hideUnknownID is err as a caller of the scope may know it: unless the scope is
 // unlimited, an id that names no record gets the answer of an id outside the
 // scope, so that no caller learns which ids other customers have.
-func concealed(scope api.Scope, err error) error {
+func hideUnknownID(scope api.Scope, err error) error {
 	if !scope.Unlimited() && api.IsUnknownID(err) {
 		return api.ErrForbidden
 	}
@@ -383,7 +383,7 @@ func (s *server) permit(ctx context.Context, g *caller, op *api.Operation, t tar
 	defer func() {
 		// An id that is unknown to a limited caller is refused like another
 		// customer's: before the rate is counted.
-		if err := concealed(g.scope, absent); errors.Is(err, api.ErrForbidden) {
+		if err := hideUnknownID(g.scope, absent); errors.Is(err, api.ErrForbidden) {
 			absent, refused = nil, err
 		}
 	}()

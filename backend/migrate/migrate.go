@@ -58,10 +58,10 @@ const (
 // Report states what is in the source, what was copied, and whether the target
 // holds the same.
 type Report struct {
-	Steps     []Step `json:"steps"`
-	Records   []Part `json:"records"`   // by bucket
-	Telemetry []Part `json:"telemetry"` // by site
-	Jobs      []Part `json:"jobs"`      // by state
+	Steps     []Step    `json:"steps"`
+	Records   []Section `json:"records"`   // by bucket
+	Telemetry []Section `json:"telemetry"` // by site
+	Jobs      []Section `json:"jobs"`      // by state
 	// Resumed reports that an earlier run had begun; Complete, that one had
 	// finished, so that this run only compared.
 	Resumed  bool `json:"resumed"`
@@ -82,8 +82,8 @@ type Step struct {
 	VerifySeconds float64 `json:"verify_seconds"`
 }
 
-// Part is a bucket or a site.
-type Part struct {
+// Section is a bucket or a site.
+type Section struct {
 	Name   string `json:"name"`
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
@@ -113,7 +113,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	m := &mover{Options: o, source: from, known: map[store.RowSet]tally{}, report: &Report{Records: []Part{}, Telemetry: []Part{}, Jobs: []Part{}, Differences: []string{}}}
+	m := &mover{Options: o, source: from, known: map[store.RowSet]tally{}, report: &Report{Records: []Section{}, Telemetry: []Section{}, Jobs: []Section{}, Differences: []string{}}}
 	if m.Progress == nil {
 		m.Progress = func(Progress) {}
 	}
@@ -156,7 +156,7 @@ func (m *mover) begin(ctx context.Context) error {
 	if m.places != nil {
 		place = m.places.place
 	}
-	move, err := m.target.BeginImport(ctx, m.source.id, place, func() error { return m.places.vacant(ctx) })
+	move, err := m.target.BeginImport(ctx, m.source.id, place, func() error { return m.places.checkEmpty(ctx) })
 	if err != nil {
 		return err
 	}

@@ -83,8 +83,8 @@ func within(folder, path string) (bool, error) {
 	return err == nil && filepath.IsLocal(rest), nil
 }
 
-// vacant returns an error if a place holds anything.
-func (p *places) vacant(ctx context.Context) error {
+// checkEmpty returns an error if a place holds anything.
+func (p *places) checkEmpty(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}

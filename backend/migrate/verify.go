@@ -28,7 +28,7 @@ func (m *mover) verify(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		*map[string]*[]Part{Records: &m.report.Records, Telemetry: &m.report.Telemetry, Jobs: &m.report.Jobs}[step] = parts
+		*map[string]*[]Section{Records: &m.report.Records, Telemetry: &m.report.Telemetry, Jobs: &m.report.Jobs}[step] = parts
 	}
 	if m.places == nil {
 		return nil
@@ -59,9 +59,9 @@ func (m *mover) allSets(ctx context.Context) ([]store.RowSet, error) {
 }
 
 // verifySets compares sets, ordered by name, and answers the source's parts.
-func (m *mover) verifySets(ctx context.Context, name string, sets []store.RowSet) ([]Part, error) {
+func (m *mover) verifySets(ctx context.Context, name string, sets []store.RowSet) ([]Section, error) {
 	begin, s, progress := m.Now(), m.step(name), Progress{Step: "verify " + name}
-	parts := []Part{}
+	parts := []Section{}
 	sum := sha256.New()
 	for i, set := range sets {
 		want, known := m.known[set]
@@ -81,7 +81,7 @@ func (m *mover) verifySets(ctx context.Context, name string, sets []store.RowSet
 			}
 		}
 		if i == 0 || sets[i-1].Name != set.Name {
-			parts = append(parts, Part{Name: set.Name})
+			parts = append(parts, Section{Name: set.Name})
 			sum.Reset()
 		}
 		p := &parts[len(parts)-1]

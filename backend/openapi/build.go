@@ -115,7 +115,7 @@ func parameters(r *api.Route) (list []*Parameter) {
 		case f.Description == "": // limit and cursor of lists
 			list = append(list, &Parameter{Ref: "#/components/parameters/" + f.Name})
 		default:
-			p := &Parameter{Name: f.Name, In: "query", Description: f.Description, Required: f.Required, Schema: &Schema{Type: "string", Enum: f.Words}, Example: f.Example}
+			p := &Parameter{Name: f.Name, In: "query", Description: f.Description, Required: f.Required, Schema: &Schema{Type: "string", Enum: f.Values}, Example: f.Example}
 			if o.TypeOf(f).Kind() == reflect.Int {
 				p.Schema = numberSchema(f)
 			}

@@ -259,10 +259,10 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 		t.Errorf("read back: %v", err)
 	}
 	p.reopen()
-	// While the objects are away nothing is known of the model.
+	// While the objects are unavailable, nothing is known of the model.
 	files.away.Store(true)
 	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("while the objects are away: %v", err)
+		t.Errorf("objects unavailable: %v", err)
 	}
 	promote := func() error {
 		_, _, err := p.PromoteModel(t.Context(), admin, api.ModelsRequest{SiteID: "South", ModelVersion: m.ModelVersion, Reason: "it is the best"})
@@ -303,7 +303,7 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	}
 }
 
-// leaving are objects that cannot be read while they are away.
+// leaving are objects that cannot be read while they are unavailable.
 type leaving struct {
 	store.Objects
 	away atomic.Bool

@@ -106,7 +106,7 @@ func TestReplicas(t *testing.T) {
 func TestProgressOfAnother(t *testing.T) {
 	all := replicas(t, newPlant(t, day0, nil), 2)
 	id := (&plant{parts: partsOf(all[0]), t: t}).upload(request(api.UploadTrain), csvOf(t, fleet(3, 1), day0.AddDate(0, 0, -3), day0, time.Hour))
-	told := map[string]sitedata.Mark{}
+	written := map[string]sitedata.Mark{}
 	for _, step := range []struct {
 		do   func(g *sitedata.Progress)
 		want float64
@@ -117,10 +117,10 @@ func TestProgressOfAnother(t *testing.T) {
 	} {
 		step.do(&all[0].Progress)
 		now := all[0].Progress.Marks()
-		if err := all[0].WriteProgress(t.Context(), told, now); err != nil {
+		if err := all[0].WriteProgress(t.Context(), written, now); err != nil {
 			t.Fatal(err)
 		}
-		told = now
+		written = now
 		for i, r := range all {
 			u, err := r.Imports.Find(t.Context(), admin, id)
 			if err != nil || u.Progress != step.want {

@@ -82,32 +82,32 @@ func TestDeadJobAfterItsAttempts(t *testing.T) {
 // lost.
 func TestUnreportedFailureIsReportedLater(t *testing.T) {
 	p := newPlant(t, day0, nil)
-	untold := errors.New("the store is away")
-	p.handlers["hopeless"] = handler{failed: func(context.Context, store.Claimed, error) error { return untold }}
+	unclassified := errors.New("the store is unavailable")
+	p.handlers["hopeless"] = handler{failed: func(context.Context, store.Claimed, error) error { return unclassified }}
 	job := store.Claimed{Job: store.Job{Kind: "hopeless", MaxAttempts: 3}, Attempt: 2}
 	final := sitedata.NewPermanent(errors.New("no use"))
 	if v, outcome := p.finish(t.Context(), job, final); v.Outcome != store.Failed || !v.RunAt.After(p.Wall()) || outcome != JobRetried {
-		t.Errorf("untold: %+v, %s", v, outcome)
+		t.Errorf("unclassified: %+v, %s", v, outcome)
 	}
 	if v, _ := p.finish(t.Context(), job, fmt.Errorf("store: %w", store.ErrLost)); v.Outcome != store.Stopped {
 		t.Errorf("lost: %+v", v)
 	}
 	job.Attempt = 3
 	if v, outcome := p.finish(t.Context(), job, final); v.Outcome != store.Dead || v.Cause != "no use" || outcome != JobFailed {
-		t.Errorf("untold at last: %+v, %s", v, outcome)
+		t.Errorf("unclassified at last: %+v, %s", v, outcome)
 	}
-	untold, job.Attempt = nil, 2
+	unclassified, job.Attempt = nil, 2
 	if v, outcome := p.finish(t.Context(), job, final); v.Outcome != store.Done || outcome != JobFailed {
 		t.Errorf("reported: %+v, %s", v, outcome)
 	}
 }
 
-// TestStoreThatCannotFailsNoJob: where a disk is full, or a home is away, jobs
-// wait beyond the failures that others are given up after.
-func TestStoreThatCannotFailsNoJob(t *testing.T) {
+// TestUnavailableStoreFailsNoJob: if a disk is full, or the store unavailable,
+// jobs wait beyond the failures after which others are dead.
+func TestUnavailableStoreFailsNoJob(t *testing.T) {
 	for name, cause := range map[string]error{
-		"a full disk":    &os.PathError{Op: "write", Path: "db", Err: syscall.ENOSPC},
-		"a home is away": store.ErrUnavailable,
+		"a full disk":          &os.PathError{Op: "write", Path: "db", Err: syscall.ENOSPC},
+		"an unavailable store": store.ErrUnavailable,
 	} {
 		t.Run(name, func(t *testing.T) { failsNoJob(t, fmt.Errorf("store: %w", cause)) })
 	}

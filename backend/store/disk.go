@@ -50,7 +50,7 @@ func (d *Disk) Failure() error {
 	if d == nil {
 		return nil
 	}
-	return held(&d.failed)
+	return loadError(&d.failed)
 }
 
 // Full returns the last lack of space since [Disk.Clear]; nil if there was
@@ -59,13 +59,13 @@ func (d *Disk) Full() error {
 	if d == nil {
 		return nil
 	}
-	return held(&d.full)
+	return loadError(&d.full)
 }
 
 // Clear deletes a recorded lack of space, once there is space.
 func (d *Disk) Clear() { d.full.Store(nil) }
 
-func held(p *atomic.Pointer[error]) error {
+func loadError(p *atomic.Pointer[error]) error {
 	if err := p.Load(); err != nil {
 		return *err
 	}

@@ -120,7 +120,7 @@ func (c *FindingsCmd) summary(ctx context.Context, f *facts) (bool, error) {
 	return f.critical(ctx)
 }
 
-// periodOf is the period of a history in words.
+// periodOf describes the period of a history.
 func periodOf(h api.History, zone *time.Location) string {
 	if h.From.IsZero() || h.To.IsZero() {
 		return ""

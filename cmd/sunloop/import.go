@@ -101,7 +101,7 @@ func (c *ImportFileCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(std.out, "place:", found.Words)
+		fmt.Fprintln(std.out, "place:", found.Description)
 	}
 	m, err := c.mapping()
 	if err != nil {

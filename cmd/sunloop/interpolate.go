@@ -61,7 +61,7 @@ func (c *InterpolateCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(std.err, "place:", found.Words)
+	fmt.Fprintln(std.err, "place:", found.Description)
 	loc := solar.Location{LatitudeDeg: found.LatitudeDeg, LongitudeDeg: found.LongitudeDeg}
 	zone, o := time.UTC, ingest.Options{CapacityKW: c.CapacityKW, Now: time.Now(), Asset: "unit"}
 	if c.TZ != "" {
@@ -131,7 +131,7 @@ func (c *InterpolateCmd) unit(ctx context.Context, a ingest.Asset, file *ingest.
 		u.Methods[string(m.Method)] = m.Gaps
 	}
 	for _, l := range report.Lengths {
-		line := lengthLine{GapMinutes: l.Length.Minutes(), KnownFrom: string(l.Sight), HiddenGaps: l.Gaps, Filled: l.Filled.MAEKW, ByMethod: map[string]float64{}}
+		line := lengthLine{GapMinutes: l.Length.Minutes(), KnownFrom: string(l.Sky), HiddenGaps: l.Gaps, Filled: l.Filled.MAEKW, ByMethod: map[string]float64{}}
 		for _, m := range l.Methods {
 			if !math.IsNaN(m.MAEKW) {
 				line.ByMethod[string(m.Method)] = m.MAEKW

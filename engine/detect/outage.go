@@ -301,7 +301,7 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 		return
 	}
 	if usual := s.memory.units[k].usualDay(); sp.lost.Total() < matters*usual || u.tier[i] != tierPeers && sp.seen.dark && !missedSunrise(u.tier[i], sp, usual) {
-		return // it costs too little to matter, or nothing yet tells a late start from a dark morning
+		return // it costs too little to matter, or a late start cannot be distinguished from a dark morning yet
 	}
 	if u.tier[i] == tierPeers && sp.seen.dark && sp.seen.brightest < duskShare*s.rating(k) && sp.covered < time.Hour.Hours() {
 		return // weak light at dusk and dawn: wait for more

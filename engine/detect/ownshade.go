@@ -43,7 +43,7 @@ const (
 	ownShadeOf     = 4 // so many must lack
 	ownShadeTwo    = -0.12
 	ownShadeOne    = -0.24
-	ownShadeBefore = 45 // days before, that tell the usual
+	ownShadeBefore = 45 // days before, from which the usual is estimated
 	ownShadeUneven = -0.06
 	ownShadeJump   = 0.14
 	ownShadeFar    = 3 // directions away

@@ -53,7 +53,7 @@ type facts struct {
 	days        int     // days that showed it
 	spread      float64 // usual deviation of a day
 	samples     int
-	source      string  // of the figure, in words
+	source      string  // of the figure, as text
 	dcVolts     float64 // highest DC voltage, and the hours in which there was one to read
 	dcHours     float64
 	acVolts     float64 // highest AC voltage as above

@@ -218,7 +218,7 @@ func (s *session) limits(sights map[string]Sight) {
 		s.note(s.in.Units[0].AssetID, "it is the only unit that can be judged, so an outage of the unit and one of the site look the same")
 	}
 	if s.in.Site.Location == nil {
-		s.note("", "without coordinates the site's own past tells day from night: what happens in the first three days is judged by peers and irradiance alone")
+		s.note("", "without coordinates day and night are distinguished by the site's own past: what happens in the first three days is judged by peers and irradiance alone")
 	}
 	if s.modules.source() == noLight {
 		s.note("", "soiling and degradation require the irradiance on the modules: coordinates, and a plane that is given or known from clear days; they are not evaluated here")

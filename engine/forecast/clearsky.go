@@ -35,7 +35,7 @@ func Plausible(site Site, power series.Series) (share series.Series, peakKW floa
 
 // LearnClearSky learns from plausible power in shares of the peak.
 func LearnClearSky(site Site, share series.Series, workers int) *ClearSky {
-	hourly := remember(share)
+	hourly := newHistory(share)
 	g := fitGeometry(site, hourly, resample(share, stepFor(share.Step, 0)))
 	light := lookUp(site.Location, g, hourly.start*ticksPerHour, hourly.end()*ticksPerHour, workers)
 	e := learnEnvelope(&light, hourly, hourly.end())

@@ -16,9 +16,9 @@ const (
 	typicalRatio = 0.9
 	// ratioDays of the site's own data weigh as much as the typical ratio.
 	ratioDays = 4
-	// youngTestDays are the test days of a cold-start model, once it has
+	// coldStartTestDays are the test days of a cold-start model, once it has
 	// twice as many.
-	youngTestDays = 5
+	coldStartTestDays = 5
 )
 
 // coldStart is the prepared data of a site with a short history.
@@ -52,7 +52,7 @@ func ColdStart(ctx context.Context, site Site, h History, o Options) (*Model, Re
 	rep := y.report
 	rep.Features, rep.Members, rep.Weights = l.spec.names(), memberNames[:1], []float64{1}
 	rep.TrainingPoints = points(y.share)
-	if rep.Days >= 2*youngTestDays {
+	if rep.Days >= 2*coldStartTestDays {
 		x, err := y.try(ctx, l)
 		if err != nil {
 			return nil, rep, err
@@ -133,8 +133,8 @@ func (y *coldStart) half() int64 { return y.from + (y.to-y.from)/2 }
 // try lets learners forecast the second half of the days.
 func (y *coldStart) try(ctx context.Context, l *learners) (*fold, error) {
 	all := &fold{members: make([][]float32, memberCount)}
-	for from := y.half(); from < y.to; from += youngTestDays * ticksPerDay {
-		end := min(from+youngTestDays*ticksPerDay, y.to)
+	for from := y.half(); from < y.to; from += coldStartTestDays * ticksPerDay {
+		end := min(from+coldStartTestDays*ticksPerDay, y.to)
 		x := &fold{}
 		if err := y.examine(ctx, x, l, &y.light, from, end, func(e *envelope) { e.shrinkRatio(y.report.Days / 2) }); err != nil {
 			return nil, err

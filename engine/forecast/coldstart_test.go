@@ -55,7 +55,7 @@ func TestLateClock(t *testing.T) {
 	h := synthetic(testSite, testStart, 100, 15*time.Minute, 19).Power
 	for _, ticks := range []int{-5, 0, 6} {
 		late := series.Series{Start: h.Start.Add(time.Duration(ticks) * tick), Step: h.Step, Values: h.Values}
-		got := lateness(testSite.Location, resample(late, tick))
+		got := clockShift(testSite.Location, resample(late, tick))
 		if d := got - ticks; d < -2 || d > 2 {
 			t.Errorf("late by %d quarters, found %d", ticks, got)
 		}

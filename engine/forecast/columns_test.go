@@ -52,7 +52,7 @@ func TestAbsentColumns(t *testing.T) {
 	h.Power = power.Slice(power.Start, power.Start.AddDate(0, 0, 90))
 	noise := series.Series{Start: power.Start, Step: time.Hour, Values: make([]float64, power.Len())}
 	for i := range noise.Values {
-		noise.Values[i] = float64(scramble(uint64(i)) % 100)
+		noise.Values[i] = float64(splitmix(uint64(i)) % 100)
 	}
 	h.Weather = append(h.Weather,
 		weather.Column{Name: "humidity", Quantity: weather.Humidity, Series: noise},

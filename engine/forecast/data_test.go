@@ -114,7 +114,7 @@ func synthetic(site Site, from time.Time, days int, step time.Duration, seed uin
 	n := int(time.Duration(days) * 24 * time.Hour / step)
 	power := series.Series{Start: from, Step: step, Values: make([]float64, n)}
 	ghi := series.Series{Start: from, Step: step, Values: make([]float64, n)}
-	random := func(k uint64) float64 { return float64(scramble(seed<<40+k)>>11) / (1 << 53) }
+	random := func(k uint64) float64 { return float64(splitmix(seed<<40+k)>>11) / (1 << 53) }
 	spell := 0.8
 	for i := range n {
 		t := power.Time(i).Add(step / 2)

@@ -110,9 +110,9 @@ func (v *issueView) similar(p *history, h int64) analogs {
 	return *v.analogs[l]
 }
 
-// seen moves a target hour back by whole days until it and its neighbour lie
+// knownHour moves a target hour back by whole days until it and its neighbour lie
 // before the issue, at the same hour of the day.
-func (v *issueView) seen(h int64) int64 {
+func (v *issueView) knownHour(h int64) int64 {
 	if h+1 < v.issue {
 		return h
 	}
@@ -168,15 +168,15 @@ func (w *siteContext) row(dst []float32, s spec, v *issueView, t int64, n int) (
 // lately appends the recent past that adds information to the weather: the
 // site's index of the last days and of this morning.
 func (w *siteContext) lately(dst []float32, v *issueView, h int64) []float32 {
-	if w.blindfold && scramble(uint64(v.issue))%2 == 0 {
+	if w.blindfold && splitmix(uint64(v.issue))%2 == 0 {
 		return append(dst, nan32(), nan32(), nan32(), nan32())
 	}
-	return append(dst, v.day[0], v.week, w.past.around(v.seen(h)), v.last)
+	return append(dst, v.day[0], v.week, w.past.around(v.knownHour(h)), v.last)
 }
 
 // pastFeatures appends the features of the site's past at v for target hour h.
 func (w *siteContext) pastFeatures(dst []float32, v *issueView, h int64) []float32 {
-	before := v.seen(h)
+	before := v.knownHour(h)
 	dst = append(dst, v.day[0], v.day[1], v.day[2], v.week, v.month,
 		w.past.around(before), w.past.around(before-24), v.last, v.spread, w.hourMonth(before))
 	var q [3]float32

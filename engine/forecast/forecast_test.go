@@ -321,7 +321,7 @@ func TestBadHistories(t *testing.T) {
 		{"missing", with(func(int, float64) float64 { return math.NaN() }), 50, "training needs 60"},
 		{"one month", base.Slice(base.Start, base.Start.AddDate(0, 1, 0)), 50, "29 days with power"},
 		{"40 % gaps", with(func(i int, v float64) float64 {
-			if scramble(uint64(i/30))%10 < 4 {
+			if splitmix(uint64(i/30))%10 < 4 {
 				return math.NaN()
 			}
 			return v

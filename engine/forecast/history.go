@@ -27,8 +27,8 @@ const daylight = 0.02
 
 func nan32() float32 { return float32(math.NaN()) }
 
-// remember takes a power series in shares of the peak.
-func remember(share series.Series) *history {
+// newHistory makes a history of a power series in shares of the peak.
+func newHistory(share series.Series) *history {
 	h := resample(share, time.Hour)
 	p := &history{start: floorDiv(h.Start.Unix(), 3600), power: make([]float32, h.Len())}
 	for i, v := range h.Values {

@@ -51,7 +51,7 @@ func (m *Model) Quantiles() []float64 { return append([]float64(nil), m.quantile
 // (weather.Offline, or none) the model uses the sun's position and the past. No
 // point is NaN, negative or above the capacity, and power at night is zero.
 func (m *Model) Forecast(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) ([]Point, error) {
-	f, err := m.foresee(issue, recent, wx, horizon)
+	f, err := m.prepareForecast(issue, recent, wx, horizon)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (m *Model) Forecast(issue time.Time, recent series.Series, wx weather.Forec
 // ForecastQuantiles is [Model.Forecast] with all the quantiles the model was
 // trained for: one row a point, ascending, kW.
 func (m *Model) ForecastQuantiles(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) (times []time.Time, rows [][]float64, err error) {
-	f, err := m.foresee(issue, recent, wx, horizon)
+	f, err := m.prepareForecast(issue, recent, wx, horizon)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +126,7 @@ type forecastState struct {
 // unless the site has shown some at that hour.
 const nightSine = -0.01745
 
-func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) (*forecastState, error) {
+func (m *Model) prepareForecast(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) (*forecastState, error) {
 	switch {
 	case horizon <= 0 || horizon > MaximumHorizon:
 		return nil, fmt.Errorf("forecast: a horizon of %v is not within 0 and %v", horizon, MaximumHorizon)
@@ -141,7 +141,7 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 	k := len(m.quantiles)
 	f.clear, f.said, f.raw, f.by = make([]float32, f.count), make([]float32, f.count*k), make([]float32, f.count*k), make([]*learners, f.count)
 	w := m.world(issue, recent, f.start, f.start+int64(f.count*n))
-	f.see(m, wx)
+	f.readWeather(m, wx)
 	if f.cloudy {
 		w.wx = m.outlook(wx, w, f)
 	}
@@ -287,8 +287,8 @@ func (m *Model) outlook(wx weather.Forecast, w *siteContext, f *forecastState) *
 	return o
 }
 
-// see reads the weather of the points from wx.
-func (f *forecastState) see(m *Model, wx weather.Forecast) {
+// readWeather reads the weather of the points from wx.
+func (f *forecastState) readWeather(m *Model, wx weather.Forecast) {
 	if wx.Step <= 0 || len(wx.Conditions) == 0 {
 		return
 	}

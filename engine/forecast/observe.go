@@ -22,7 +22,7 @@ func (m *Model) Observe(issue time.Time, recent series.Series, wx weather.Foreca
 	if actual.Step <= 0 || actual.Step > m.step && m.step%actual.Step != 0 {
 		return 0, fmt.Errorf("observe: actuals in steps of %v for a model of %v", actual.Step, m.step)
 	}
-	f, err := m.foresee(issue, recent, wx, horizon)
+	f, err := m.prepareForecast(issue, recent, wx, horizon)
 	if err != nil {
 		return 0, err
 	}

@@ -17,7 +17,7 @@ func TestEachSetLearnsFromItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := trainedOnce(t).history
-	issue := testStart.AddDate(0, 0, testDays-10) // the history has the weather that the forecast tells
+	issue := testStart.AddDate(0, 0, testDays-10) // the history has the weather of the forecast
 	wx := cloudy(h, issue, 24*time.Hour)
 	plain, withWeather := m.plain.seen, m.withWeather.seen
 	both := series.Series{Start: issue, Step: time.Hour, Values: make([]float64, 48)}

@@ -16,7 +16,7 @@ import (
 // seasons without data; the ratios on top of it (see [envelope]) absorb what
 // one plane cannot describe.
 func fitGeometry(site Site, p *history, share series.Series) geometry {
-	g := geometry{late: lateness(site.Location, share)}
+	g := geometry{late: clockShift(site.Location, share)}
 	switch edge := upperEdge(p); {
 	case site.Plane != nil:
 		g.plane = *site.Plane
@@ -36,10 +36,10 @@ const (
 	lateEvery   = 5     // one of so many intervals is enough; days are no multiple of it
 )
 
-// lateness is the least shift of the sun that leaves hardly any production in
+// clockShift is the least shift of the sun that leaves hardly any production in
 // the dark: the only sign of a wrong clock or place that the modules' azimuth
 // cannot explain away. Ticks; positive where power comes after the sun.
-func lateness(loc solar.Location, share series.Series) int {
+func clockShift(loc solar.Location, share series.Series) int {
 	n := int(share.Step / tick)
 	if n == 0 {
 		return 0

@@ -87,8 +87,8 @@ func join(ctx context.Context, site Site, h History, o Options) (*Model, Report,
 			return nil, rep, err
 		}
 		l.weights, l.calibrator = fleetWeights(s), y.calibrator()
-		if rep.Days >= 2*youngTestDays {
-			if err := y.judge(ctx, p, l, &rep); err != nil {
+		if rep.Days >= 2*coldStartTestDays {
+			if err := y.evaluate(ctx, p, l, &rep); err != nil {
 				return nil, rep, err
 			}
 		}
@@ -103,9 +103,9 @@ func join(ctx context.Context, site Site, h History, o Options) (*Model, Report,
 	return m, rep, nil
 }
 
-// judge forecasts the second half of the site's days with learners trained on
+// evaluate forecasts the second half of the site's days with learners trained on
 // earlier data, and derives the weights, the calibration and the score.
-func (y *coldStart) judge(ctx context.Context, p *pool, l *learners, rep *Report) error {
+func (y *coldStart) evaluate(ctx context.Context, p *pool, l *learners, rep *Report) error {
 	days := rep.Days / 2
 	light, _, err := p.fit(ctx, y.training, l.spec, y.before(y.half(), days), y.half(), l.spec.backtestEffort())
 	if err != nil {

@@ -35,8 +35,8 @@ func fleet(end time.Time, days int, columns bool) []Sibling {
 	return out
 }
 
-// youngTest is 30 days of a site's past and 30 of what came then.
-func youngTest(columns bool) (past, all History, end time.Time) {
+// shortHistory is 30 days of a site's past and 30 of what came then.
+func shortHistory(columns bool) (past, all History, end time.Time) {
 	all = synthetic(testSite, testStart, 60, time.Hour, 17)
 	end = testStart.AddDate(0, 0, 30)
 	past.Power = all.Power.Slice(testStart, end)
@@ -88,7 +88,7 @@ func TestJoinLearnsFromTheFleet(t *testing.T) {
 		columns bool
 		better  float64 // at most this share of the loss without a fleet
 	}{{false, 1.05}, {true, 0.9}} {
-		past, all, end := youngTest(c.columns)
+		past, all, end := shortHistory(c.columns)
 		alone, _, err := ColdStart(t.Context(), testSite, past, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestJoinLearnsFromTheFleet(t *testing.T) {
 }
 
 func TestJoinRefuses(t *testing.T) {
-	past, all, end := youngTest(true)
+	past, all, end := shortHistory(true)
 	other := slices.Clone(past.Siblings)
 	for i := range other {
 		other[i].History.Weather = nil

@@ -21,7 +21,7 @@ func dayAhead(t testing.TB, j *scorer, m *Model, actual series.Series, from, to 
 	for d := from; d.Before(to); d = d.AddDate(0, 0, step) {
 		w := m.world(d, actual, tickOf(d), tickOf(d)+ticksPerDay)
 		issue := time.Unix(w.midnight(tickOf(d)+ticksPerDay/2)*3600, 0).UTC()
-		f, err := m.foresee(issue, actual, weather.Forecast{}, 24*time.Hour)
+		f, err := m.prepareForecast(issue, actual, weather.Forecast{}, 24*time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}

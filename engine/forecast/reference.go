@@ -23,7 +23,7 @@ func (w *siteContext) smartPersistence(v *issueView, t int64, clear float32) flo
 func (w *siteContext) completeHistory(v *issueView, t int64, clear float32, quantiles []float64, out []float32) {
 	var bins [indexBins]float32
 	total := float32(0)
-	for h := v.seen(floorDiv(t, ticksPerHour)); h >= w.past.start; h -= hours {
+	for h := v.knownHour(floorDiv(t, ticksPerHour)); h >= w.past.start; h -= hours {
 		if k := w.past.at(h); k == k {
 			bins[min(int(k*binsPerIndex), indexBins-1)]++
 			total++

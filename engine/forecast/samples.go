@@ -75,7 +75,7 @@ func (w *siteContext) gatherPart(out *samples, s spec, quantiles []float64, shar
 	first := tickOf(share.Start)
 	for t := from; t < to; t += int64(n) {
 		y := share.Values[(t-first)/int64(n)]
-		if math.IsNaN(y) || float64(scramble(uint64(t)+1<<32)>>32) >= keep*(1<<32) {
+		if math.IsNaN(y) || float64(splitmix(uint64(t)+1<<32)>>32) >= keep*(1<<32) {
 			continue
 		}
 		clear := w.env.over(&w.sky, t, n)
@@ -131,12 +131,12 @@ func (w *siteContext) dayAhead(t int64) []int64 { return []int64{w.midnight(t)} 
 // mixed is the plan the engine learns from: every target from midnight or,
 // where perTarget is 2, from midnight and once more: from the same day's hours
 // before it, from the day before, or from days before. The choice is a fixed
-// scramble of the time.
+// splitmix of the time.
 func (w *siteContext) mixed(n, perTarget int) func(t int64) []int64 {
 	return func(t int64) []int64 {
 		day := w.midnight(t)
 		h := floorDiv(t, ticksPerHour)
-		r := scramble(uint64(t))
+		r := splitmix(uint64(t))
 		other := day
 		switch r % 6 {
 		case 0, 1: // within the day, at most six hours ahead
@@ -160,8 +160,8 @@ func (w *siteContext) mixed(n, perTarget int) func(t int64) []int64 {
 	}
 }
 
-// scramble is a step of splitmix64 (Steele, Lea and Flood 2014).
-func scramble(x uint64) uint64 {
+// splitmix is a step of splitmix64 (Steele, Lea and Flood 2014).
+func splitmix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -172,9 +172,9 @@ func scramble(x uint64) uint64 {
 func seedOf(seed uint64, id, member string, k int) uint64 {
 	for _, part := range []string{id, member} {
 		for _, c := range []byte(part) {
-			seed = scramble(seed ^ uint64(c))
+			seed = splitmix(seed ^ uint64(c))
 		}
-		seed = scramble(seed ^ 0xff00)
+		seed = splitmix(seed ^ 0xff00)
 	}
-	return scramble(seed + uint64(k))
+	return splitmix(seed + uint64(k))
 }

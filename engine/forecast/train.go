@@ -122,7 +122,7 @@ func prepare(site Site, h History, o Options) (*training, Report, error) {
 	fine := resample(share, stepFor(share.Step, 0))
 	sunless := withoutNight(fine)
 	share = resample(fine, step)
-	t := &training{site: site, o: o, share: share, fine: fine, n: int(step / tick), peakKW: peak, hourly: remember(share)}
+	t := &training{site: site, o: o, share: share, fine: fine, n: int(step / tick), peakKW: peak, hourly: newHistory(share)}
 	t.from = tickOf(share.Start)
 	t.to = t.from + int64(share.Len()*t.n)
 	t.weather, t.perfect = choose(h.Weather, share.Start, share.End())

@@ -250,7 +250,7 @@ func ruleOf(h header) string {
 	return ""
 }
 
-// reasonOf says a rule in words.
+// reasonOf describes a rule.
 func reasonOf(rule string) string {
 	switch rule {
 	case "":

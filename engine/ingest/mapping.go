@@ -201,7 +201,7 @@ func (m Mapping) produces() bool {
 	return slices.ContainsFunc(m.Entries, func(e MappingEntry) bool { return productionRoles[e.Role] != roleNone })
 }
 
-// fixesKeys reports whether the mapping says which columns tell rows of one time apart.
+// fixesKeys reports whether the mapping says which columns distinguish rows of one time.
 func (m Mapping) fixesKeys() bool {
 	return m.produces() || m.value(MapAsset) != "" || m.value(MapQuantity) != ""
 }

@@ -67,7 +67,7 @@ loop:
 		switch c := cell[i]; {
 		case c >= '0' && c <= '9':
 			digits++
-			if mantissa >= 1e18 { // beyond what a float64 tells apart
+			if mantissa >= 1e18 { // beyond the precision of a float64
 				dropped++
 			} else {
 				mantissa = mantissa*10 + uint64(c-'0')

@@ -12,7 +12,7 @@ const DefaultMaxBytes = 256 << 20
 // Options holds what the caller knows in addition to the file.
 type Options struct {
 	Zone       *time.Location // zone of times that carry none and whose file names none; nil is UTC
-	ZoneFrom   string         // whose Zone is, in words, as "the site's zone"; empty: "the given zone"
+	ZoneFrom   string         // source of Zone, such as "the site's zone"; empty: "the given zone"
 	CapacityKW float64        // installed capacity of what the file covers; settles units and bad values, 0 unknown
 	EnergyKind string         // KindIntervalEnergy …: what former files of the source have held; settles short ones, "" unknown
 	Now        time.Time      // times more than a day later are impossible; zero: none is
@@ -91,7 +91,7 @@ const (
 	SkipCutLine        = "last line is cut"
 )
 
-// Decision is one inference about the file, or one doubt, in words.
+// Decision describes one inference about the file, or one doubt.
 type Decision struct {
 	Topic string `json:"topic"` // "encoding", "delimiter", "time", "unit", …
 	Text  string `json:"text"`

@@ -20,7 +20,7 @@ const (
 	roleFeedIn        // sold to the grid: production only where nothing else is
 	roleValue         // a value without a name
 	roleQuantity      // one of series' further quantities
-	roleState         // operating state in words
+	roleState         // operating state as text
 	roleUnknown       // numbers under a name that says nothing; the values may show what they are
 )
 

@@ -36,9 +36,9 @@ func TestBeginsInTheHourThatComesTwice(t *testing.T) {
 				t.Fatalf("from %s: time %d is %s, want %s\n%v", begin.UTC(), i, time.Unix(f.Times[i], 0).UTC(), time.Unix(at, 0).UTC(), res.Decisions)
 			}
 		}
-		told := strings.Contains(fmt.Sprint(res.Decisions), "taken as the second hour")
-		if told == begin.Before(second) {
-			t.Errorf("from %s it reports that the hour was chosen: %v", begin.UTC(), told)
+		reported := strings.Contains(fmt.Sprint(res.Decisions), "taken as the second hour")
+		if reported == begin.Before(second) {
+			t.Errorf("from %s it reports that the hour was chosen: %v", begin.UTC(), reported)
 		}
 	}
 }

@@ -14,7 +14,7 @@ type Filled struct {
 	Gap      series.Gap
 	Method   Method // that filled it, whatever was meant to
 	Class    Class
-	Sight    SkyInfo // what is known of the sky then
+	Sky      SkyInfo // what is known of the sky then
 	Daylight int     // steps in daylight
 	// One value a step of the gap, kW: between nothing and the capacity, zero
 	// at night. The truth is expected within P10..P90 four times out of five.
@@ -68,7 +68,7 @@ func (g *fillState) fill(h gapSteps) Filled {
 	values := make([]float32, n)
 	method := a.decide(*c, values)
 	f := Filled{Gap: series.Gap{From: s.time(h.from), To: s.time(h.to)}, Method: methods[method], Class: classes[class].name,
-		Sight: sights[sight], Daylight: n}
+		Sky: sights[sight], Daylight: n}
 	f.KW, f.P10KW, f.P90KW = make([]float64, h.to-h.from), make([]float64, h.to-h.from), make([]float64, h.to-h.from)
 	for i := h.from; i < h.to; i++ {
 		clear := s.clear[i]

@@ -66,7 +66,7 @@ func TestCompleteProperties(t *testing.T) {
 		}
 		for _, x := range r.Filled {
 			possible(t, f.model, x)
-			if len(wx.GHI.Values) == 0 && x.Sight == ByWeather {
+			if len(wx.GHI.Values) == 0 && x.Sky == ByWeather {
 				t.Fatalf("weather is claimed without data")
 			}
 		}

@@ -207,7 +207,7 @@ func (m *Model) choose(trials []*trial, lengths, sight int) {
 				mine = append(mine, t)
 			}
 		}
-		said := Choice{Class: classes[class].name, Sight: sights[sight], Gaps: len(mine)}
+		said := Choice{Class: classes[class].name, Sky: sights[sight], Gaps: len(mine)}
 		contest := m.compare(mine, lengths)
 		if class < firstLearned {
 			contest.methods = isTrees
@@ -370,7 +370,7 @@ func (m *Model) scores(trials []*trial, lengths []time.Duration) (out []LengthSc
 			if gaps == 0 {
 				continue
 			}
-			s := LengthScore{Length: d, Sight: sights[sight], Gaps: gaps, Filled: filled.score(m.peakKW, m.site.CapacityKW, true)}
+			s := LengthScore{Length: d, Sky: sights[sight], Gaps: gaps, Filled: filled.score(m.peakKW, m.site.CapacityKW, true)}
 			for method := range by {
 				if method >= isTrees && m.network == nil || method == isSiblings && sight != bySiblings {
 					continue

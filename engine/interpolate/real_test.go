@@ -153,7 +153,7 @@ func (m *Model) measured(t *testing.T, name string, power series.Series, wx Weat
 				x.to.mae[k][col] *= 100 * m.peakKW / m.site.CapacityKW / float64(max(x.to.n[k], 1))
 			}
 			for _, s := range scores {
-				if s.Length == lengths[k] && s.Sight == sights[best] {
+				if s.Length == lengths[k] && s.Sky == sights[best] {
 					x.to.coverage[k] = s.Filled.Coverage80
 				}
 			}
@@ -161,7 +161,7 @@ func (m *Model) measured(t *testing.T, name string, power series.Series, wx Weat
 	}
 	for _, c := range m.report.Choices {
 		if c.Gaps > 0 {
-			t.Logf("  %-16s %-14s %-18s share of the network %.2f, of %d gaps", c.Class, c.Sight, c.Method, c.LSTMShare, c.Gaps)
+			t.Logf("  %-16s %-14s %-18s share of the network %.2f, of %d gaps", c.Class, c.Sky, c.Method, c.LSTMShare, c.Gaps)
 		}
 	}
 	long := 99 * time.Hour

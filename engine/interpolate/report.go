@@ -34,7 +34,7 @@ type Report struct {
 // with the errors on the blocks by which it was chosen.
 type Choice struct {
 	Class     Class
-	Sight     SkyInfo
+	Sky       SkyInfo
 	Method    Method
 	LSTMShare float64       // of the network in the mean with the trees; 0 where it does not fill
 	Gaps      int           // hidden
@@ -61,7 +61,7 @@ type Score struct {
 // LengthScore is the errors on gaps of one length.
 type LengthScore struct {
 	Length  time.Duration
-	Sight   SkyInfo
+	Sky     SkyInfo
 	Gaps    int
 	Filled  Score         // of what fills gaps of this length
 	Methods []MethodScore // of each method, had it filled them all

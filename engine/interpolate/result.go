@@ -116,7 +116,7 @@ func (m *Model) expect(filled []Filled, step time.Duration) Score {
 	var out Score
 	var absolute, squares, spread, in float64
 	for _, f := range filled {
-		s, ok := m.scoreOf(time.Duration(f.Daylight)*step, f.Sight)
+		s, ok := m.scoreOf(time.Duration(f.Daylight)*step, f.Sky)
 		if !ok {
 			continue
 		}
@@ -146,7 +146,7 @@ func (m *Model) scoreOf(d time.Duration, sight SkyInfo) (best Score, ok bool) {
 	nearest := math.Inf(1)
 	for _, l := range m.report.Lengths {
 		a, b := max(d, l.Length), min(d, l.Length)
-		if l.Sight != sight || l.Filled.Samples == 0 || b <= 0 {
+		if l.Sky != sight || l.Filled.Samples == 0 || b <= 0 {
 			continue
 		}
 		if ratio := float64(a) / float64(b); ratio < nearest {

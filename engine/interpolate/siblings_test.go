@@ -56,21 +56,21 @@ func TestSiblingsFill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Method != Siblings || got.Sight != SkyFromPeers || wrong(got) > 0.06 {
-		t.Errorf("by %s knowing %s: error of %.1f %%", got.Method, got.Sight, 100*wrong(got))
+	if got.Method != Siblings || got.Sky != SkyFromPeers || wrong(got) > 0.06 {
+		t.Errorf("by %s knowing %s: error of %.1f %%", got.Method, got.Sky, 100*wrong(got))
 	}
 	possible(t, m, got)
 	alone, err := m.Fill(hidden(f.power, from, to), gap, Weather{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if alone.Method == Siblings || alone.Sight != SkyUnknown || wrong(alone) < 2*wrong(got) {
-		t.Errorf("without siblings by %s knowing %s: error of %.1f %%", alone.Method, alone.Sight, 100*wrong(alone))
+	if alone.Method == Siblings || alone.Sky != SkyUnknown || wrong(alone) < 2*wrong(got) {
+		t.Errorf("without siblings by %s knowing %s: error of %.1f %%", alone.Method, alone.Sky, 100*wrong(alone))
 	}
 	scored := map[SkyInfo]float64{}
 	for _, l := range rep.Lengths {
 		if l.Length == 24*time.Hour {
-			scored[l.Sight] = l.Filled.MAEKW
+			scored[l.Sky] = l.Filled.MAEKW
 		}
 	}
 	if !rep.Siblings || !(scored[SkyFromPeers] > 0 && scored[SkyFromPeers] < scored[SkyUnknown]/3) {
@@ -99,8 +99,8 @@ func TestSilentSiblings(t *testing.T) {
 			t.Errorf("%s: %.1f kW, was %.1f", f.power.Time(at), v, f.power.Values[at])
 		}
 	}
-	if x := silent(24*30, 24*33); x.Method == Siblings || x.Sight != SkyUnknown {
-		t.Errorf("siblings silent for three days of four fill, %s by %s", x.Sight, x.Method)
+	if x := silent(24*30, 24*33); x.Method == Siblings || x.Sky != SkyUnknown {
+		t.Errorf("siblings silent for three days of four fill, %s by %s", x.Sky, x.Method)
 	}
 }
 

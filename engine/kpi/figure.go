@@ -195,7 +195,7 @@ func (f Figure) CheckRatio() Figure {
 		}
 	}
 	if r := f.Rating; r != nil && r.Source != RatingSet {
-		suspect(SuspectRating, "the "+r.side()+" rating, which is inferred ("+r.Source.Words()+"), is too low")
+		suspect(SuspectRating, "the "+r.side()+" rating, which is inferred ("+r.Source.Description()+"), is too low")
 	}
 	if len(reasons) == 0 {
 		suspect(SuspectSensor, "an irradiance sensor that reads low (dirty, shaded, badly calibrated), or a wrong rating")
@@ -211,28 +211,28 @@ func (r RatingBasis) side() string {
 	return "AC"
 }
 
-// Words is the rating with its side and, if it is inferred, its source.
-func (r RatingBasis) Words() string {
+// Description is the rating with its side and, if it is inferred, its source.
+func (r RatingBasis) Description() string {
 	words := fmt.Sprintf("%.6g kW %s", r.KW, r.side())
 	if r.Source != RatingSet {
-		words += ", inferred: " + r.Source.Words()
+		words += ", inferred: " + r.Source.Description()
 	}
 	return words
 }
 
-// Words is the source as it is written in sentences.
-func (s RatingSource) Words() string {
+// Description is the source as it is written in sentences.
+func (s RatingSource) Description() string {
 	return map[RatingSource]string{RatingSet: "given", RatingSiteShare: "share of the site's rating", RatingRatio: "DC/AC ratio of other units",
 		RatingCapacity: "the capacity", RatingEstimate: "the highest measured power", RatingUnknown: "unknown"}[s]
 }
 
-// Words is the source of the irradiance in a sentence's part, such as "plane of
+// Description is the source of the irradiance in a sentence's part, such as "plane of
 // array, class A, ±3 %".
-func (r Irradiance) Words() string {
+func (r Irradiance) Description() string {
 	if r.Note != "" {
 		return "none"
 	}
-	words := r.Role.Words()
+	words := r.Role.Description()
 	if r.Transposed {
 		words += ", transposed to the plane of the modules (DISC and Perez)"
 	}

@@ -25,8 +25,8 @@ const (
 // least suitable one.
 func Roles() []Role { return []Role{PlaneOfArray, ReferenceCell, Horizontal, Satellite} }
 
-// Words is the role as it is written in sentences.
-func (r Role) Words() string { return strings.ReplaceAll(string(r), "_", " ") }
+// Description is the role as it is written in sentences.
+func (r Role) Description() string { return strings.ReplaceAll(string(r), "_", " ") }
 
 // Expanded uncertainties (95 %) of insolation, as shares: of hourly totals of
 // pyranometers of the monitoring classes A and B of IEC 61724-1 (high and good

@@ -11,8 +11,8 @@ import (
 // Found is the place that a text was understood as, with the reason.
 type Found struct {
 	Place
-	Words string
-	Rough bool // a country or a state was named: the place is its largest town
+	Description string
+	Rough       bool // a country or a state was named: the place is its largest town
 }
 
 // maxText is longer than any place that a person writes.
@@ -31,7 +31,7 @@ func Find(text string) (found Found, ok bool) {
 	if lat, lon, ok := Coordinates(text); ok {
 		town, km := Nearest(lat, lon)
 		p := Place{LatitudeDeg: lat, LongitudeDeg: lon, Country: town.Country, Zone: town.Zone}
-		return Found{Place: p, Words: fmt.Sprintf("%s; the nearest town is %s, %.0f km away, whose time zone is %s", p, town, km, town.Zone)}, true
+		return Found{Place: p, Description: fmt.Sprintf("%s; the nearest town is %s, %.0f km away, whose time zone is %s", p, town, km, town.Zone)}, true
 	}
 	g := towns()
 	parts := strings.Split(text, ",")
@@ -70,7 +70,7 @@ func (g *gazetteer) largest(part string) (Found, bool) {
 		return Found{}, false
 	}
 	f := Found{Place: g.towns[best], Rough: true}
-	f.Words = fmt.Sprintf("%s (%.2f, %.2f), the largest town of %s", f.Place, f.LatitudeDeg, f.LongitudeDeg, strings.TrimSpace(part))
+	f.Description = fmt.Sprintf("%s (%.2f, %.2f), the largest town of %s", f.Place, f.LatitudeDeg, f.LongitudeDeg, strings.TrimSpace(part))
 	return f, true
 }
 
@@ -103,12 +103,12 @@ func (g *gazetteer) lies(town Place, part string) bool {
 func (g *gazetteer) choose(hits []int32) Found {
 	best := slices.MaxFunc(hits, func(a, b int32) int { return g.towns[a].Population - g.towns[b].Population })
 	f := Found{Place: g.towns[best]}
-	f.Words = fmt.Sprintf("%s (%.2f, %.2f)", f.Place, f.LatitudeDeg, f.LongitudeDeg)
+	f.Description = fmt.Sprintf("%s (%.2f, %.2f)", f.Place, f.LatitudeDeg, f.LongitudeDeg)
 	switch n := len(hits); {
 	case n == 2:
-		f.Words += ", the larger of 2 of that name"
+		f.Description += ", the larger of 2 of that name"
 	case n > 2:
-		f.Words += fmt.Sprintf(", the largest of %d of that name", n)
+		f.Description += fmt.Sprintf(", the largest of %d of that name", n)
 	}
 	return f
 }

@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 	for _, test := range tests {
 		got, ok := place.Find(test.text)
 		if !ok || got.Name != test.name || got.Country != test.country || got.Zone != test.zone ||
-			math.Abs(got.LatitudeDeg-test.lat) > 0.2 || math.Abs(got.LongitudeDeg-test.lon) > 0.2 || !strings.Contains(got.Words, test.words) {
+			math.Abs(got.LatitudeDeg-test.lat) > 0.2 || math.Abs(got.LongitudeDeg-test.lon) > 0.2 || !strings.Contains(got.Description, test.words) {
 			t.Errorf("%q: %+v, %v", test.text, got, ok)
 		}
 	}
@@ -131,7 +131,7 @@ func FuzzFind(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, ok := place.Find(text)
-		if ok && (!(math.Abs(got.LatitudeDeg) <= 90) || !(math.Abs(got.LongitudeDeg) <= 180) || got.Zone == "" || got.Words == "") {
+		if ok && (!(math.Abs(got.LatitudeDeg) <= 90) || !(math.Abs(got.LongitudeDeg) <= 180) || got.Zone == "" || got.Description == "") {
 			t.Errorf("%q is %+v", text, got)
 		}
 		if once := place.Fold(text); place.Fold(once) != once {

@@ -20,7 +20,7 @@ const (
 // unless the sun's position in its power ([FromSun]) contradicts it, and from
 // the power if nothing else is known. If they differ, the power is right for a
 // forecast, because it uses the clock of the power's time stamps. If neither
-// gives a location, ok is false and Words states it.
+// gives a location, ok is false and Description states it.
 func Of(text string, power series.Series) (found Found, ok bool) {
 	latitude, longitude, shone := FromSun(power)
 	found, named := Find(text)
@@ -28,7 +28,7 @@ func Of(text string, power series.Series) (found Found, ok bool) {
 	switch {
 	case named && shone && !off && found.Rough: // the sun knows better than a whole country
 		found.LatitudeDeg, found.LongitudeDeg = latitude, longitude
-		found.Words = fmt.Sprintf("%s is given, in which the sun in the data says about %.0f° latitude and %.0f° longitude", text, latitude, longitude)
+		found.Description = fmt.Sprintf("%s is given, in which the sun in the data says about %.0f° latitude and %.0f° longitude", text, latitude, longitude)
 		return found, true
 	case named && !(shone && off):
 		return found, true
@@ -38,11 +38,11 @@ func Of(text string, power series.Series) (found Found, ok bool) {
 		words = fmt.Sprintf("%s is given, but its times may be of another zone than they are taken for: the sun in the data says", found.Place)
 	}
 	if !shone {
-		return Found{Words: "none is given that is known, and the data do not show one"}, false
+		return Found{Description: "none is given that is known, and the data do not show one"}, false
 	}
 	town, _ := Nearest(latitude, longitude)
 	return Found{Place: Place{Country: town.Country, LatitudeDeg: latitude, LongitudeDeg: longitude, Zone: town.Zone},
-		Words: fmt.Sprintf("%s about %.0f° latitude and %.0f° longitude", words, latitude, longitude)}, true
+		Description: fmt.Sprintf("%s about %.0f° latitude and %.0f° longitude", words, latitude, longitude)}, true
 }
 
 // FromSun estimates a site's location from its power only: the longitude from

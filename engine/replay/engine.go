@@ -17,7 +17,7 @@ import (
 type engine struct {
 	model  *forecast.Model
 	report forecast.Report
-	young  error     // why the site is young yet, if it is
+	unfit  error     // why the site cannot be trained on its own history, if it cannot
 	seen   time.Time // the model was fitted on what lies before
 }
 
@@ -39,7 +39,7 @@ func fit(ctx context.Context, s *Replay, at time.Time, workers int) (engine, err
 	var err error
 	e.model, e.report, err = forecast.Train(ctx, s.Site, history, o)
 	if errors.Is(err, forecast.ErrUnfit) {
-		e.young = err
+		e.unfit = err
 		e.model, e.report, err = forecast.TrainPooled(ctx, s.Site, history, o)
 	}
 	if errors.Is(err, forecast.ErrUnfit) {

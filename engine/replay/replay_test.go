@@ -112,8 +112,8 @@ func TestNothingIsSeenBeforeItsTime(t *testing.T) {
 					if e, err = fit(context.Background(), &s, fitted, 2); err != nil {
 						t.Fatal(err)
 					}
-					if e.young != nil {
-						t.Fatalf("not trained: %v", e.young)
+					if e.unfit != nil {
+						t.Fatalf("not trained: %v", e.unfit)
 					}
 				}
 				if n == 0 {

@@ -232,8 +232,8 @@ func (p *part) note(e *engine) {
 		p.weights[name] += e.report.Weights[i]
 	}
 	p.notes = e.report.Notes
-	if e.young != nil {
-		p.reason = cmp.Or(p.reason, e.young)
+	if e.unfit != nil {
+		p.reason = cmp.Or(p.reason, e.unfit)
 		p.young++
 	}
 }

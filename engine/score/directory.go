@@ -113,7 +113,7 @@ func (c Case) file(csv string) caseFile {
 		out.Units = append(out.Units, f)
 	}
 	for _, t := range c.Truth {
-		risk, severity := c.stake(&t)
+		risk, severity := c.energyAtRisk(&t)
 		out.Events = append(out.Events, eventFile{
 			ID: t.ID, Kind: string(t.Kind), Family: t.Family, Units: t.Units, From: t.From, To: known(t.To), Severity: t.Severity, Cause: t.Cause, RowsAbsent: t.RowsAbsent,
 			Onset: known(t.Onset), Seen: known(t.Seen), LostKWh: t.LostKWh, FirstDay: known(t.FirstDay), DailyLostKWh: t.DailyLostKWh, LossFraction: t.LossFraction, EnergyAtRiskKW: risk, SeverityLabel: severity.Label,
@@ -130,15 +130,15 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
-// stake is what a fault puts at risk and how severe that is, by the one
+// energyAtRisk is what a fault puts at risk and how severe that is, by the one
 // definition of engine/diagnose.
-func (c Case) stake(t *simulate.Truth) (riskKW float64, s diagnose.Severity) {
+func (c Case) energyAtRisk(t *simulate.Truth) (riskKW float64, s diagnose.Severity) {
 	family := detect.Family(t.Family)
 	some, site := c.rating(t.Units)
 	riskKW = diagnose.EnergyAtRiskKW(family, t.LossFraction, some, diagnose.TypicalShare*some)
 	return riskKW, diagnose.SeverityOf(diagnose.Exposure{
 		Family: family, LossFraction: t.LossFraction, RatingKW: some, SiteKW: site, SiteUnits: len(c.Input.Units),
-		EnergyAtRiskKW: riskKW, Lasted: until(t, c.Input.Now).Sub(t.From), Confidence: 1,
+		EnergyAtRiskKW: riskKW, Lasted: endOf(t, c.Input.Now).Sub(t.From), Confidence: 1,
 	})
 }
 

@@ -113,13 +113,13 @@ func (v *caseResult) truth(c Case, findings []diagnose.Finding, m matching, t in
 	e := &findings[k]
 	inside := overlapShare(truth, e, c.Input.Now)
 	delay := e.DetectedAt.Sub(truth.Onset)
-	risk, severity := c.stake(truth)
+	risk, severity := c.energyAtRisk(truth)
 	label := severity.Label
 	exact := string(e.Family) == truth.Family
 	v.each(c, truth, func(a *tally) {
 		a.found++
 		a.caught += truth.LostKWh * inside
-		a.cost += truth.LostKWh * tariffUSD * min(delay.Hours()/max(until(truth, c.Input.Now).Sub(truth.From).Hours(), 1), 1)
+		a.cost += truth.LostKWh * tariffUSD * min(delay.Hours()/max(endOf(truth, c.Input.Now).Sub(truth.From).Hours(), 1), 1)
 		a.name(truth, e)
 		if !truth.RowsAbsent { // without rows the gap is announced in time, and its nature at its end
 			a.delays = append(a.delays, minutes(delay))
@@ -264,7 +264,7 @@ func nearest(c Case, findings []diagnose.Finding, m matching, truth *simulate.Tr
 		if _, used := m.truthOf[k]; used || e.Family == detect.Clipping || !slices.ContainsFunc(e.Units, truth.Concerns) {
 			continue
 		}
-		overlap := minTime(until(truth, c.Input.Now), ended(e, c.Input.Now)).Sub(maxTime(truth.From, e.Start))
+		overlap := minTime(endOf(truth, c.Input.Now), ended(e, c.Input.Now)).Sub(maxTime(truth.From, e.Start))
 		if overlap > longest {
 			best, longest = k, overlap
 		}
@@ -281,7 +281,7 @@ func overlapShare(t *simulate.Truth, e *diagnose.Finding, now time.Time) float64
 		var inside, all float64
 		for i, kwh := range t.DailyLostKWh {
 			day := t.FirstDay.AddDate(0, 0, i)
-			from, to := maxTime(day.Add(dawn), t.From), minTime(day.Add(dusk), until(t, now))
+			from, to := maxTime(day.Add(dawn), t.From), minTime(day.Add(dusk), endOf(t, now))
 			if !from.Before(to) {
 				from, to = day, day.Add(24*time.Hour)
 			}
@@ -290,7 +290,7 @@ func overlapShare(t *simulate.Truth, e *diagnose.Finding, now time.Time) float64
 		}
 		return inside / all
 	}
-	from, to := t.From, until(t, now)
+	from, to := t.From, endOf(t, now)
 	if !t.Seen.IsZero() && t.Seen.Before(to) {
 		to = t.Seen
 	}

@@ -44,7 +44,7 @@ func match(truth []simulate.Truth, findings []diagnose.Finding, now time.Time) m
 	var all []candidate
 	for t := range truth {
 		f := &truth[t]
-		from, to := f.From, until(f, now)
+		from, to := f.From, endOf(f, now)
 		slack := max(24*time.Hour, to.Sub(from)/4)
 		for k := range findings {
 			e := &findings[k]
@@ -76,7 +76,7 @@ func match(truth []simulate.Truth, findings []diagnose.Finding, now time.Time) m
 	return m
 }
 
-func until(f *simulate.Truth, now time.Time) time.Time {
+func endOf(f *simulate.Truth, now time.Time) time.Time {
 	if f.To.IsZero() || f.To.After(now) {
 		return now
 	}

@@ -161,7 +161,7 @@ func (m *Measured) take(c Case, findings []diagnose.Finding, report detect.Repor
 		at := r.Plants[plant]
 		at[1]++
 		r.Cases++
-		weight := truth.LossFraction * until(truth, c.Input.Now).Sub(truth.From).Hours()
+		weight := truth.LossFraction * endOf(truth, c.Input.Now).Sub(truth.From).Hours()
 		if truth.Family == string(detect.StuckSensor) {
 			weight = 1
 		}
@@ -182,7 +182,7 @@ func (m *Measured) take(c Case, findings []diagnose.Finding, report detect.Repor
 // measuredKind is the kind of an injected loss with its class of size.
 func measuredKind(t *simulate.Truth) string {
 	size := t.Severity
-	days := until(t, t.To).Sub(t.From).Hours() / 24
+	days := endOf(t, t.To).Sub(t.From).Hours() / 24
 	least := func(name string, small bool, limit string) string {
 		if small {
 			return name + ", below " + limit
@@ -244,7 +244,7 @@ func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out c
 
 // began reports whether a finding began with a loss and was announced after it.
 func began(t *simulate.Truth, f *diagnose.Finding, now time.Time) bool {
-	to := until(t, now)
+	to := endOf(t, now)
 	slack := max(24*time.Hour, to.Sub(t.From)/4)
 	return !f.Start.Before(t.From.Add(-slack)) && f.Start.Before(to) && ended(f, now).After(t.From) && !f.DetectedAt.Before(t.From)
 }

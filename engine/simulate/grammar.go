@@ -46,7 +46,7 @@ func inject(r *rand.Rand, s *Site, kind Kind, day time.Time) (Fault, time.Durati
 		f.Code = code(0, 0, 1<<2, 1<<3, 1<<6, 1<<14)
 	case SiteOutage:
 		short(2*hour, day24)
-		f.RowsAbsent, f.Code = r.IntN(3) == 0 && s.Portal != BarePortal, 1<<4 // without a counter nothing tells what rows that are absent hide
+		f.RowsAbsent, f.Code = r.IntN(3) == 0 && s.Portal != BarePortal, 1<<4 // without a counter the energy of absent rows is unknown
 	case CommunicationGap:
 		short(hour, 4*hour, day24, 7*day24)
 		f.Gap = Gap(r.IntN(3))

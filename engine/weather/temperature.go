@@ -25,7 +25,7 @@ var ErrTooLittleHistory = errors.New("fewer than three days of temperature")
 const (
 	fitMinimumHours    = 72
 	fitPullHours       = 4
-	fitSeasonHours     = 300 * 24 // from here on the history tells the seasons itself
+	fitSeasonHours     = 300 * 24 // from here on the history has the seasons itself
 	anomalyMemory      = 48 * time.Hour
 	anomalyWindow      = 24 * time.Hour
 	anomalyLeastValues = 6

@@ -36,7 +36,7 @@ func (p Pace) Left() (left time.Duration, ok bool) {
 	return time.Duration(float64(elapsed) * (1 - p.share) / done), true
 }
 
-// LeftWords writes the time left in words that change seldom; empty while it is
+// LeftWords writes the time left as text that changes seldom; empty while it is
 // unknown.
 func (p Pace) LeftWords() string {
 	left, ok := p.Left()

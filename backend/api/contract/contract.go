@@ -262,7 +262,7 @@ func (c Case) malformed(name string) (bad []any) {
 	for _, f := range c.op.Fields {
 		switch {
 		case f.Name != name || f.IsRule():
-		case f.Words != nil:
+		case f.Values != nil:
 			bad = append(bad, "no such word")
 		case f.Max != 0 || f.Min != 0:
 			low := f.Min - 1

@@ -27,13 +27,13 @@ import (
 // Work is a time in which an order kept a unit stopped.
 type Work struct {
 	OrderID, AssetID string
-	Category         kpi.Category // scheduled maintenance, planned corrective or forced outage
-	From, To         time.Time    // To is zero while the work lasts
-	Holds            []Hold       // in which the work was interrupted
+	Category         kpi.Category   // scheduled maintenance, planned corrective or forced outage
+	From, To         time.Time      // To is zero while the work lasts
+	Interruptions    []Interruption // in which the work was interrupted
 }
 
-// Hold is an interruption of work; To is zero while it lasts.
-type Hold struct{ From, To time.Time }
+// Interruption is an interruption of work; To is zero while it lasts.
+type Interruption struct{ From, To time.Time }
 
 // ReadWork returns the times in which orders kept units of a site stopped.
 type ReadWork func(tx store.Tx, siteID string) ([]Work, error)
@@ -371,7 +371,7 @@ func (u *Unit) addWork(work []Work, outages []kpi.Explanation) {
 			u.history.Causes = append(u.history.Causes, kpi.Explanation{Span: span, Stopped: c, Silent: c, Source: kpi.FromWork, ID: w.OrderID})
 		}
 		add(span, category)
-		for _, h := range w.Holds {
+		for _, h := range w.Interruptions {
 			if held := (kpi.Span{From: max(h.From.Unix(), span.From), To: min(endOf(h.To), span.To)}); held.From < held.To {
 				add(held, kpi.Suspended)
 			}

@@ -202,7 +202,7 @@ func TestCauses(t *testing.T) {
 		want  map[string]float64
 	}{
 		{"preventive work with a hold", nil, []availability.Work{{Category: kpi.ScheduledMaintenance, From: time.Unix(8*3600, 0), To: time.Unix(10*3600, 0),
-			Holds: []availability.Hold{{From: time.Unix(9*3600, 0), To: time.Unix(9.5*3600, 0)}}}}, map[string]float64{"full_performance": 8, "scheduled_maintenance": 1.5, "suspended": 0.5}},
+			Interruptions: []availability.Interruption{{From: time.Unix(9*3600, 0), To: time.Unix(9.5*3600, 0)}}}}, map[string]float64{"full_performance": 8, "scheduled_maintenance": 1.5, "suspended": 0.5}},
 		{"a repair that was planned", nil, []availability.Work{{Category: kpi.PlannedCorrective, From: time.Unix(8*3600, 0), To: time.Unix(9*3600, 0)}},
 			map[string]float64{"full_performance": 8, "planned_corrective": 1, "forced_outage": 1}},
 		{"the repair of a failure", func(p *plant) {
@@ -232,8 +232,8 @@ func TestCauses(t *testing.T) {
 			for i := range c.work {
 				w := &c.work[i]
 				w.OrderID, w.AssetID, w.From, w.To = "ord_1", "B", of(w.From), of(w.To)
-				for k, h := range w.Holds {
-					w.Holds[k] = availability.Hold{From: of(h.From), To: of(h.To)}
+				for k, h := range w.Interruptions {
+					w.Interruptions[k] = availability.Interruption{From: of(h.From), To: of(h.To)}
 				}
 			}
 			p.Availability.SetWork(func(store.Tx, string) ([]availability.Work, error) { return c.work, nil })

@@ -37,28 +37,28 @@ func Tables() []store.Checked { return []store.Checked{issues} }
 
 // Issue is the record of an issue.
 type Issue struct {
-	IssueID         string   `json:"issue_id" limit:"id"`
-	AssetID         string   `json:"asset_id,omitempty" limit:"id"`
-	SiteID          string   `json:"site_id" limit:"id"`
-	Component       string   `json:"component" limit:"name cut"`
-	IssueType       string   `json:"issue_type" limit:"name cut"` // the fault's family, when the service made it
-	Status          string   `json:"status" limit:"word"`
-	Priority        string   `json:"priority" limit:"word"`
-	EnergyAtRiskKW  float64  `json:"energy_at_risk_kw"`
-	FinancialImpact float64  `json:"financial_impact"` // a day's revenue at risk, in the site's currency
-	CreatedAt       api.Time `json:"created_at"`
-	UpdatedAt       api.Time `json:"updated_at"`
-	Description     string   `json:"description" limit:"line cut"`
-	History         []Move   `json:"history" limit:"1000 last"` // oldest first
-	SummaryID       string   `json:"summary_id,omitempty" limit:"id"`
-	Reopened        int      `json:"reopened,omitempty"` // times
+	IssueID         string         `json:"issue_id" limit:"id"`
+	AssetID         string         `json:"asset_id,omitempty" limit:"id"`
+	SiteID          string         `json:"site_id" limit:"id"`
+	Component       string         `json:"component" limit:"name cut"`
+	IssueType       string         `json:"issue_type" limit:"name cut"` // the fault's family, when the service made it
+	Status          string         `json:"status" limit:"word"`
+	Priority        string         `json:"priority" limit:"word"`
+	EnergyAtRiskKW  float64        `json:"energy_at_risk_kw"`
+	FinancialImpact float64        `json:"financial_impact"` // a day's revenue at risk, in the site's currency
+	CreatedAt       api.Time       `json:"created_at"`
+	UpdatedAt       api.Time       `json:"updated_at"`
+	Description     string         `json:"description" limit:"line cut"`
+	History         []StatusChange `json:"history" limit:"1000 last"` // oldest first
+	SummaryID       string         `json:"summary_id,omitempty" limit:"id"`
+	Reopened        int            `json:"reopened,omitempty"` // times
 
 	CustomerID string `json:"customer_id" limit:"id"`
 	Subject    string `json:"subject" limit:"name"` // the unit or component; empty for a group of units
 }
 
-// Move is a change of an issue's status.
-type Move struct {
+// StatusChange is a change of an issue's status.
+type StatusChange struct {
 	From  string   `json:"from,omitempty" limit:"word"` // absent: it was made
 	To    string   `json:"to" limit:"word"`
 	At    api.Time `json:"at"`
@@ -70,7 +70,7 @@ func (i Issue) toAPI() api.Issue {
 	return api.Issue{
 		IssueID: i.IssueID, AssetID: i.AssetID, SiteID: i.SiteID, Component: i.Component, IssueType: i.IssueType, Status: i.Status, Priority: i.Priority,
 		EnergyAtRiskKW: i.EnergyAtRiskKW, FinancialImpact: i.FinancialImpact, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt, Description: i.Description,
-		History: record.Convert(i.History, func(m Move) api.IssueMove { return api.IssueMove(m) }), SummaryID: i.SummaryID, Reopened: i.Reopened,
+		History: record.Convert(i.History, func(m StatusChange) api.IssueMove { return api.IssueMove(m) }), SummaryID: i.SummaryID, Reopened: i.Reopened,
 	}
 }
 
@@ -97,7 +97,7 @@ var issueMoves = map[string][]string{
 
 func (s *Service) moveIssue(i *Issue, to, actor, note string) {
 	i.UpdatedAt = api.At(s.now())
-	i.History = append(i.History, Move{From: i.Status, To: to, At: i.UpdatedAt, Actor: actor, Note: note})
+	i.History = append(i.History, StatusChange{From: i.Status, To: to, At: i.UpdatedAt, Actor: actor, Note: note})
 	i.Status = to
 }
 

@@ -333,7 +333,7 @@ func ratingsToAPI(r kpi.Rating) *api.Ratings {
 
 // irradianceToAPI writes the source of the irradiance for clients.
 func irradianceToAPI(r kpi.Irradiance, sensors bool) *api.Irradiance {
-	out := &api.Irradiance{Role: string(r.Role), Inferred: r.Inferred, Transposed: r.Transposed, Class: r.Class, Note: r.Note, Description: r.Words()}
+	out := &api.Irradiance{Role: string(r.Role), Inferred: r.Inferred, Transposed: r.Transposed, Class: r.Class, Note: r.Note, Description: r.Description()}
 	if !math.IsNaN(r.Uncertainty) {
 		out.UncertaintyPct = record.Number(100 * r.Uncertainty)
 	}

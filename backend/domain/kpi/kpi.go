@@ -110,7 +110,7 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	out := api.KPIs{SiteID: site.SiteID, From: api.At(r.from), To: api.At(r.to), StepMinutes: int(r.step / time.Minute), Units: len(r.units), RatedKW: record.Known(r.ratedKW),
 		DataAvailability: record.Number(data), Reportable: data >= kpi.LeastData, UsefulBy: []string{}, Figures: []api.KPI{}, Categories: []api.CategoryHours{}}
 	add := func(name string, value float64, basis string) *api.KPI {
-		out.Figures = append(out.Figures, shown(kpi.NewFigure(name, value, r.from, r.to, data), basis))
+		out.Figures = append(out.Figures, toAPI(kpi.NewFigure(name, value, r.from, r.to, data), basis))
 		return &out.Figures[len(out.Figures)-1]
 	}
 	energy := r.days.kWh
@@ -134,7 +134,7 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	add("soiling_ratio", r.soiling(found), basisFound)
 
 	loss := kpi.PerformanceLossRate(long.days)
-	f := shown(kpi.NewFigure("performance_loss_rate", loss.PercentPerYear, long.from, r.to, long.share), basisYears)
+	f := toAPI(kpi.NewFigure("performance_loss_rate", loss.PercentPerYear, long.from, r.to, long.share), basisYears)
 	if f.Reportable {
 		f.Low, f.High = record.Number(loss.Low), record.Number(loss.High)
 	} else if long.share >= kpi.LeastData {
@@ -216,8 +216,8 @@ func explainMissing(f *api.KPI, holds bool, note string) {
 	}
 }
 
-// shown is a figure as clients read it.
-func shown(f kpi.Figure, basis string) api.KPI {
+// toAPI is a figure as clients read it.
+func toAPI(f kpi.Figure, basis string) api.KPI {
 	out := api.KPI{Name: f.Name, Value: record.Number(f.Value), Unit: f.Unit, From: api.At(f.From), To: api.At(f.To), Source: f.Source, Basis: basis,
 		DataAvailability: record.Number(f.DataAvailability), Reportable: f.Reportable(), Note: f.Note, Suspect: string(f.Suspect), Formula: f.Formula, Covered: record.Number(f.Covered)}
 	if r := f.Rating; r != nil {

@@ -30,12 +30,12 @@ func (r *reading) performance(measured, data float64) []api.KPI {
 	}
 	dc, gamma := b.rating.DCKW, b.gamma
 	return []api.KPI{
-		shown(energy, "the stored energies of the days of all units, as measured"+r.days.flag()),
-		shown(produced(b.figure(figure("specific_yield", kpi.SpecificYield(energyKWh, dc)), true, false)), basisPower),
-		shown(yr, "irradiance in the plane of the modules; missing intervals are scaled by the share of the insolation that is covered"),
-		shown(produced(b.ratio(figure("performance_ratio", kpi.PerformanceRatio(r.power, r.irradiance, dc)), r.power)), basisPower),
-		shown(produced(b.ratio(figure("corrected_performance_ratio", kpi.CorrectedPerformanceRatio(r.power, r.irradiance, r.cell, dc, gamma, standardCellC)), r.power)), b.words()),
-		shown(produced(b.figure(figure("capacity_factor", kpi.CapacityFactor(energyKWh, b.rating.ACKW, r.to.Sub(r.from))), false, false)), basisPower),
+		toAPI(energy, "the stored energies of the days of all units, as measured"+r.days.flag()),
+		toAPI(produced(b.figure(figure("specific_yield", kpi.SpecificYield(energyKWh, dc)), true, false)), basisPower),
+		toAPI(yr, "irradiance in the plane of the modules; missing intervals are scaled by the share of the insolation that is covered"),
+		toAPI(produced(b.ratio(figure("performance_ratio", kpi.PerformanceRatio(r.power, r.irradiance, dc)), r.power)), basisPower),
+		toAPI(produced(b.ratio(figure("corrected_performance_ratio", kpi.CorrectedPerformanceRatio(r.power, r.irradiance, r.cell, dc, gamma, standardCellC)), r.power)), b.words()),
+		toAPI(produced(b.figure(figure("capacity_factor", kpi.CapacityFactor(energyKWh, b.rating.ACKW, r.to.Sub(r.from))), false, false)), basisPower),
 	}
 }
 
@@ -54,7 +54,7 @@ func (b basis) today(out *api.SiteSummary, power series.Series, stored dayEnergy
 	data := known / due // 0/0 is NaN
 	add := func(f kpi.Figure, basis string) *float64 {
 		f.AsOf, f.Energy, f.Difference = now, stored.shares(stored.kWh), stored.differs()
-		v := shown(f, basis)
+		v := toAPI(f, basis)
 		v.AsOf, v.DataAvailability = api.At(now), record.Number(data)
 		out.Figures = append(out.Figures, v)
 		return v.Value

@@ -165,7 +165,7 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 		return s.putOrder(tx, o, "Work order created", scope.Actor)
 	})
 	if err == nil && o.ScheduleID != "" {
-		s.shown(ctx)
+		s.refreshPlans(ctx)
 	}
 	return s.orderResponse(o), err
 }

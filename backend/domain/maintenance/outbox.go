@@ -108,7 +108,7 @@ func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
 		if !v.live() && v.Status != api.SubscriptionPaused {
 			continue
 		}
-		before, err := held(tx, v.SubscriptionID, 1)
+		before, err := heldDeliveries(tx, v.SubscriptionID, 1)
 		if err != nil {
 			return err
 		}

@@ -119,8 +119,8 @@ func deadline(t api.Time) time.Time {
 	return t.Time
 }
 
-// seen is the schedule as it is answered.
-func (s *Service) seen(r schedule) api.Schedule {
+// scheduleResponse is the schedule as it is answered.
+func (s *Service) scheduleResponse(r schedule) api.Schedule {
 	r.Overdue = r.open() && s.Now().After(deadline(r.ScheduledDate))
 	return r.toAPI()
 }
@@ -175,9 +175,9 @@ func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.Sch
 		return err
 	})
 	if err == nil && made {
-		s.shown(ctx)
+		s.refreshPlans(ctx)
 	}
-	return s.seen(kept), made, err
+	return s.scheduleResponse(kept), made, err
 }
 
 // plan stores a new pending schedule, unless it is recurring work that has
@@ -237,7 +237,7 @@ func (s *Service) Schedule(ctx context.Context, scope api.Scope, scheduleID stri
 		r, err = byID(tx, schedules, scope, scheduleID, api.ErrScheduleNotFound, schedule.owner)
 		return err
 	})
-	return s.seen(r), err
+	return s.scheduleResponse(r), err
 }
 
 // Schedules lists open ones first, what is due first before the others, then
@@ -245,11 +245,11 @@ func (s *Service) Schedule(ctx context.Context, scope api.Scope, scheduleID stri
 func (s *Service) Schedules(ctx context.Context, scope api.Scope, q api.ListQuery, status string, overdueOnly bool) ([]api.Schedule, string, error) {
 	rank := rankOf(overdueOnly, status, schedule{Status: status}.open())
 	list, next, err := record.List(ctx, s.Records, schedules, ranked(listing(q), rank), q.Page, func(r schedule) bool {
-		return within(scope, q, r.CustomerID, r.SiteID, r.AssetID) && (status == "" || status == r.Status) && (!overdueOnly || s.seen(r).Overdue)
+		return within(scope, q, r.CustomerID, r.SiteID, r.AssetID) && (status == "" || status == r.Status) && (!overdueOnly || s.scheduleResponse(r).Overdue)
 	})
 	out := make([]api.Schedule, len(list))
 	for i, r := range list {
-		out[i] = s.seen(r)
+		out[i] = s.scheduleResponse(r)
 		out[i].History = nil
 	}
 	return out, next, err
@@ -285,9 +285,9 @@ func (s *Service) MoveSchedule(ctx context.Context, scope api.Scope, r api.Sched
 		return s.moveSchedule(tx, &rec, to, at, scope.Actor, r.Reason, r.EndSeries)
 	})
 	if err == nil {
-		s.shown(ctx)
+		s.refreshPlans(ctx)
 	}
-	return s.seen(rec), err
+	return s.scheduleResponse(rec), err
 }
 
 // moveSchedule makes a move that is allowed, with what follows from it.

@@ -80,9 +80,9 @@ func New(cfg Config) (*Service, error) {
 	return &Service{Config: cfg, waiting: make(chan struct{}, 1)}, nil
 }
 
-// shown lets the plans show what was changed and committed. If its readers
+// refreshPlans lets the plans show what was changed and committed. If its readers
 // cannot be updated now, they read it later: the change is stored.
-func (s *Service) shown(ctx context.Context) {
+func (s *Service) refreshPlans(ctx context.Context) {
 	if s.Plans != nil {
 		_ = s.Plans.Refresh(ctx)
 	}

@@ -386,9 +386,9 @@ func deliveriesOf(tx store.Tx, subscriptionID string) ([]delivery, error) {
 	return list, nil
 }
 
-// held are the deliveries that a subscription keeps back, the oldest first, up
+// heldDeliveries are the deliveries that a subscription keeps back, the oldest first, up
 // to a number; 0: all.
-func held(tx store.Tx, subscriptionID string, most int) ([]delivery, error) {
+func heldDeliveries(tx store.Tx, subscriptionID string, most int) ([]delivery, error) {
 	list, _, err := deliveries.List(tx, store.Query{Index: "held", Prefix: store.Key(subscriptionID), Limit: most})
 	if err != nil {
 		return nil, fmt.Errorf("list what subscription %s keeps back: %w", subscriptionID, err)
@@ -399,7 +399,7 @@ func held(tx store.Tx, subscriptionID string, most int) ([]delivery, error) {
 // releaseHeld lets the oldest delivery go that is kept back, once all before it
 // have been tried: so they come in order. left says that there was one.
 func (s *Service) releaseHeld(tx store.Tx, subscriptionID string) (left, released bool, err error) {
-	next, err := held(tx, subscriptionID, 1)
+	next, err := heldDeliveries(tx, subscriptionID, 1)
 	if err != nil || len(next) == 0 {
 		return false, false, err
 	}
@@ -418,7 +418,7 @@ func (s *Service) releaseHeld(tx store.Tx, subscriptionID string) (left, release
 
 // dropHeld ends what a subscription that has ended keeps back.
 func dropHeld(tx store.Tx, subscriptionID string) error {
-	list, err := held(tx, subscriptionID, 0)
+	list, err := heldDeliveries(tx, subscriptionID, 0)
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/availability"
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/kpi"
 )
 
-// orderMove is a move of an order: the action that asks for it, the statuses
+// transition is a move of an order: the action that asks for it, the statuses
 // before and after, and what must hold. A guard may change the order.
-type orderMove struct {
+type transition struct {
 	action, from, to string
 	guards           []orderGuard
 }
@@ -22,8 +24,8 @@ type orderMove struct {
 // orderGuard refuses a move, or lets it pass.
 type orderGuard func(s *Service, tx store.Tx, o *order, scope api.Scope, r api.OrderRequest) error
 
-// orderMoves are all moves of an order.
-var orderMoves = []orderMove{
+// transitions are all moves of an order.
+var transitions = []transition{
 	{api.ActionStart, api.OrderPending, api.OrderInProgress, []orderGuard{requireAssignee, requireParts}},
 	{api.ActionStart, api.OrderOnHold, api.OrderInProgress, []orderGuard{requireAssignee, requireParts}},
 	{api.ActionHold, api.OrderPending, api.OrderOnHold, nil},
@@ -47,7 +49,7 @@ var orderTargets = map[string]string{
 // nextOf are the statuses that an order may move to, and the actions for that.
 func nextOf(status string) (to, actions []string) {
 	to, actions = []string{}, []string{}
-	for _, m := range orderMoves {
+	for _, m := range transitions {
 		if m.from == status && !slices.Contains(to, m.to) {
 			to = append(to, m.to)
 		}
@@ -81,7 +83,7 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 		if o.Status == to {
 			return nil
 		}
-		at := slices.IndexFunc(orderMoves, func(m orderMove) bool { return m.action == r.Action && m.from == o.Status && m.to == to })
+		at := slices.IndexFunc(transitions, func(m transition) bool { return m.action == r.Action && m.from == o.Status && m.to == to })
 		if at < 0 {
 			states, actions := nextOf(o.Status)
 			return api.Conflict("Order %s is %s: %s is not possible", o.OrderID, o.Status, r.Action).With("allowed", states).With("actions", actions)
@@ -89,7 +91,7 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 		if err := versionConflict("Order", o.OrderID, o.Version, r.Version); err != nil {
 			return err
 		}
-		for _, guard := range orderMoves[at].guards {
+		for _, guard := range transitions[at].guards {
 			if err := guard(s, tx, &o, scope, r); err != nil {
 				return err
 			}
@@ -108,7 +110,7 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 	if err == nil && changed {
 		s.added()
 		if o.ScheduleID != "" {
-			s.shown(ctx)
+			s.refreshPlans(ctx)
 		}
 	}
 	return s.orderResponse(o), changed, err
@@ -388,3 +390,29 @@ func (o order) heldSince(t api.Time) (since []span) {
 
 // tenth rounds hours to a tenth.
 func tenth(hours float64) float64 { return math.Round(hours*10) / 10 }
+
+// categories are the categories of availability of a unit that is stopped for work,
+// by its type. Emergency work follows a failure.
+var categories = map[string]kpi.Category{
+	api.MaintenancePreventive: kpi.ScheduledMaintenance,
+	api.MaintenanceCorrective: kpi.PlannedCorrective,
+	api.MaintenanceEmergency:  kpi.ForcedOutage,
+}
+
+// stoppedFor returns the times in which work kept units of a site stopped, with the
+// holds of its orders in which the work was interrupted.
+func stoppedFor(tx store.Tx, siteID string) (list []availability.Work, err error) {
+	err = orders.Each(tx, store.Query{Prefix: store.Key(siteID)}, func(o order) error {
+		for _, d := range o.Downtime {
+			w := availability.Work{OrderID: o.OrderID, AssetID: o.AssetID, Category: categories[o.MaintenanceType], From: d.From.Time, To: d.To.Time}
+			for _, h := range o.Holds {
+				if (d.To.IsZero() || h.From.Before(d.To.Time)) && (h.To.IsZero() || h.To.After(d.From.Time)) {
+					w.Interruptions = append(w.Interruptions, availability.Interruption(h))
+				}
+			}
+			list = append(list, w)
+		}
+		return nil
+	})
+	return list, err
+}

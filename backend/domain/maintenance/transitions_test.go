@@ -56,7 +56,7 @@ func TestOrdersMoveByTheTableAndStockAddsUp(t *testing.T) {
 				}
 			case err != nil:
 				rt.Fatal(err)
-			case changed && r.Action != api.ActionAssign && !slices.ContainsFunc(orderMoves, func(m orderMove) bool {
+			case changed && r.Action != api.ActionAssign && !slices.ContainsFunc(transitions, func(m transition) bool {
 				return m.action == r.Action && m.from == before.Status && m.to == after.Status
 			}):
 				rt.Fatalf("%s moved %s to %s", r.Action, before.Status, after.Status)

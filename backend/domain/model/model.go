@@ -4,6 +4,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/solar"
 )
 
 // Service is the registry of models and of the results of gap filling. It is safe for concurrent use; its state is in the store.
@@ -41,16 +43,16 @@ type Model struct {
 	DataAsOf  uint64          // version of the site's data that it was trained on
 	Step      string          // Go duration of its intervals
 	Young     bool            // trained on other sites, as its own history was too short
-	History   []Move          // every change of status
+	History   []StatusChange  // every change of status
 	Refused   string          // why its artefact could not be read; empty: it could
 	Trained   time.Time       // as LastTrainedAt, exact
 	Decisions []string        // of training, as sentences
-	Place     *Place          // nil: the site's own
+	Place     *Location       // nil: the site's own
 	Score     *api.ModelScore // of the backtest; of a gap filler on hidden samples
 }
 
 // Place is where a model takes its site to be when the site does not say.
-type Place struct {
+type Location struct {
 	LatitudeDeg  float64 `json:"latitude_deg"`
 	LongitudeDeg float64 `json:"longitude_deg"`
 }
@@ -72,8 +74,8 @@ type Origin struct {
 	Pinball float64   `json:"pinball"`
 }
 
-// Move is a change of a record's status.
-type Move struct {
+// StatusChange is a change of a record's status.
+type StatusChange struct {
 	From   string    `json:"from,omitempty" limit:"word"`
 	To     string    `json:"to" limit:"word"`
 	At     time.Time `json:"at"`
@@ -165,4 +167,33 @@ func (m Model) BacktestLoss() float64 {
 		return m.Score.PinballPercent
 	}
 	return meanLoss(m)
+}
+
+// LocationOf returns the location of a site: its coordinates, else those that its
+// model was trained with. ok is false if neither is known.
+func LocationOf(site api.Site, place *Location) (loc solar.Location, ok bool) {
+	switch {
+	case site.Latitude != nil && site.Longitude != nil:
+		return solar.Location{LatitudeDeg: *site.Latitude, LongitudeDeg: *site.Longitude}, true
+	case place != nil:
+		return solar.Location{LatitudeDeg: place.LatitudeDeg, LongitudeDeg: place.LongitudeDeg}, true
+	}
+	return loc, false
+}
+
+// Location returns the location of a site by its coordinates, else by its
+// forecasting model in production. ok is false if neither is known.
+func (s *Service) Location(ctx context.Context, site api.Site) (loc solar.Location, ok bool, err error) {
+	if loc, ok := LocationOf(site, nil); ok {
+		return loc, true, nil
+	}
+	m, err := s.InProduction(ctx, site.SiteID, api.ModelForecasting)
+	if errors.Is(err, store.ErrNotFound) {
+		return loc, false, nil
+	}
+	if err != nil {
+		return loc, false, err
+	}
+	loc, ok = LocationOf(site, m.Place)
+	return loc, ok, nil
 }

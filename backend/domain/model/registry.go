@@ -24,7 +24,7 @@ var modelMoves = map[string][]string{
 }
 
 // move changes the status; by says when, who and why.
-func (m *Model) move(to string, by Move) error {
+func (m *Model) move(to string, by StatusChange) error {
 	if !slices.Contains(modelMoves[m.Status], to) {
 		return api.Conflict("Model %s %s is %s and cannot become %s", m.ModelName, m.ModelVersion, m.Status, to).With("allowed", modelMoves[m.Status])
 	}
@@ -48,13 +48,13 @@ const pipelineActor = "pipeline"
 func (s *Service) Register(tx store.Tx, m Model, e *api.ModelEvaluation) (Model, error) {
 	at := s.now()
 	m.Status = ""
-	if err := m.move(api.ModelChallenger, Move{At: at, Actor: pipelineActor, Reason: "trained"}); err != nil {
+	if err := m.move(api.ModelChallenger, StatusChange{At: at, Actor: pipelineActor, Reason: "trained"}); err != nil {
 		return m, err
 	}
 	former, err := Production(tx, m.SiteID, m.ModelType)
 	if errors.Is(err, store.ErrNotFound) {
 		m.Evaluation = &api.ModelEvaluation{Eligible: true, Method: api.EvaluatedFirst, Verdict: "it is the site's first model", EvaluatedAt: api.At(at)}
-		return promote(tx, m, nil, Move{At: at, Actor: pipelineActor, Reason: m.Evaluation.Verdict})
+		return promote(tx, m, nil, StatusChange{At: at, Actor: pipelineActor, Reason: m.Evaluation.Verdict})
 	}
 	if err != nil {
 		return m, err
@@ -63,7 +63,7 @@ func (s *Service) Register(tx store.Tx, m Model, e *api.ModelEvaluation) (Model,
 		e.EvaluatedAt = api.At(at)
 	}
 	if e != nil && e.Eligible && e.Against == former.ModelVersion {
-		return promote(tx, m, &former, Move{At: at, Actor: pipelineActor, Reason: e.Verdict})
+		return promote(tx, m, &former, StatusChange{At: at, Actor: pipelineActor, Reason: e.Verdict})
 	}
 	if err := models.Insert(tx, m); err != nil {
 		return m, fmt.Errorf("store model %s %s: %w", m.ModelName, m.ModelVersion, err)
@@ -73,9 +73,9 @@ func (s *Service) Register(tx store.Tx, m Model, e *api.ModelEvaluation) (Model,
 
 // promote puts a challenger into production; former, if there is one, goes
 // into the archive.
-func promote(tx store.Tx, m Model, former *Model, by Move) (Model, error) {
+func promote(tx store.Tx, m Model, former *Model, by StatusChange) (Model, error) {
 	if former != nil {
-		archive := Move{At: by.At, Actor: by.Actor, Reason: "succeeded by " + m.ModelVersion + ": " + by.Reason, Forced: by.Forced}
+		archive := StatusChange{At: by.At, Actor: by.Actor, Reason: "succeeded by " + m.ModelVersion + ": " + by.Reason, Forced: by.Forced}
 		if err := former.move(api.ModelArchived, archive); err != nil {
 			return m, err
 		}
@@ -105,7 +105,7 @@ func retireChallengers(tx store.Tx, m Model, at time.Time) error {
 		if kept++; kept <= keptChallengers {
 			continue
 		}
-		if err := c.move(api.ModelArchived, Move{At: at, Actor: pipelineActor, Reason: "newer challengers came"}); err != nil {
+		if err := c.move(api.ModelArchived, StatusChange{At: at, Actor: pipelineActor, Reason: "newer challengers came"}); err != nil {
 			return err
 		}
 		if err := models.Put(tx, c); err != nil {
@@ -122,7 +122,7 @@ func (s *Service) Reject(tx store.Tx, m Model, cause string) error {
 		return err
 	}
 	m.Refused = cause
-	if err := m.move(api.ModelArchived, Move{At: s.now(), Actor: pipelineActor, Reason: cause}); err != nil {
+	if err := m.move(api.ModelArchived, StatusChange{At: s.now(), Actor: pipelineActor, Reason: cause}); err != nil {
 		return err
 	}
 	return models.Put(tx, m)
@@ -182,7 +182,7 @@ func (s *Service) Promote(tx store.Tx, m Model, actor, reason string, forced boo
 	if why != "" && !forced {
 		return Promotion{}, api.Conflict("Model %s %s is not eligible: %s", m.ModelName, m.ModelVersion, why).With("allowed", []string{api.ActionEvaluate, "force"})
 	}
-	m, err = promote(tx, m, former, Move{At: s.now(), Actor: actor, Reason: reason, Forced: why != ""})
+	m, err = promote(tx, m, former, StatusChange{At: s.now(), Actor: actor, Reason: reason, Forced: why != ""})
 	return Promotion{m, former, true}, err
 }
 
@@ -245,7 +245,7 @@ func (s *Service) Rollback(tx store.Tx, siteID, modelType, version, actor, reaso
 	if err != nil {
 		return Promotion{}, err
 	}
-	by := Move{At: s.now(), Actor: actor, Reason: reason}
+	by := StatusChange{At: s.now(), Actor: actor, Reason: reason}
 	if err := restored.move(api.ModelChallenger, by); err != nil {
 		return Promotion{}, err
 	}

@@ -34,11 +34,11 @@ type modelRecord struct {
 	DataAsOf           uint64                `json:"data_as_of"`
 	Step               string                `json:"step" limit:"word"`
 	Young              bool                  `json:"young,omitempty"`
-	History            []Move                `json:"history" limit:"1000 last"`
+	History            []StatusChange        `json:"history" limit:"1000 last"`
 	Refused            string                `json:"refused" limit:"line cut"`
 	Trained            time.Time             `json:"trained_at"`
 	Decisions          []string              `json:"decisions" limit:"500 line cut"`
-	Place              *Place                `json:"place,omitempty"`
+	Place              *Location             `json:"place,omitempty"`
 	Score              *scoreRecord          `json:"score,omitempty"`
 }
 

@@ -170,7 +170,7 @@ var longRunFamilies = []detect.Family{detect.Soiling, detect.Degradation}
 // detectorInput reads what the detector evaluates.
 func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []api.Asset, w window) (detect.Input, error) {
 	in := detect.Input{Site: detect.Site{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, From: w.from, Now: w.now, Keep: 2 * time.Hour}
-	var place *model.Place
+	var place *model.Location
 	if m, err := de.Domain.Models.InProduction(ctx, site.SiteID, sitedata.ModelType); err == nil {
 		place = m.Place
 	} else if !errors.Is(err, store.ErrNotFound) {

@@ -348,12 +348,12 @@ func (f *siteFiller) score(r *api.InterpolationResult, expected interpolate.Scor
 	r.PerformanceMetrics = performance(expected)
 	for _, l := range report.Lengths {
 		at := slices.IndexFunc(report.Choices, func(c interpolate.Choice) bool {
-			return c.Class == interpolate.ClassOf(l.Length) && c.Sight == l.Sight
+			return c.Class == interpolate.ClassOf(l.Length) && c.Sky == l.Sky
 		})
 		if at < 0 {
 			continue
 		}
-		r.ByGapLength = append(r.ByGapLength, api.GapLengthMetrics{GapMinutes: l.Length.Minutes(), KnownFrom: string(l.Sight), Method: string(report.Choices[at].Method), HiddenGaps: l.Gaps, PerformanceMetrics: performance(l.Filled)})
+		r.ByGapLength = append(r.ByGapLength, api.GapLengthMetrics{GapMinutes: l.Length.Minutes(), KnownFrom: string(l.Sky), Method: string(report.Choices[at].Method), HiddenGaps: l.Gaps, PerformanceMetrics: performance(l.Filled)})
 	}
 }
 

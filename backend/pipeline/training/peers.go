@@ -25,7 +25,7 @@ const maxPeers = 6
 type trainingSite struct {
 	forecast.Site
 	history   sitedata.History
-	place     *model.Place
+	place     *model.Location
 	decisions []string // sentences
 	ok        bool     // there is telemetry
 }

@@ -143,7 +143,7 @@ func (g *group) run(batch []*write) {
 		case err != nil:
 			// Nothing was stored, and what the clean failures saw was not either.
 			if id > 0 {
-				err = g.judge(err, id)
+				err = g.handleCommitError(err, id)
 			}
 			for _, w := range batch {
 				w.err = fmt.Errorf("commit: %w", err)
@@ -153,11 +153,11 @@ func (g *group) run(batch []*write) {
 	}
 }
 
-// judge handles a failed commit. If space was missing, the transaction is
+// handleCommitError handles a failed commit. If space was missing, the transaction is
 // undone: what it wrote is in pages to which nothing refers. After any other
 // failure, or if the new state may be visible although the disk may not have
 // it, durability cannot be guaranteed.
-func (g *group) judge(err error, id int) error {
+func (g *group) handleCommitError(err error, id int) error {
 	reached := true
 	_ = g.db.view(func(r root) error {
 		reached = r.tx.ID() >= id

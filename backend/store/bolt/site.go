@@ -15,13 +15,13 @@ import (
 
 // Inside a site's bucket, itself in the telemetry bucket under the site's id:
 var (
-	siteKey     = []byte("site")   // the layout
-	rosterKey   = []byte("roster") // the roster
-	refsName    = []byte("refs")   // bucket: asset id → ref, 4 bytes
-	blocksName  = []byte("blocks") // bucket: ref ‖ run's start → block
-	sumsName    = []byte("sums")   // bucket: ref ‖ month's start → day sums
-	tailName    = []byte("tail")   // bucket: stamp → row
-	siteBuckets = [][]byte{refsName, blocksName, sumsName, tailName}
+	siteKey       = []byte("site")   // the layout
+	assetIndexKey = []byte("roster") // the roster
+	refsName      = []byte("refs")   // bucket: asset id → ref, 4 bytes
+	blocksName    = []byte("blocks") // bucket: ref ‖ run's start → block
+	sumsName      = []byte("sums")   // bucket: ref ‖ month's start → day sums
+	tailName      = []byte("tail")   // bucket: stamp → row
+	siteBuckets   = [][]byte{refsName, blocksName, sumsName, tailName}
 )
 
 // partNames are the buckets of the parts.
@@ -147,8 +147,8 @@ func (s *site) Layout() ([]byte, error) {
 	return b, err
 }
 
-// Roster is what PutSite stored.
-func (s *site) Roster() ([]byte, error) { return s.value(rosterKey) }
+// AssetIndex is what PutSite stored.
+func (s *site) AssetIndex() ([]byte, error) { return s.value(assetIndexKey) }
 
 func (s *site) value(key []byte) ([]byte, error) {
 	if s.bucket == nil {
@@ -183,7 +183,7 @@ func (s *site) Assets(ids ...string) ([]telemetry.Asset, error) {
 }
 
 // Get answers a value for each place.
-func (s *site) Get(p telemetry.Part, at []telemetry.Place) ([][]byte, error) {
+func (s *site) Get(p telemetry.Section, at []telemetry.Location) ([][]byte, error) {
 	values := make([][]byte, len(at))
 	if s.bucket == nil {
 		return values, nil
@@ -196,7 +196,7 @@ func (s *site) Get(p telemetry.Part, at []telemetry.Place) ([][]byte, error) {
 }
 
 // Overlapping yields the assets' values that may overlap from..to.
-func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limit int) iter.Seq2[telemetry.Cell, error] {
+func (s *site) Overlapping(p telemetry.Section, refs []uint32, from, to int64, limit int) iter.Seq2[telemetry.Cell, error] {
 	return func(yield func(telemetry.Cell, error) bool) {
 		if s.bucket == nil {
 			return
@@ -210,7 +210,7 @@ func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limi
 				if start >= to {
 					break
 				}
-				if !yield(telemetry.Cell{Place: telemetry.Place{Ref: ref, Start: start}, Value: v}, nil) {
+				if !yield(telemetry.Cell{Location: telemetry.Location{Ref: ref, Start: start}, Value: v}, nil) {
 					return
 				}
 				if n++; n == limit {
@@ -240,14 +240,14 @@ func seekOverlap(c cursor, ref uint32, from int64) (k, v []byte) {
 }
 
 // All yields a whole part.
-func (s *site) All(p telemetry.Part) iter.Seq2[telemetry.Cell, error] {
+func (s *site) All(p telemetry.Section) iter.Seq2[telemetry.Cell, error] {
 	return func(yield func(telemetry.Cell, error) bool) {
 		if s.bucket == nil {
 			return
 		}
 		c := s.bucket.need(partNames[p]).Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
-			if !yield(telemetry.Cell{Place: splitCellKey(p, k), Value: v}, nil) {
+			if !yield(telemetry.Cell{Location: splitCellKey(p, k), Value: v}, nil) {
 				return
 			}
 		}
@@ -263,7 +263,7 @@ func (s *site) Rows(from, to int64) iter.Seq2[telemetry.Cell, error] {
 		c := s.bucket.need(tailName).Cursor()
 		for k, v := c.Seek(stampKey(from)); k != nil; k, v = c.Next() {
 			at := splitStampKey(k)
-			if at >= to || !yield(telemetry.Cell{Place: telemetry.Place{Start: at}, Value: v}, nil) {
+			if at >= to || !yield(telemetry.Cell{Location: telemetry.Location{Start: at}, Value: v}, nil) {
 				return
 			}
 		}
@@ -291,19 +291,19 @@ func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
 			return err
 		}
 	}
-	return errors.Join(s.bucket.Put(siteKey, layout), s.bucket.Put(rosterKey, roster))
+	return errors.Join(s.bucket.Put(siteKey, layout), s.bucket.Put(assetIndexKey, roster))
 }
 
 // Put stores cells, and removes those without a value.
-func (s *site) Put(p telemetry.Part, cells []telemetry.Cell) error {
+func (s *site) Put(p telemetry.Section, cells []telemetry.Cell) error {
 	b := s.bucket.need(partNames[p])
 	b.in.FillPercent = appendFill
 	for _, c := range cells {
 		var err error
 		if c.Value == nil {
-			err = b.Delete(cellKey(p, c.Place))
+			err = b.Delete(cellKey(p, c.Location))
 		} else {
-			err = b.Put(cellKey(p, c.Place), c.Value)
+			err = b.Put(cellKey(p, c.Location), c.Value)
 		}
 		if err != nil {
 			return err
@@ -329,18 +329,18 @@ func (s *site) DropRows(before int64) error {
 }
 
 // cellKey is a place as the key of its part.
-func cellKey(p telemetry.Part, at telemetry.Place) []byte {
+func cellKey(p telemetry.Section, at telemetry.Location) []byte {
 	if p == telemetry.Tail {
 		return stampKey(at.Start)
 	}
 	return blockKey(at.Ref, at.Start)
 }
 
-func splitCellKey(p telemetry.Part, k []byte) telemetry.Place {
+func splitCellKey(p telemetry.Section, k []byte) telemetry.Location {
 	if p == telemetry.Tail {
-		return telemetry.Place{Start: splitStampKey(k)}
+		return telemetry.Location{Start: splitStampKey(k)}
 	}
-	return telemetry.Place{Ref: binary.BigEndian.Uint32(k), Start: splitStampKey(k[4:])}
+	return telemetry.Location{Ref: binary.BigEndian.Uint32(k), Start: splitStampKey(k[4:])}
 }
 
 // blockKey sorts by asset, then time.

@@ -429,7 +429,7 @@ func (l *level) row(key, value []byte) error {
 	case metaLevel:
 		return nil // verified by schema
 	case siteLevel:
-		if name := string(key); name != string(siteKey) && name != string(rosterKey) {
+		if name := string(key); name != string(siteKey) && name != string(assetIndexKey) {
 			return l.v.fault("%s has the row %q, which does not belong there", l.name, name)
 		}
 	}

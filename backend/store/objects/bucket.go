@@ -85,7 +85,7 @@ type remote struct {
 func OpenBucket(ctx context.Context, uri string, log *slog.Logger) (*Store, error) {
 	s, err := openBucket(ctx, uri, log, usual)
 	if err != nil {
-		return nil, fmt.Errorf("open objects in %s: %w", shown(uri), err)
+		return nil, fmt.Errorf("open objects in %s: %w", redactURI(uri), err)
 	}
 	s.remote.work.Go(func() { s.remote.sweep(s.remote.life, abandoned) })
 	return s, nil
@@ -201,9 +201,9 @@ func (b *remote) open(ctx context.Context, bucket *blob.Bucket, key string) (io.
 	within, cancel := context.WithCancelCause(ctx)
 	s := &stream{b: b, ctx: ctx, key: key, cancel: cancel}
 	var err error
-	s.bounded(b.limits.call, func() { s.r, err = bucket.NewReader(within, key, nil) })
+	s.bounded(b.limits.call, func() { s.r, err = bucket.NewReader(within, key, nil) }) //nolint:contextcheck // the stream has it
 	if err != nil {
-		err = s.judge(within, err)
+		err = s.classify(within, err)
 		cancel(nil)
 		return nil, err
 	}
@@ -237,23 +237,23 @@ func (s *stream) Read(p []byte) (int, error) {
 	var err error
 	s.bounded(s.b.limits.idle, func() { n, err = s.r.Read(p) })
 	if err != nil && err != io.EOF { //nolint:errorlint // a line that breaks may be an error that wraps it
-		err = s.judge(s.within, err)
+		err = s.classify(s.within, err)
 	}
 	return n, err
 }
 
-func (s *stream) judge(within context.Context, err error) error {
+func (s *stream) classify(within context.Context, err error) error {
 	if s.ctx.Err() == nil && within.Err() != nil { // stalled, which the transport calls cancelled
 		err = fmt.Errorf("%w: %w", context.Cause(within), err)
 	}
-	return s.b.fault(s.ctx, reading, s.key, err)
+	return s.b.fault(s.ctx, reading, s.key, err) //nolint:contextcheck // the context of the reader
 }
 
 // Close ends the reading.
 func (s *stream) Close() error {
 	err := s.r.Close()
 	s.cancel(nil)
-	return s.b.fault(s.ctx, reading, s.key, err)
+	return s.b.fault(s.ctx, reading, s.key, err) //nolint:contextcheck // the context of the reader
 }
 
 // mark is the metadata by which a writer recognises its own object.

@@ -255,7 +255,7 @@ func TestSweepOfABucket(t *testing.T) {
 }
 
 // TestSweepAtTheStart: opening a bucket begins it, and closing does not wait
-// for one that is away.
+// for an unavailable one.
 func TestSweepAtTheStart(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	began := make(chan struct{})
@@ -355,7 +355,7 @@ func TestUsageIsBounded(t *testing.T) {
 // TestBucketIsNotHeld: a backup gets an error.
 func TestBucketIsNotHeld(t *testing.T) {
 	s := openURI(t, s3test.Bucket(t))
-	if _, err := s.Hold(); !errors.Is(err, ErrNotHeld) {
+	if _, err := s.Snapshot(); !errors.Is(err, ErrNoSnapshot) {
 		t.Errorf("a hold of a bucket: %v", err)
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// doing is what was asked of a bucket, and the right that it takes.
-type doing struct{ verb, right string }
+// bucketOperation is what was asked of a bucket, and the right that it takes.
+type bucketOperation struct{ verb, right string }
 
 var (
-	reading  = doing{"read", "s3:GetObject"}
-	writing  = doing{"write", "s3:PutObject"}
-	deleting = doing{"delete", "s3:DeleteObject"}
-	listing  = doing{"list", "s3:ListBucket"}
+	reading  = bucketOperation{"read", "s3:GetObject"}
+	writing  = bucketOperation{"write", "s3:PutObject"}
+	deleting = bucketOperation{"delete", "s3:DeleteObject"}
+	listing  = bucketOperation{"list", "s3:ListBucket"}
 )
 
 // bucketError is an error of a bucket, with a text that names neither endpoint,
@@ -56,7 +56,7 @@ func (e *bucketError) Is(target error) bool {
 
 // fault is a bucket's error as the store's; nil for nil. The ends of the
 // caller's context stay what they are.
-func (b *remote) fault(ctx context.Context, what doing, key string, err error) error {
+func (b *remote) fault(ctx context.Context, what bucketOperation, key string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -66,8 +66,8 @@ func (b *remote) fault(ctx context.Context, what doing, key string, err error) e
 	if code, _ := answer(err); code == "NoSuchKey" || code == "NotFound" && what != listing {
 		return store.ErrNotFound
 	}
-	b.log.WarnContext(ctx, "the bucket of the objects failed", "doing", what.verb, "key", key, "error", err)
-	failure := judge(what, err)
+	b.log.WarnContext(ctx, "the bucket of the objects failed", "operation", what.verb, "key", key, "error", err)
+	failure := classifyError(what, err)
 	if down(failure) {
 		b.noteState(failure)
 	}
@@ -124,7 +124,7 @@ var full = []string{"InsufficientStorage", "InsufficientCapacity", "QuotaExceede
 // anything is sent; it has no type.
 const noIdentity = "get identity"
 
-func judge(what doing, err error) error {
+func classifyError(what bucketOperation, err error) error {
 	code, status := answer(err)
 	if slices.Contains(full, code) || status == http.StatusInsufficientStorage {
 		return &bucketError{"is full", true, false, err}

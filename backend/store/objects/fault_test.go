@@ -230,8 +230,8 @@ func endpointOf(t *testing.T, uri string) string {
 	return u.Query().Get("endpoint")
 }
 
-// TestCallerGoesAway: its own end is its error.
-func TestCallerGoesAway(t *testing.T) {
+// TestCancelledCaller: a cancelled caller gets its own cancellation as the error.
+func TestCancelledCaller(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	s := openURI(t, p.URI)
 	p.Choose(always(s3test.Hang))
@@ -281,7 +281,7 @@ func TestOpenPlaces(t *testing.T) {
 	if _, err := OpenBucket(t.Context(), "file:///x", nil); err == nil {
 		t.Error("a folder is opened as a bucket")
 	}
-	// A bucket that is away is no wrong URI.
+	// An unavailable bucket is no wrong URI.
 	s, err := Open(t.Context(), s3test.URI("sunloop", "http://127.0.0.1:1"), nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -25,8 +25,8 @@ type remote struct {
 	uncounted atomic.Bool
 }
 
-// doing is what was asked of a bucket.
-type doing struct{}
+// bucketOperation is what was asked of a bucket.
+type bucketOperation struct{}
 
 var listing doing
 

@@ -68,7 +68,7 @@ func Allow(prefixes ...string) (*ImportSource, error) {
 	for _, text := range prefixes {
 		p, err := parsePlace(text)
 		if err != nil {
-			return nil, fmt.Errorf("allow imports from %s: %w", shown(text), err)
+			return nil, fmt.Errorf("allow imports from %s: %w", redactURI(text), err)
 		}
 		e.places = append(e.places, p)
 	}

@@ -144,7 +144,7 @@ func TestFetchFromAStoreThatDoesNotGive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := allow(t, s.at("", "http://"+l.Addr().String())).Fetch(t.Context(), "s3://exports/x.csv", "acme", 1<<20); !errors.Is(err, ErrUnreachable) {
-		t.Errorf("a store that is away: %v", err)
+		t.Errorf("unavailable store: %v", err)
 	}
 	// One that takes the request and never answers.
 	hold := make(chan struct{})

@@ -43,7 +43,7 @@ type Store struct {
 	mu      sync.Mutex
 	writing map[string]bool // keys
 	durable map[string]bool // folders whose name is on the disk
-	hold    *Hold           // of a backup, or nil
+	hold    *Snapshot       // of a backup, or nil
 }
 
 var _ store.Objects = (*Store)(nil)

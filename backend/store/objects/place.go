@@ -79,8 +79,8 @@ func checkParameters(query string) error {
 	return nil
 }
 
-// shown is a URI for an error: without what may be a secret.
-func shown(text string) string {
+// redactURI is a URI for an error: without what may be a secret.
+func redactURI(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "a place"
@@ -124,7 +124,7 @@ func readPlace(place string) (folder string, isFolder bool, err error) {
 	u, err := parseURI(place)
 	switch {
 	case err != nil:
-		return "", false, fmt.Errorf("open objects in %s: %w", shown(place), err)
+		return "", false, fmt.Errorf("open objects in %s: %w", redactURI(place), err)
 	case u.Scheme != "file":
 		return "", false, nil
 	}

@@ -44,7 +44,7 @@ func (s *Store) Ready(ctx context.Context) error {
 func (b *remote) look() error {
 	within, cancel := context.WithTimeout(b.life, b.limits.ready)
 	defer cancel()
-	err := b.there(within)
+	err := b.bucketExists(within)
 	b.mu.Lock()
 	owed := b.owed
 	b.mu.Unlock()
@@ -57,26 +57,26 @@ func (b *remote) look() error {
 	case b.life.Err() != nil:
 		return errClosed
 	case within.Err() != nil && err != nil:
-		err = judge(reading, within.Err())
+		err = classifyError(reading, within.Err())
 	}
 	b.noteState(err)
 	return err
 }
 
-// there checks whether the bucket exists and may be listed. Without the
+// bucketExists checks whether the bucket exists and may be listed. Without the
 // permission to list, S3 does not report an object as absent.
-func (b *remote) there(ctx context.Context) error {
-	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.bucket}, twice)
+func (b *remote) bucketExists(ctx context.Context) error {
+	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.bucket}, retryOnce)
 	if _, status := answer(err); err != nil && status != 0 {
 		// An answer to HEAD has no words in it.
 		one := int32(1)
-		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.at(""), MaxKeys: &one}, twice)
+		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.at(""), MaxKeys: &one}, retryOnce)
 	}
 	if err == nil {
 		b.ailing = ""
 		return nil
 	}
-	failure := judge(listing, err)
+	failure := classifyError(listing, err)
 	if ctx.Err() == nil && failure.Error() == b.ailing {
 		return failure // probes come every few seconds: the log has it
 	}
@@ -85,8 +85,8 @@ func (b *remote) there(ctx context.Context) error {
 	return failure
 }
 
-// twice has a request tried once more, and no oftener.
-func twice(o *s3.Options) {
+// retryOnce has a request tried once more, and no oftener.
+func retryOnce(o *s3.Options) {
 	o.Retryer = retry.AddWithMaxAttempts(o.Retryer, min(2, o.Retryer.MaxAttempts()))
 }
 
@@ -116,7 +116,7 @@ func (b *remote) try(ctx context.Context, n int) (err error) {
 	} {
 		switch err := again(); {
 		case err == nil:
-			return judge(writing, &smithy.GenericAPIError{Code: "NotImplemented"})
+			return classifyError(writing, &smithy.GenericAPIError{Code: "NotImplemented"})
 		case !taken(err):
 			return b.fault(ctx, writing, key, err)
 		}
@@ -129,8 +129,8 @@ func (b *remote) try(ctx context.Context, n int) (err error) {
 	return b.fault(ctx, reading, key, err)
 }
 
-// doubt makes the next check write, because a write has failed.
-func (b *remote) doubt(failure error) {
+// markSuspect makes the next check write, because a write has failed.
+func (b *remote) markSuspect(failure error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.owed = max(b.owed, 1); errors.Is(failure, store.ErrDiskFull) {

@@ -84,7 +84,7 @@ func TestReady(t *testing.T) {
 	s := openURI(t, uri)
 	server.Stop()
 	if err := s.Ready(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "cannot be reached") {
-		t.Errorf("while it is away: %v", err)
+		t.Errorf("unavailable: %v", err)
 	}
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)

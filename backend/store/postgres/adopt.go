@@ -18,7 +18,7 @@ import (
 func (s *Store) AdoptJobs(ctx context.Context, insertDead func(ctx context.Context, tx pgx.Tx, dead store.DeadJob) error) (n int, err error) {
 	err = s.transact(ctx, locking, func(tx pgx.Tx) error {
 		n = 0
-		if there, err := jobKind().there(ctx, tx); err != nil || !there {
+		if there, err := jobKind().exists(ctx, tx); err != nil || !there {
 			return err
 		}
 		dead, err := moved[store.DeadJob](ctx, tx, store.DeadJobs)

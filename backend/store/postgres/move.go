@@ -108,7 +108,7 @@ func (s *Store) BeginImport(ctx context.Context, source, objects string, vacant 
 // firstMove creates the tables of a migration.
 func (s *Store) firstMove(ctx context.Context, tx pgx.Tx, source, objects, run string) error {
 	for _, k := range rawKinds {
-		if there, err := k.there(ctx, tx); err != nil {
+		if there, err := k.exists(ctx, tx); err != nil {
 			return err
 		} else if !there {
 			continue

@@ -185,7 +185,7 @@ func TestGone(t *testing.T) {
 			continue
 		}
 		if !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("%s: %v is not of a database that is away", name, err)
+			t.Errorf("%s: %v is not of an unavailable database", name, err)
 		}
 		for _, secret := range []string{"127.0.0.1", fmt.Sprint(server.Port), pgtest.User, pgtest.Password} {
 			if strings.Contains(err.Error(), secret) {

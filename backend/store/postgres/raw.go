@@ -48,7 +48,7 @@ func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
 	ctx = long(ctx)
 	var sets []store.RowSet
 	for _, k := range rawKinds {
-		if there, err := k.there(ctx, s.pool); err != nil {
+		if there, err := k.exists(ctx, s.pool); err != nil {
 			return nil, err
 		} else if !there {
 			continue
@@ -73,7 +73,7 @@ func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
 }
 
 // there reports whether the kind's table exists.
-func (k rawKind) there(ctx context.Context, db querier) (there bool, err error) {
+func (k rawKind) exists(ctx context.Context, db querier) (there bool, err error) {
 	if k.kind != store.JobRows {
 		return true, nil
 	}
@@ -98,7 +98,7 @@ func (s *Store) Rows(ctx context.Context, set store.RowSet) iter.Seq2[store.Entr
 		k, err := rawKindOf(set.Kind)
 		there := false
 		if err == nil {
-			there, err = k.there(ctx, s.pool)
+			there, err = k.exists(ctx, s.pool)
 		}
 		if err != nil {
 			yield(store.Entry{}, err)

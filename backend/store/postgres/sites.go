@@ -128,8 +128,8 @@ func (s *site) lockRow() error {
 // Layout is what PutSite stored.
 func (s *site) Layout() ([]byte, error) { return s.layout, nil }
 
-// Roster is what PutSite stored.
-func (s *site) Roster() ([]byte, error) { return s.roster, nil }
+// AssetIndex is what PutSite stored.
+func (s *site) AssetIndex() ([]byte, error) { return s.roster, nil }
 
 // Assets are the named assets that there are, or all, ascending by id.
 func (s *site) Assets(ids ...string) ([]telemetry.Asset, error) {
@@ -152,7 +152,7 @@ func (s *site) Assets(ids ...string) ([]telemetry.Asset, error) {
 }
 
 // places are columns of refs and starts.
-func places(n int, at func(i int) telemetry.Place) (refs []int32, starts []int64) {
+func locations(n int, at func(i int) telemetry.Location) (refs []int32, starts []int64) {
 	refs, starts = make([]int32, n), make([]int64, n)
 	for i := range n {
 		p := at(i)
@@ -162,12 +162,12 @@ func places(n int, at func(i int) telemetry.Place) (refs []int32, starts []int64
 }
 
 // Get answers a value for each place.
-func (s *site) Get(p telemetry.Part, at []telemetry.Place) ([][]byte, error) {
+func (s *site) Get(p telemetry.Section, at []telemetry.Location) ([][]byte, error) {
 	values := make([][]byte, len(at))
 	if s.fresh || len(at) == 0 {
 		return values, nil
 	}
-	refs, starts := places(len(at), func(i int) telemetry.Place { return at[i] })
+	refs, starts := locations(len(at), func(i int) telemetry.Location { return at[i] })
 	rows, err := s.tx.Query(s.ctx, `SELECT p.n::integer, c.value FROM unnest($2::integer[], $3::bigint[]) WITH ORDINALITY AS p (ref, start, n)
 		CROSS JOIN LATERAL (SELECT value FROM sunloop.`+tables[p]+` t WHERE t.site = $1 AND t.ref = p.ref AND t.start = p.start LIMIT 1) c`, s.id, refs, starts)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *site) Get(p telemetry.Part, at []telemetry.Place) ([][]byte, error) {
 }
 
 // Overlapping yields the assets' values that may overlap from..to.
-func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limit int) iter.Seq2[telemetry.Cell, error] {
+func (s *site) Overlapping(p telemetry.Section, refs []uint32, from, to int64, limit int) iter.Seq2[telemetry.Cell, error] {
 	sql := `SELECT r.ref, c.start, c.value FROM unnest($2::integer[], $3::bigint[]) WITH ORDINALITY AS r (ref, since, n)
 		CROSS JOIN LATERAL (SELECT start, value FROM sunloop.` + tables[p] + ` t WHERE t.site = $1 AND t.ref = r.ref AND t.start < $4
 			AND t.start >= coalesce((SELECT max(start) FROM sunloop.` + tables[p] + ` b WHERE b.site = $1 AND b.ref = r.ref AND b.start <= r.since), r.since)
@@ -198,7 +198,7 @@ func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limi
 			}
 			// The first asset continues where the part before ended, whose last value is repeated.
 			again := since != from
-			list, sinces := places(len(refs), func(i int) telemetry.Place { return telemetry.Place{Ref: refs[i], Start: from} })
+			list, sinces := locations(len(refs), func(i int) telemetry.Location { return telemetry.Location{Ref: refs[i], Start: from} })
 			sinces[0] = since
 			if again {
 				n++
@@ -230,17 +230,17 @@ func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limi
 }
 
 // All yields a whole part, ascending.
-func (s *site) All(p telemetry.Part) iter.Seq2[telemetry.Cell, error] {
-	return s.ordered(p, telemetry.Place{Start: math.MinInt64}, math.MaxInt32, math.MaxInt64)
+func (s *site) All(p telemetry.Section) iter.Seq2[telemetry.Cell, error] {
+	return s.ordered(p, telemetry.Location{Start: math.MinInt64}, math.MaxInt32, math.MaxInt64)
 }
 
 // Rows yields the rows of from..to.
 func (s *site) Rows(from, to int64) iter.Seq2[telemetry.Cell, error] {
-	return s.ordered(telemetry.Tail, telemetry.Place{Start: from}, 0, to)
+	return s.ordered(telemetry.Tail, telemetry.Location{Start: from}, 0, to)
 }
 
 // ordered yields the values from a place on, up to a ref, that start before to.
-func (s *site) ordered(p telemetry.Part, from telemetry.Place, ref int32, to int64) iter.Seq2[telemetry.Cell, error] {
+func (s *site) ordered(p telemetry.Section, from telemetry.Location, ref int32, to int64) iter.Seq2[telemetry.Cell, error] {
 	sql := `SELECT ref, start, value FROM sunloop.` + tables[p] + `
 		WHERE site = $1 AND (ref, start) >= ($2, $3) AND (ref, start) < ($4, $5) ORDER BY ref, start LIMIT $6`
 	return func(yield func(telemetry.Cell, error) bool) {
@@ -258,7 +258,7 @@ func (s *site) ordered(p telemetry.Part, from telemetry.Place, ref int32, to int
 			if len(cells) < cellsAtOnce {
 				return
 			}
-			at = cells[len(cells)-1].Place
+			at = cells[len(cells)-1].Location
 			at.Start++
 		}
 	}
@@ -312,21 +312,21 @@ func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
 }
 
 // Put stores cells, and removes those without a value. Many are loaded in bulk.
-func (s *site) Put(p telemetry.Part, cells []telemetry.Cell) error {
+func (s *site) Put(p telemetry.Section, cells []telemetry.Cell) error {
 	table := tables[p]
 	var put []telemetry.Cell
-	var gone []telemetry.Place
+	var gone []telemetry.Location
 	bulk := len(cells) >= copyFrom
 	for _, c := range cells {
 		if c.Value != nil {
 			put = append(put, c)
 		}
 		if (c.Value == nil || bulk) && !s.fresh {
-			gone = append(gone, c.Place)
+			gone = append(gone, c.Location)
 		}
 	}
 	if len(gone) > 0 {
-		refs, starts := places(len(gone), func(i int) telemetry.Place { return gone[i] })
+		refs, starts := locations(len(gone), func(i int) telemetry.Location { return gone[i] })
 		_, err := s.tx.Exec(s.ctx, `DELETE FROM sunloop.`+table+` t USING unnest($2::integer[], $3::bigint[]) AS p (ref, start)
 			WHERE t.site = $1 AND t.ref = p.ref AND t.start = p.start`, s.id, refs, starts)
 		if err != nil {
@@ -343,7 +343,7 @@ func (s *site) Put(p telemetry.Part, cells []telemetry.Cell) error {
 			}))
 		return fault("load "+table, err)
 	}
-	refs, starts := places(len(put), func(i int) telemetry.Place { return put[i].Place })
+	refs, starts := locations(len(put), func(i int) telemetry.Location { return put[i].Location })
 	values := make([][]byte, len(put))
 	for i, c := range put {
 		values[i] = c.Value

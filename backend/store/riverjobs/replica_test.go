@@ -260,7 +260,7 @@ func TestFailover(t *testing.T) {
 			time.Sleep(time.Second) // a standby follows meanwhile; nothing else depends on it
 			primary.Kill()
 			close(end)
-			time.Sleep(2 * time.Second) // some looks at a database that is away
+			time.Sleep(2 * time.Second) // some attempts at an unavailable database
 			if err := back(); err != nil {
 				t.Fatal(err)
 			}

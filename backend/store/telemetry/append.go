@@ -193,11 +193,11 @@ func (a *appending) put(w Writer) error {
 			return err
 		}
 	}
-	stored, err := w.Roster()
+	stored, err := w.AssetIndex()
 	if err != nil {
 		return err
 	}
-	before, err := readRoster(stored)
+	before, err := readAssetIndex(stored)
 	if err != nil {
 		return err
 	}
@@ -218,19 +218,19 @@ func (a *appending) put(w Writer) error {
 
 // putBlocks puts the blocks and their sums, and drops what they hold of the
 // tail.
-func (a *appending) putBlocks(w Writer, known roster) error {
+func (a *appending) putBlocks(w Writer, known assetIndex) error {
 	ref := known.byID()
 	blocks := make([]Cell, len(a.blocks))
 	var months []Cell
-	var at []Place
+	var at []Location
 	for i, p := range a.blocks {
 		n, ok := ref[p.asset]
 		if !ok {
-			return fmt.Errorf("asset %s: %w", p.asset, errRoster)
+			return fmt.Errorf("asset %s: %w", p.asset, errAssetIndex)
 		}
-		blocks[i] = Cell{Place{n, p.run.start}, p.block}
+		blocks[i] = Cell{Location{n, p.run.start}, p.block}
 		// The pieces of a month are neighbours.
-		if month := (Place{n, p.run.month}); i == 0 || at[len(at)-1] != month {
+		if month := (Location{n, p.run.month}); i == 0 || at[len(at)-1] != month {
 			at = append(at, month)
 		}
 	}
@@ -239,7 +239,7 @@ func (a *appending) putBlocks(w Writer, known roster) error {
 		return err
 	}
 	for i, p := range a.blocks {
-		if n := len(months); n == 0 || months[n-1].Place != (Place{blocks[i].Ref, p.run.month}) {
+		if n := len(months); n == 0 || months[n-1].Location != (Location{blocks[i].Ref, p.run.month}) {
 			months = append(months, Cell{at[n], stored[n]})
 		}
 		m := &months[len(months)-1]
@@ -265,14 +265,14 @@ func (a *appending) putBlocks(w Writer, known roster) error {
 // putTail merges the samples of the open day into its rows.
 func (a *appending) putTail(w Writer, refs []uint32) error {
 	rows := map[int64]row{}
-	var at []Place
+	var at []Location
 	add := func(t int64) {
 		if len(at) > 0 && at[len(at)-1].Start == t {
 			return // the same stamp of the asset before, mostly
 		}
 		if _, ok := rows[t]; !ok {
 			rows[t] = nil
-			at = append(at, Place{Start: t})
+			at = append(at, Location{Start: t})
 		}
 	}
 	frames := make([]series.Frame, len(a.frames))
@@ -299,7 +299,7 @@ func (a *appending) putTail(w Writer, refs []uint32) error {
 	if len(at) == 0 {
 		return nil
 	}
-	slices.SortFunc(at, func(a, b Place) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(at, func(a, b Location) int { return cmp.Compare(a.Start, b.Start) })
 	stored, err := w.Get(Tail, at)
 	if err != nil {
 		return err

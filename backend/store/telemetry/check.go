@@ -31,7 +31,7 @@ func (a *Store) Check(siteID string, r Reader, report func(error)) error {
 		report(err)
 		return nil
 	}
-	known, err := site.roster()
+	known, err := site.assetIndex()
 	if err != nil {
 		report(err)
 		return nil

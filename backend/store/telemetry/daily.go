@@ -187,7 +187,7 @@ func (s *site) openSums(assets []Asset, cal *calendar, from, to, now int64) ([][
 	if to <= s.layout.open {
 		return out, nil
 	}
-	known, err := s.roster()
+	known, err := s.assetIndex()
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (s *site) openSums(assets []Asset, cal *calendar, from, to, now int64) ([][
 		for k, place := range part {
 			ref := assets[place].Ref
 			if int(ref) >= len(known) {
-				return nil, errRoster
+				return nil, errAssetIndex
 			}
 			for f := produced[k].frame(); f.Len() > 0; {
 				run := cal.at(f.Times[0])
@@ -326,7 +326,7 @@ func (a *Store) Recompute(ctx context.Context, siteID string, from, to time.Time
 				if err != nil {
 					return err
 				}
-				known, err := site.roster()
+				known, err := site.assetIndex()
 				if err != nil {
 					return err
 				}

@@ -6,13 +6,13 @@ import (
 	"app.sunloop/backend/store"
 )
 
-var partKinds = map[string]Part{store.BlockRows: Blocks, store.SumRows: Sums, store.TailRows: Tail}
+var sectionKinds = map[string]Section{store.BlockRows: Blocks, store.SumRows: Sums, store.TailRows: Tail}
 
 // RowsOf returns the rows of a kind that a site has, in the form of
 // [store.Raw].
 func RowsOf(r Reader, siteID, kind string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		if part, ok := partKinds[kind]; ok {
+		if part, ok := sectionKinds[kind]; ok {
 			for c, err := range r.All(part) {
 				if !yield(store.Entry{Key: store.CellKey(c.Ref, c.Start), Value: c.Value}, err) || err != nil {
 					return
@@ -28,8 +28,8 @@ func RowsOf(r Reader, siteID, kind string) iter.Seq2[store.Entry, error] {
 			return
 		}
 		if kind == store.SiteRows {
-			roster, err := r.Roster()
-			yield(store.Entry{Key: []byte(siteID), Value: store.SiteValue(layout, roster)}, err)
+			assetIndex, err := r.AssetIndex()
+			yield(store.Entry{Key: []byte(siteID), Value: store.SiteValue(layout, assetIndex)}, err)
 			return
 		}
 		assets, err := r.Assets()

@@ -117,7 +117,7 @@ func (s *site) tail(ref uint32, from, to int64, quantities []series.Quantity) (s
 func (a *Store) Period(ctx context.Context, siteID, assetID string) (first, last time.Time, ok bool, err error) {
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	err = a.viewSite(ctx, siteID, func(site *site) error {
-		r, err := site.roster()
+		r, err := site.assetIndex()
 		for _, v := range r {
 			if assetID == "" || v.id == assetID {
 				lo, hi, ok = min(lo, v.first), max(hi, v.last), true
@@ -135,7 +135,7 @@ func (a *Store) Period(ctx context.Context, siteID, assetID string) (first, last
 func (a *Store) Steps(ctx context.Context, siteID string) (map[string]int64, error) {
 	var steps map[string]int64
 	err := a.viewSite(ctx, siteID, func(site *site) error {
-		r, err := site.roster()
+		r, err := site.assetIndex()
 		steps = make(map[string]int64, len(r))
 		for _, v := range r {
 			if v.step > 0 {
@@ -151,7 +151,7 @@ func (a *Store) Steps(ctx context.Context, siteID string) (map[string]int64, err
 func (a *Store) Latest(ctx context.Context, siteID string) ([]store.AssetFrame, error) {
 	var frames []store.AssetFrame
 	err := a.viewSite(ctx, siteID, func(site *site) error {
-		r, err := site.roster()
+		r, err := site.assetIndex()
 		for _, v := range r {
 			frames = append(frames, store.AssetFrame{AssetID: v.id, Frame: v.newest.frame(v.last)})
 		}

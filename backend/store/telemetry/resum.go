@@ -71,7 +71,7 @@ func (m *resumming) read(r Reader) error {
 	if err != nil {
 		return err
 	}
-	known, err := site.roster()
+	known, err := site.assetIndex()
 	if err != nil {
 		return err
 	}
@@ -80,11 +80,11 @@ func (m *resumming) read(r Reader) error {
 		if err != nil {
 			return err
 		}
-		m.months = append(m.months, Cell{Place: c.Place})
+		m.months = append(m.months, Cell{Location: c.Location})
 	}
-	at := make(map[Place]int, len(m.months))
+	at := make(map[Location]int, len(m.months))
 	for i, c := range m.months {
-		at[c.Place] = i
+		at[c.Location] = i
 	}
 	days := make([][]daySum, len(m.months))
 	cal, decoder, sum := &calendar{zone: zone}, &block.Decoder{}, &summer{}
@@ -93,19 +93,19 @@ func (m *resumming) read(r Reader) error {
 			return err
 		}
 		if int(c.Ref) >= len(known) {
-			return errRoster
+			return errAssetIndex
 		}
 		f, err := decoder.DecodeRange(c.Value, math.MinInt64, maxStamp, energy.Quantities...)
 		if err != nil {
 			return fmt.Errorf("asset %s: %w", known[c.Ref].id, err)
 		}
 		run := cal.at(c.Start)
-		place := Place{c.Ref, run.month}
+		place := Location{c.Ref, run.month}
 		i, ok := at[place]
 		if !ok {
 			i = len(days)
 			at[place] = i
-			m.months, days = append(m.months, Cell{Place: place}), append(days, nil)
+			m.months, days = append(m.months, Cell{Location: place}), append(days, nil)
 		}
 		days[i] = sum.sums(days[i], f, run.days, run.end, known[c.Ref].step, 0)
 	}
@@ -121,12 +121,12 @@ func (m *resumming) write(w Writer) error {
 	if err != nil || site == nil {
 		return err
 	}
-	roster, err := w.Roster()
+	assetIndex, err := w.AssetIndex()
 	if err != nil {
 		return err
 	}
 	site.layout.sums = sumsVersion
-	if err := w.PutSite(site.layout.append(nil), roster, nil); err != nil {
+	if err := w.PutSite(site.layout.append(nil), assetIndex, nil); err != nil {
 		return err
 	}
 	return w.Put(Sums, m.months)

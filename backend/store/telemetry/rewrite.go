@@ -37,7 +37,7 @@ func (a *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames
 				return err
 			}
 			there, moved = true, site.layout.zone != zone.String()
-			known, err := site.roster()
+			known, err := site.assetIndex()
 			if err != nil {
 				return err
 			}

@@ -75,7 +75,7 @@ func TestRow(t *testing.T) {
 func FuzzStored(f *testing.F) {
 	s := sampleWith(map[series.Quantity]float64{series.PowerKW: 1.5, series.TemperatureC: 20})
 	f.Add(row{{0, s}, {7, s}}.append(nil))
-	f.Add(roster{{id: "INV-1", first: 1, last: 2, step: 300, newest: s}, {id: "b", newest: sample{0}}}.append(nil))
+	f.Add(assetIndex{{id: "INV-1", first: 1, last: 2, step: 300, newest: s}, {id: "b", newest: sample{0}}}.append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := storedRow(b).row(); err == nil {
@@ -84,11 +84,11 @@ func FuzzStored(f *testing.F) {
 			}
 		}
 		_, _ = storedRow(b).find(7)
-		r, err := readRoster(b)
+		r, err := readAssetIndex(b)
 		if err != nil {
 			return
 		}
-		again, err := readRoster(r.append(nil))
+		again, err := readAssetIndex(r.append(nil))
 		if err != nil || len(again) != len(r) {
 			t.Fatalf("%v became %v, %v", r, again, err)
 		}

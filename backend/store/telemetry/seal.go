@@ -20,13 +20,13 @@ import (
 // caller excludes other appends of the site.
 func (a *appending) prepare(ctx context.Context, c Change) error {
 	var sealed []store.AssetFrame
-	var known roster
+	var known assetIndex
 	err := c.View(func(r Reader) error {
 		site, err := siteIn(r, a.id)
 		if err != nil || site == nil {
 			return err
 		}
-		if known, err = site.roster(); err != nil {
+		if known, err = site.assetIndex(); err != nil {
 			return err
 		}
 		if a.rezone {
@@ -77,7 +77,7 @@ func (a *appending) encodeAll(ctx context.Context) error {
 
 // cut divides what lies before the open day into pieces, one for each asset
 // and run, ascending. Of two frames of an asset the later one is newer.
-func (a *appending) cut(frames []store.AssetFrame, known roster) {
+func (a *appending) cut(frames []store.AssetFrame, known assetIndex) {
 	steps := map[string]int64{}
 	for _, asset := range known {
 		steps[asset.id] = asset.step
@@ -120,13 +120,13 @@ func (a *appending) cut(frames []store.AssetFrame, known roster) {
 }
 
 // load copies the blocks that the pieces go into.
-func (a *appending) load(c Change, known roster) error {
+func (a *appending) load(c Change, known assetIndex) error {
 	ref := known.byID()
-	var at []Place
+	var at []Location
 	var pieces []*piece
 	for _, p := range a.blocks {
 		if n, ok := ref[p.asset]; ok {
-			at, pieces = append(at, Place{n, p.run.start}), append(pieces, p)
+			at, pieces = append(at, Location{n, p.run.start}), append(pieces, p)
 		}
 	}
 	if len(at) == 0 {
@@ -176,7 +176,7 @@ func withoutEmpty(f series.Frame) series.Frame {
 }
 
 // tailBefore is what the tail holds before t, as frames by asset.
-func (s *site) tailBefore(known roster, t int64) ([]store.AssetFrame, error) {
+func (s *site) tailBefore(known assetIndex, t int64) ([]store.AssetFrame, error) {
 	builders := make([]frameBuilder, len(known))
 	for c, err := range s.Rows(math.MinInt64, t) {
 		if err != nil {
@@ -203,7 +203,7 @@ func (s *site) tailBefore(known roster, t int64) ([]store.AssetFrame, error) {
 
 // everything is all of a site's telemetry, of each asset the blocks before the
 // tail: a coarse sample at the end of a block corrects none of the tail.
-func (s *site) everything(known roster) ([]store.AssetFrame, error) {
+func (s *site) everything(known assetIndex) ([]store.AssetFrame, error) {
 	var frames []store.AssetFrame
 	for ref, asset := range known {
 		f, err := store.Collect(func(yield func(series.Frame, error) bool) {

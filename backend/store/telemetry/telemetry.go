@@ -16,26 +16,26 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Part is one of the three kinds of values that are kept of a site.
-type Part int
+// Section is one of the three kinds of values that are kept of a site.
+type Section int
 
 // The parts. Their values lie at places: an asset's ref and a time in Unix
 // seconds.
 const (
-	Blocks Part = iota // at the start of the block's run of days
-	Sums               // at the start of the month
-	Tail               // at the stamp; the row is of all assets, so the ref is 0
+	Blocks Section = iota // at the start of the block's run of days
+	Sums                  // at the start of the month
+	Tail                  // at the stamp; the row is of all assets, so the ref is 0
 )
 
-// Place is where a value is kept in its part.
-type Place struct {
+// Location is where a value is kept in its part.
+type Location struct {
 	Ref   uint32
 	Start int64 // Unix seconds
 }
 
 // Cell is a value at its place.
 type Cell struct {
-	Place
+	Location
 	Value []byte
 }
 
@@ -68,21 +68,21 @@ type Change interface {
 // Reader reads one state of a site. Values are valid until the end of the
 // transaction and must not be changed.
 type Reader interface {
-	// Layout and Roster are what PutSite stored last; nil for a new site.
+	// Layout and AssetIndex are what PutSite stored last; nil for a new site.
 	Layout() ([]byte, error)
-	Roster() ([]byte, error)
+	AssetIndex() ([]byte, error)
 	// Assets are the named assets that there are, or all when none is named,
 	// ascending by id.
 	Assets(ids ...string) ([]Asset, error)
 	// Get returns a value for each place, or nil.
-	Get(p Part, at []Place) ([][]byte, error)
+	Get(p Section, at []Location) ([][]byte, error)
 	// Overlapping yields, asset by asset in the order of refs, the values of
 	// Blocks or Sums whose stretch may overlap from <= time < to: the last one
 	// that starts at or before from, and those behind it, ascending. It ends
 	// after limit values, if that is not 0.
-	Overlapping(p Part, refs []uint32, from, to int64, limit int) iter.Seq2[Cell, error]
+	Overlapping(p Section, refs []uint32, from, to int64, limit int) iter.Seq2[Cell, error]
 	// All yields the whole part, ascending by ref and start.
-	All(p Part) iter.Seq2[Cell, error]
+	All(p Section) iter.Seq2[Cell, error]
 	// Rows yields the rows of Tail with from <= stamp < to, ascending.
 	Rows(from, to int64) iter.Seq2[Cell, error]
 }
@@ -94,11 +94,11 @@ type Writer interface {
 	Clear() error
 	// Remove removes all there is of the site, and the site.
 	Remove() error
-	// PutSite stores the layout, the roster, and the assets that joined it.
-	PutSite(layout, roster []byte, joined []Asset) error
+	// PutSite stores the layout, the assetIndex, and the assets that joined it.
+	PutSite(layout, assetIndex []byte, joined []Asset) error
 	// Put stores the cells, none of whose places are equal. One without a value
 	// is removed.
-	Put(p Part, cells []Cell) error
+	Put(p Section, cells []Cell) error
 	// DropRows removes the rows of Tail before a stamp.
 	DropRows(before int64) error
 }
@@ -182,12 +182,12 @@ func siteIn(r Reader, id string) (*site, error) {
 	return &site{r, id, m}, nil
 }
 
-func (s *site) roster() (roster, error) {
-	b, err := s.Roster()
+func (s *site) assetIndex() (assetIndex, error) {
+	b, err := s.AssetIndex()
 	if err != nil {
 		return nil, err
 	}
-	r, err := readRoster(b)
+	r, err := readAssetIndex(b)
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.id, err)
 	}

@@ -11,7 +11,7 @@ import (
 // Table is one table of a file, as delimited text.
 type Table struct {
 	Name    string // of the sheet, file or query; "" if the file has one table
-	Format  string // in words, such as "workbook of Excel (XLSX)"
+	Format  string // as text, such as "workbook of Excel (XLSX)"
 	Text    []byte // UTF-8, rows with tabs between the cells
 	Decimal byte   // '.' if the format fixes the decimal mark, else 0
 	Long    bool   // one value a row: the columns are some of device, parameter, unit, time and value

@@ -202,7 +202,7 @@ func (t *trainer) epoch() float64 {
 			copy(t.w.in[0][i*p:i*p+p], t.input[int(r)*p:])
 		}
 		t.w.forward(t.mul, t.n.Layers, len(batch), t.drop)
-		total += t.blame(batch)
+		total += t.lossGradient(batch)
 		t.w.backward(t.mul, t.n.Layers, t.gradient, len(batch), t.drop != nil)
 		t.adam.step++
 		rate := t.c.Rate * 0.5 * (1 + math.Cos(math.Pi*float64(t.adam.step)/float64(t.steps)))
@@ -216,9 +216,9 @@ func (t *trainer) epoch() float64 {
 // loss's gradient goes from one side to the other.
 const smooth = 0.01
 
-// blame writes the gradient of the mean pinball loss by the last layer's
+// lossGradient writes the gradient of the mean pinball loss by the last layer's
 // outputs into delta and answers the batch's summed loss.
-func (t *trainer) blame(batch []int32) float64 {
+func (t *trainer) lossGradient(batch []int32) float64 {
 	last := t.n.Layers[len(t.n.Layers)-1].Out
 	out, delta := t.w.in[len(t.n.Layers)], t.w.delta[len(t.n.Layers)-1]
 	clear(delta[:len(batch)*last])

@@ -123,7 +123,7 @@ func TestGradient(t *testing.T) {
 	loss := func() float64 {
 		copy(tr.w.in[0], tr.input)
 		tr.w.forward(tr.mul, n.Layers, 64, nil)
-		return tr.blame(tr.order) / float64(64*3)
+		return tr.lossGradient(tr.order) / float64(64*3)
 	}
 	loss()
 	tr.w.backward(tr.mul, n.Layers, tr.gradient, 64, false)

@@ -40,7 +40,7 @@ type logLine struct {
 	at    time.Time
 	level string
 	text  string
-	raw   string // as it is saved; it tells lines apart
+	raw   string // as it is saved; it identifies a line
 }
 
 // NewLog shows the console's own log first; lines is called each time it is

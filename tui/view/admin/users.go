@@ -302,7 +302,7 @@ func lineForm(heading, verb, words, name string, field widget.Field, send func(f
 
 // NewPasswordForm asks for a user's new password.
 func NewPasswordForm(u api.UserRecord) *widget.FieldsForm {
-	return lineForm("Set the password of "+u.Username, "set", "All sessions of the user are ended. Tell the password on another way than by mail.", "password", widget.NewSecret("Password"),
+	return lineForm("Set the password of "+u.Username, "set", "All sessions of the user are ended. Give the password to the user by another way than e-mail.", "password", widget.NewSecret("Password"),
 		func(from view.Caller, text string) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.ResetPassword(ctx, u.UserID, text)

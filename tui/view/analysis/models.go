@@ -352,7 +352,7 @@ func against(e api.ModelEvaluation) string {
 	return e.Against
 }
 
-// evaluated are the ways of an evaluation, in words.
+// evaluated describes the ways of an evaluation.
 var evaluated = map[string]string{
 	api.EvaluatedFirst: "the first model", api.EvaluatedHeldOut: "days that neither had seen", api.EvaluatedRollingOrigin: "common origins of both backtests",
 	api.EvaluatedOwnBacktest: "each its own backtest", api.EvaluatedHiddenSamples: "hidden samples",

@@ -169,7 +169,7 @@ type measure struct {
 	normal           chart.Normal
 }
 
-// drawFacts draws who the unit is, its state in words and its measures, and
+// drawFacts draws the name of the unit, its state and its measures, and
 // answers the y after them.
 func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 	w, _ := r.Size()

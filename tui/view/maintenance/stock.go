@@ -48,7 +48,7 @@ func NewStock() *Stock {
 	return s
 }
 
-// stockState is the state of a part, in words, and its urgency.
+// stockState describes the state of a part, and its urgency.
 func stockState(p api.Part) (words string, role themes.Role, rank int) {
 	switch {
 	case !p.Counted:

@@ -438,7 +438,7 @@ func trailColumns(v view.Context) []widget.Column {
 	}
 }
 
-// entryIDs tell the entries apart, and stay when newer ones come in front.
+// entryIDs identify the entries, and stay when newer ones come in front.
 func entryIDs(trail []api.Activity) []string {
 	ids, seen := make([]string, len(trail)), map[string]int{}
 	for i := len(trail) - 1; i >= 0; i-- {

@@ -177,7 +177,7 @@ func assetDetail(v view.Context, id string) []widget.Detail {
 	return append(lines, knownOf(v, id)...)
 }
 
-// componentLines are a few components in words.
+// componentLines describe a few components.
 func componentLines(title string, list []api.Component) []widget.Detail {
 	if len(list) == 0 {
 		return nil

@@ -60,7 +60,7 @@ func IsOpen(o api.Order) bool {
 	return o.Status != api.OrderCompleted && o.Status != api.OrderCancelled
 }
 
-// OrderStatus is a status in words.
+// OrderStatus is the name of a status.
 func OrderStatus(status string) string { return strings.ReplaceAll(status, "_", " ") }
 
 // OrderText are what an order is about.
@@ -202,8 +202,8 @@ func DrawOrder(r terminal.Region, v view.Context, o api.Order) int {
 		y = drawParts(r, v, y+1, o)
 	}
 	y = drawWayOf(r, v, y, o)
-	if told := toldWords(v, o); told != "" {
-		y = v.Paragraph(r, 0, y, told, themes.Dim)
+	if text := webhookText(v, o); text != "" {
+		y = v.Paragraph(r, 0, y, text, themes.Dim)
 	}
 	if len(o.History) > 0 {
 		v.Heading(r, y, "History")

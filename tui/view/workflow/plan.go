@@ -19,7 +19,7 @@ import (
 type planned struct {
 	at         time.Time
 	AssetID    string
-	What       string // in words
+	What       string // as text
 	ScheduleID string // of a schedule
 	Late       bool
 	Again      bool // a date to come of recurring work, which is not made yet

@@ -350,8 +350,8 @@ func drawPauses(r terminal.Region, v view.Context, y int, o api.Order) int {
 	return y
 }
 
-// toldWords are the subscriptions of an order, and whether they hear of it.
-func toldWords(v view.Context, o api.Order) string {
+// webhookText describes the subscriptions of an order, and whether their events are delivered.
+func webhookText(v view.Context, o api.Order) string {
 	n, bad := 0, 0
 	for _, s := range v.Site.Subscriptions.Data {
 		if s.OrderID != o.OrderID {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestHold deletes and replaces objects while they are held: the hold has what
-// there was, everybody else what there is, and nothing is left of it after.
+// bucketExists was, everybody else what there is, and nothing is left of it after.
 func TestHold(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	s := openTest(t, dir)
@@ -33,11 +33,11 @@ func TestHold(t *testing.T) {
 	put("a/kept", "kept")
 	put("a/deleted", "deleted")
 	put("b/replaced", "old")
-	h, err := s.Hold()
+	h, err := s.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Hold(); !errors.Is(err, errHeld) {
+	if _, err := s.Snapshot(); !errors.Is(err, errSnapshotOpen) {
 		t.Errorf("a second hold: %v", err)
 	}
 	remove("a/deleted")
@@ -90,7 +90,7 @@ func TestHold(t *testing.T) {
 	if d := cmp.Diff([]string{"a/kept", "b/replaced", "c/later"}, names); err != nil || d != "" {
 		t.Errorf("files after the hold (-want +got), %v:\n%s", err, d)
 	}
-	if h, err = s.Hold(); err != nil {
+	if h, err = s.Snapshot(); err != nil {
 		t.Fatalf("a hold after a hold: %v", err)
 	}
 	if err := h.Release(); err != nil {

@@ -8,10 +8,10 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// roster lists a site's assets in the order in which they first reported; an
+// assetIndex lists a site's assets in the order in which they first reported; an
 // asset's position is its ref, which represents it in keys. It holds each
 // asset's period and newest sample, so that these need no search.
-type roster []asset
+type assetIndex []asset
 
 type asset struct {
 	id          string
@@ -20,9 +20,9 @@ type asset struct {
 	newest      sample
 }
 
-var errRoster = errors.New("damaged list of assets")
+var errAssetIndex = errors.New("damaged list of assets")
 
-func (r roster) append(b []byte) []byte {
+func (r assetIndex) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r)))
 	for _, a := range r {
 		b = binary.AppendUvarint(b, uint64(len(a.id)))
@@ -35,46 +35,46 @@ func (r roster) append(b []byte) []byte {
 	return b
 }
 
-// readRoster reads a roster whose newest samples lie in b.
-func readRoster(b []byte) (roster, error) {
+// readAssetIndex reads a assetIndex whose newest samples lie in b.
+func readAssetIndex(b []byte) (assetIndex, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
 	text := string(b) // one copy for all ids
 	n, at := binary.Uvarint(b)
 	if at <= 0 || n > uint64(len(b)) {
-		return nil, errRoster
+		return nil, errAssetIndex
 	}
-	r := make(roster, n)
+	r := make(assetIndex, n)
 	for i := range r {
 		a := &r[i]
 		size, w := binary.Uvarint(b[at:])
 		if at += w; w <= 0 || size > uint64(len(b)-at) {
-			return nil, errRoster
+			return nil, errAssetIndex
 		}
 		a.id = text[at : at+int(size)]
 		at += int(size)
 		for _, v := range []*int64{&a.first, &a.last, &a.step} {
 			x, w := binary.Varint(b[at:])
 			if w <= 0 {
-				return nil, errRoster
+				return nil, errAssetIndex
 			}
 			*v, at = x, at+w
 		}
 		var err error
 		if a.newest, err = frontSample(b[at:]); err != nil {
-			return nil, errRoster
+			return nil, errAssetIndex
 		}
 		at += len(a.newest)
 	}
 	if at != len(b) {
-		return nil, errRoster
+		return nil, errAssetIndex
 	}
 	return r, nil
 }
 
 // byID are the refs by id.
-func (r roster) byID() map[string]uint32 {
+func (r assetIndex) byID() map[string]uint32 {
 	refs := make(map[string]uint32, len(r))
 	for i, a := range r {
 		refs[a.id] = uint32(i)
@@ -83,7 +83,7 @@ func (r roster) byID() map[string]uint32 {
 }
 
 // from are the assets from place n on.
-func (r roster) from(n int) []Asset {
+func (r assetIndex) from(n int) []Asset {
 	var out []Asset
 	for i := n; i < len(r); i++ {
 		out = append(out, Asset{r[i].id, uint32(i)})
@@ -91,9 +91,9 @@ func (r roster) from(n int) []Asset {
 	return out
 }
 
-// refs are the places of all frames' assets, in a roster that new ones have
+// refs are the places of all frames' assets, in a assetIndex that new ones have
 // joined.
-func (r roster) refs(frames []store.AssetFrame) (roster, []uint32) {
+func (r assetIndex) refs(frames []store.AssetFrame) (assetIndex, []uint32) {
 	known := make(map[string]uint32, len(r)+len(frames))
 	for i, a := range r {
 		known[a.id] = uint32(i)

@@ -18,35 +18,35 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Hold keeps the objects that exist when it is made, so that a copy of the
+// Snapshot keeps the objects that exist when it is made, so that a copy of the
 // records made after it finds all objects to which these refer. Objects that
 // are deleted meanwhile are gone for all other readers at once.
-type Hold struct {
+type Snapshot struct {
 	store *Store
 	aside map[string]string // key → path of the file that bore it when the hold began
 }
 
 var (
-	// errHeld is the error of a second hold, which is not supported.
-	errHeld = errors.New("the objects are held already")
-	// ErrNotHeld is the error of a bucket: a hold belongs to one process, a
+	// errSnapshotOpen is the error of a second hold, which is not supported.
+	errSnapshotOpen = errors.New("the objects are held already")
+	// ErrNoSnapshot is the error of a bucket: a hold belongs to one process, a
 	// bucket to many.
-	ErrNotHeld = errors.New("objects in a bucket are not part of a backup: they are kept by the bucket's own versioning or replication")
+	ErrNoSnapshot = errors.New("objects in a bucket are not part of a backup: they are kept by the bucket's own versioning or replication")
 )
 
-// Hold begins a hold, one at a time. Release ends it; a process that is killed
+// Snapshot begins a hold, one at a time. Release ends it; a process that is killed
 // before leaves files that the next start removes. In memory nothing is held; a
 // bucket cannot be.
-func (s *Store) Hold() (*Hold, error) {
+func (s *Store) Snapshot() (*Snapshot, error) {
 	if s.remote != nil {
-		return nil, ErrNotHeld
+		return nil, ErrNoSnapshot
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hold != nil {
-		return nil, errHeld
+		return nil, errSnapshotOpen
 	}
-	s.hold = &Hold{store: s, aside: map[string]string{}}
+	s.hold = &Snapshot{store: s, aside: map[string]string{}}
 	return s.hold, nil
 }
 
@@ -76,7 +76,7 @@ func (s *Store) path(key string) string { return filepath.Join(s.folder, filepat
 
 // Keys are those of all objects of the hold, in order. Some that came after
 // its beginning are among them.
-func (h *Hold) Keys(ctx context.Context) ([]string, error) {
+func (h *Snapshot) Keys(ctx context.Context) ([]string, error) {
 	if h.store.folder == "" {
 		return nil, errors.New("list objects: they are not on disk")
 	}
@@ -108,7 +108,7 @@ func (h *Hold) Keys(ctx context.Context) ([]string, error) {
 }
 
 // Open reads an object of the hold, or returns [store.ErrNotFound].
-func (h *Hold) Open(key string) (io.ReadCloser, error) {
+func (h *Snapshot) Open(key string) (io.ReadCloser, error) {
 	if err := check(key); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (h *Hold) Open(key string) (io.ReadCloser, error) {
 }
 
 // Release ends the hold and removes the files of what was deleted meanwhile.
-func (h *Hold) Release() error {
+func (h *Snapshot) Release() error {
 	h.store.mu.Lock()
 	if h.store.hold == h {
 		h.store.hold = nil
