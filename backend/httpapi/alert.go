@@ -29,7 +29,7 @@ type Alerts interface {
 	Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, state string) ([]api.Alert, api.AlertCounts, string, error)
 	// AlertHealth are the figures of the alarm system over windows until now.
 	AlertHealth(ctx context.Context, scope api.Scope, q api.ListQuery, windows ...time.Duration) ([]api.AlertHealth, error)
-	// FindAlert answers api.ErrAlertNotFound for an unknown id.
+	// FindAlert returns api.ErrAlertNotFound for an unknown id.
 	FindAlert(ctx context.Context, scope api.Scope, siteID, alertID string) (api.Alert, error)
 	// MoveAlert performs the action and returns a description of it; 409 for what
 	// the state does not allow.
@@ -92,18 +92,7 @@ func (s *server) listTerminalAlerts(ctx context.Context, c *caller, q *api.Alert
 	if err != nil {
 		return nil, err
 	}
-	return streamed(func(b *body) error {
-		b.buf = append(b.buf, `{"alerts":`...)
-		n, err := s.writeAlerts(ctx, b, *q, after, nil)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			b.buf = append(b.buf, "[]"...)
-		}
-		b.buf = append(b.buf, "}\n"...)
-		return nil
-	}), nil
+	return streamedArray("alerts", func(b *body) (int, error) { return s.writeAlerts(ctx, b, *q, after, nil) }), nil
 }
 
 func (s *server) listSiteAlerts(ctx context.Context, c *caller, q *api.AlertsQuery) (any, error) {
@@ -111,24 +100,9 @@ func (s *server) listSiteAlerts(ctx context.Context, c *caller, q *api.AlertsQue
 	if err != nil {
 		return nil, err
 	}
-	return streamed(func(b *body) error {
-		b.buf = append(b.buf, `{"alerts":{`...)
-		first := true
-		for _, d := range devices {
-			var prefix []byte
-			if !first {
-				prefix = append(prefix, ',')
-			}
-			prefix = append(appendString(prefix, d), ':')
-			q.TerminalDeviceID = d
-			n, err := s.writeAlerts(ctx, b, *q, alertCursor{}, prefix)
-			if err != nil {
-				return err
-			}
-			first = first && n == 0
-		}
-		b.buf = append(b.buf, "}}\n"...)
-		return nil
+	return streamedArrays("alerts", devices, func(b *body, device string, prefix []byte) (int, error) {
+		q.TerminalDeviceID = device
+		return s.writeAlerts(ctx, b, *q, alertCursor{}, prefix)
 	}), nil
 }
 

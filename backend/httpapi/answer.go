@@ -17,8 +17,48 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// streamed writes a body that may be large, by and by.
+// streamed writes a body that may be large, in pieces.
 type streamed func(b *body) error
+
+// streamedArray is an object with one array. write appends the array, and
+// returns the number of its elements; it appends nothing for none.
+func streamedArray(name string, write func(b *body) (int, error)) streamed {
+	return func(b *body) error {
+		b.buf = append(b.buf, `{"`+name+`":`...)
+		n, err := write(b)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			b.buf = append(b.buf, "[]"...)
+		}
+		b.buf = append(b.buf, "}\n"...)
+		return nil
+	}
+}
+
+// streamedArrays is an object of arrays by key. write appends the prefix and
+// the array of a key, and returns the number of its elements; it appends nothing
+// for none.
+func streamedArrays(name string, keys []string, write func(b *body, key string, prefix []byte) (int, error)) streamed {
+	return func(b *body) error {
+		b.buf = append(b.buf, `{"`+name+`":{`...)
+		first := true
+		for _, key := range keys {
+			var prefix []byte
+			if !first {
+				prefix = append(prefix, ',')
+			}
+			n, err := write(b, key, append(appendString(prefix, key), ':'))
+			if err != nil {
+				return err
+			}
+			first = first && n == 0
+		}
+		b.buf = append(b.buf, "}}\n"...)
+		return nil
+	}
+}
 
 // wholeBytes is the size up to which a streamed body is held, so that it has
 // a tag and a length; beyond it goes out as it is made, by flowBytes. All answers

@@ -69,18 +69,7 @@ func (s *server) listRecords(ctx context.Context, c *caller, q *api.RecordsQuery
 	if r.usual, err = s.Telemetry.Steps(ctx, q.SiteID); err != nil {
 		return nil, err
 	}
-	return streamed(func(b *body) error {
-		b.buf = append(b.buf, `{"records":`...)
-		n, err := s.writeRecords(ctx, b, r, c.site, nil)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			b.buf = append(b.buf, "[]"...)
-		}
-		b.buf = append(b.buf, "}\n"...)
-		return nil
-	}), nil
+	return streamedArray("records", func(b *body) (int, error) { return s.writeRecords(ctx, b, r, c.site, nil) }), nil
 }
 
 func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQuery) (any, error) {
@@ -92,24 +81,9 @@ func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQ
 	if r.usual, err = s.Telemetry.Steps(ctx, q.SiteID); err != nil {
 		return nil, err
 	}
-	return streamed(func(b *body) error {
-		b.buf = append(b.buf, `{"records":{`...)
-		first := true
-		for _, id := range ids {
-			var prefix []byte
-			if !first {
-				prefix = append(prefix, ',')
-			}
-			prefix = append(appendString(prefix, id), ':')
-			r.assetID = id
-			n, err := s.writeRecords(ctx, b, r, c.site, prefix)
-			if err != nil {
-				return err
-			}
-			first = first && n == 0
-		}
-		b.buf = append(b.buf, "}}\n"...)
-		return nil
+	return streamedArrays("records", ids, func(b *body, id string, prefix []byte) (int, error) {
+		r.assetID = id
+		return s.writeRecords(ctx, b, r, c.site, prefix)
 	}), nil
 }
 
