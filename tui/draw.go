@@ -100,7 +100,7 @@ func (m *Model) drawPane(i layout.Pane, p view.Pane, v view.Context) {
 	p.Draw(v.DrawKnowledge(inside, p.Queries(v)), v)
 }
 
-// title draws a pane's number and name and answers the x after it.
+// title draws a pane's number and name and returns the x after it.
 func (m *Model) title(r terminal.Region, x int, i layout.Pane) int {
 	x = r.Put(x, 0, fmt.Sprintf(" %d ", i+1), m.prefs.palette.Style(themes.Key))
 	return r.Put(x, 0, i.String()+" ", m.prefs.palette.Style(themes.Title))

@@ -31,7 +31,7 @@ type Options struct {
 	Now    func() time.Time // wall clock
 	Keys   keymap.Map
 	Log    *slog.Logger
-	// LogLines answers the newest lines of the console's log.
+	// LogLines returns the newest lines of the console's log.
 	LogLines func() []string
 
 	Theme     themes.Theme   // to start with

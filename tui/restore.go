@@ -188,7 +188,7 @@ func (m *Model) restoreSelection(s api.Site) {
 	m.places.start.Site = "" // this once
 }
 
-// checkSelection lets go of a unit that the site does not have any more.
+// checkSelection releases a unit that the site does not have any more.
 func (m *Model) checkSelection() {
 	known := func(a api.Asset) bool { return a.AssetID == m.nav.selection.AssetID }
 	if m.nav.selection.AssetID != "" && len(m.data.Site.Assets.Data) > 0 && m.nav.selection.OrderID == "" && m.nav.selection.FindingID == "" && !slices.ContainsFunc(m.data.Site.Assets.Data, known) {

@@ -56,7 +56,7 @@ func ranked(parts []part, worst int) []span {
 	return out
 }
 
-// drawSpans draws spans from x on and answers the x after them; what the line
+// drawSpans draws spans from x on and returns the x after them; what the line
 // has no room for is cut.
 func drawSpans(r terminal.Region, x int, spans []span, m *Model) int {
 	w, _ := r.Size()

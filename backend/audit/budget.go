@@ -25,7 +25,7 @@ var (
 const maxBudgets = 4096
 
 // budgets are those of the actors and networks; the empty one is that of all
-// unauthenticated clients. In memory: a restart forgives.
+// unauthenticated clients. They are kept in memory: a restart resets them.
 type budgets map[string]*budget
 
 type budget struct {
@@ -36,7 +36,7 @@ type budget struct {
 }
 
 // take takes one record of an actor, or of an unauthenticated client at the
-// address if the actor is empty. It answers how many were omitted since the
+// address if the actor is empty. It returns how many were omitted since the
 // last that was kept.
 func (b *budgets) take(actor, address string, bounded bool, now time.Time) (ok bool, omitted int) {
 	if !bounded {

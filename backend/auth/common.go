@@ -19,7 +19,7 @@ var guessed = []string{
 	"spring", "summer", "autumn", "winter", "fruhling", "sommer", "herbst", "january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
 }
 
-// rows are walks over a keyboard and the like; any part of one is guessed.
+// rows are sequences of adjacent keys and of letters; any part of one is guessed.
 var rows = []string{
 	"abcdefghijklmnopqrstuvwxyz", "012345678901234567890", "qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm", "azertyuiopqsdfghjklmwxcvbn",
 	"1q2w3e4r5t6z7u8i9o0p", "1q2w3e4r5t6y7u8i9o0p", "q1w2e3r4t5y6u7i8o9p0", "1qaz2wsx3edc4rfv5tgb6yhn7ujm", "qazwsxedcrfvtgbyhnujm", "abc123abc123abc123", "123abc123abc123abc", "a1b2c3d4e5f6g7h8",

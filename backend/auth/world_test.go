@@ -126,7 +126,7 @@ func (w *world) login(name string) api.LoginResponse {
 	return r
 }
 
-// enrolled signs a user in for the first time and answers the secret of the
+// enrolled signs a user in for the first time and returns the secret of the
 // authenticator.
 func (w *world) enrolled(name string) (secret string, r api.LoginResponse) {
 	w.t.Helper()

@@ -228,7 +228,7 @@ func (c *Client) RevokeKey(ctx context.Context, apiKeyID string) (*api.KeysRespo
 	return Call(ctx, c, api.RevokeKey, api.KeysRequest{APIKeyID: apiKeyID})
 }
 
-// Log is what the service has logged of late, newest first.
+// Log is what the service has logged recently, newest first.
 func (c *Client) Log(ctx context.Context, q api.LogRequest) (*api.LogResponse, error) {
 	return Call(ctx, c, api.ListLog, q)
 }

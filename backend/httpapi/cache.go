@@ -38,7 +38,7 @@ func (p *lookupCache) invalidate() {
 	p.gen++
 }
 
-// get answers what is remembered in the map that at picks, or looks it up.
+// get returns what is remembered in the map that at picks, or looks it up.
 // The caller's scope is checked in permit, on what comes out of here.
 func get[K comparable, T any](p *lookupCache, at func() *map[K]timed[T], key K, now time.Time, lookUp func() (T, error)) (T, error) {
 	p.mu.Lock()

@@ -12,7 +12,7 @@ import (
 )
 
 // judge records a run of the detector over the first plant, with an outage of
-// its unit while ill, and answers the id of its detection.
+// its unit while ill, and returns the id of its detection.
 func (w *world) judge(ill bool) string {
 	w.t.Helper()
 	return w.judgeOf(ids{ownCustomer, ownSite, ownAsset}, ill)

@@ -3,7 +3,7 @@ package httpapi
 import "strings"
 
 // matching looks for tag in the members of If-None-Match by the weak
-// comparison of RFC 9110 section 8.8.3.2, and answers the member as the caller
+// comparison of RFC 9110 section 8.8.3.2, and returns the member as the caller
 // sent it. A tag that a compressed answer carried names the same content.
 func matching(headers []string, tag string) (member string, ok bool) {
 	for _, header := range headers {

@@ -8,13 +8,13 @@ import (
 
 // Forecasts makes and keeps forecasts.
 type Forecasts interface {
-	// Generate answers api.ErrNoModel until a model is trained.
+	// Generate returns api.ErrNoModel until a model is trained.
 	Generate(ctx context.Context, scope api.Scope, q api.ForecastQuery) (api.GeneratedForecast, error)
 	// Energy is the hourly energy of POST /forecast; ForecastHours is filled in.
 	Energy(ctx context.Context, scope api.Scope, req api.EnergyForecastRequest) (api.EnergyForecast, error)
 	// Stored lists newest first; api.ErrNoForecastResult when the customer has none.
 	Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error)
-	// ForecastSnapshot answers api.ErrNotFound until a model is trained.
+	// ForecastSnapshot returns api.ErrNotFound until a model is trained.
 	ForecastSnapshot(ctx context.Context, scope api.Scope, siteID string, hours int) (api.ForecastSnapshot, error)
 	// Accuracy is how stored forecasts have done, by lead.
 	Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyRequest) (api.Accuracy, error)

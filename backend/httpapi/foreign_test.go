@@ -42,7 +42,7 @@ var idFields = map[string]string{
 var mayName = regexp.MustCompile(`(^|\.)(id|site|component|cursor|actor|asset_filter|model_version)$|_ids?$`)
 
 // foreignThings gives a plant all that can be named, over HTTP and by the
-// domain, and answers the ids.
+// domain, and returns the ids.
 func (w *world) foreignThings(of ids, who string) things {
 	w.t.Helper()
 	ctx, all := context.Background(), api.Unlimited("test")

@@ -10,7 +10,7 @@ import (
 type Issues interface {
 	// Issues lists open ones first, then the last changed; all ids of q narrow.
 	Issues(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Issue, string, error)
-	// CreateIssue answers the issue as stored; 409 when its component has an
+	// CreateIssue returns the issue as stored; 409 when its component has an
 	// open one of the type.
 	CreateIssue(ctx context.Context, scope api.Scope, r api.IssuesRequest) (api.Issue, error)
 	// MoveIssue changes the status; api.ErrIssueNotFound for an unknown id,

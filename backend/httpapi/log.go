@@ -7,7 +7,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Journal is what the service has logged of late.
+// Journal is what the service has logged recently.
 type Journal interface {
 	// Entries lists those of a level and above (empty: all), newest first, that
 	// came before a sequence (0: all), at most limit of them.

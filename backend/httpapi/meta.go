@@ -47,7 +47,7 @@ func documentFor(ctx context.Context) []byte {
 	return document
 }
 
-// docsPage answers the document as a page. Its policy allows only the page's own
+// docsPage returns the document as a page. Its policy allows only the page's own
 // style.
 var docsPage = streamed(func(b *body) error {
 	page := openapi.Page()

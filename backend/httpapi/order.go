@@ -9,10 +9,10 @@ import (
 
 // Orders are work for technicians.
 type Orders interface {
-	// CreateOrder answers the order as stored; 409 when its bill, its schedule
+	// CreateOrder returns the order as stored; 409 when its bill, its schedule
 	// or its finding is another open order's.
 	CreateOrder(ctx context.Context, scope api.Scope, r api.OrderRequest) (api.Order, error)
-	// Order answers api.ErrOrderNotFound for an unknown id.
+	// Order returns api.ErrOrderNotFound for an unknown id.
 	Order(ctx context.Context, scope api.Scope, orderID string) (api.Order, error)
 	// Orders lists open ones first, each the newest first; r narrows further.
 	Orders(ctx context.Context, scope api.Scope, q api.ListQuery, r api.OrderRequest) ([]api.Order, string, error)

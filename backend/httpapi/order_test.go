@@ -10,7 +10,7 @@ import (
 	"app.sunloop/backend/auth"
 )
 
-// planned makes a schedule and a bill for the first unit, and answers the body
+// planned makes a schedule and a bill for the first unit, and returns the body
 // of an order in the specification's form.
 func (w *world) planned() (body string, plan api.Schedule, bill api.BOM) {
 	w.t.Helper()

@@ -9,13 +9,13 @@ import (
 // BOMs are bills of materials, and the parts that they are made of.
 type BOMs interface {
 	GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMRequest) (api.BOM, error)
-	// BOM answers api.ErrBOMNotFound for an unknown id.
+	// BOM returns api.ErrBOMNotFound for an unknown id.
 	BOM(ctx context.Context, scope api.Scope, bomID string) (api.BOM, error)
 	// BOMs lists the newest first, without items.
 	BOMs(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.BOM, string, error)
 	// Parts lists the catalogue with the customer's stock, by part number.
 	Parts(ctx context.Context, scope api.Scope, r api.PartsRequest) ([]api.Part, string, error)
-	// AdjustStock answers api.ErrPartNotFound for an unknown part.
+	// AdjustStock returns api.ErrPartNotFound for an unknown part.
 	AdjustStock(ctx context.Context, scope api.Scope, r api.PartsRequest) (api.Part, error)
 }
 

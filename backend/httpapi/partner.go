@@ -42,7 +42,7 @@ func (s *server) storedSnapshot(ctx context.Context, siteID, kind string) (any, 
 	return raw(doc), err
 }
 
-// signals answers those that the query selects; all of them as they were made.
+// signals returns those that the query selects; all of them as they were made.
 func (s *server) signals(ctx context.Context, q *api.SnapshotQuery) (any, error) {
 	signals, err := q.Signals()
 	if err != nil {

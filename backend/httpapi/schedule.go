@@ -8,10 +8,10 @@ import (
 
 // Schedules are the maintenance that is planned.
 type Schedules interface {
-	// CreateSchedule answers the schedule, and made false for recurring work
+	// CreateSchedule returns the schedule, and made false for recurring work
 	// that has this date already; 400 for a date in the past.
 	CreateSchedule(ctx context.Context, scope api.Scope, r api.ScheduleRequest) (_ api.Schedule, made bool, err error)
-	// Schedule answers api.ErrScheduleNotFound for an unknown id.
+	// Schedule returns api.ErrScheduleNotFound for an unknown id.
 	Schedule(ctx context.Context, scope api.Scope, scheduleID string) (api.Schedule, error)
 	// Schedules lists open ones first, what is due first before the others.
 	Schedules(ctx context.Context, scope api.Scope, q api.ListQuery, status string, overdueOnly bool) ([]api.Schedule, string, error)

@@ -8,20 +8,20 @@ import (
 
 // Tracking reports changes of the status of orders to subscribers.
 type Tracking interface {
-	// Subscribe answers the secret of a new subscription, and none for one
+	// Subscribe returns the secret of a new subscription, and none for one
 	// that is there already; api.ErrInvalidCallback for a place that may not
 	// be called, api.ErrOrderNotFound for an unknown order.
 	Subscribe(ctx context.Context, scope api.Scope, r api.TrackRequest) (_ api.Subscription, secret string, err error)
 	// Subscriptions lists those of an order, or of what q names, as they were
 	// made.
 	Subscriptions(ctx context.Context, scope api.Scope, q api.ListQuery, orderID string) ([]api.Subscription, string, error)
-	// Unsubscribe answers api.ErrSubscriptionNotFound for an unknown id.
+	// Unsubscribe returns api.ErrSubscriptionNotFound for an unknown id.
 	Unsubscribe(ctx context.Context, scope api.Scope, subscriptionID string) (api.Subscription, error)
 	// PauseSubscription and ResumeSubscription answer it as it is then; 409
 	// with the allowed next states for one that has ended.
 	PauseSubscription(ctx context.Context, scope api.Scope, subscriptionID string) (api.Subscription, error)
 	ResumeSubscription(ctx context.Context, scope api.Scope, subscriptionID string) (api.Subscription, error)
-	// RotateSecret answers the new secret.
+	// RotateSecret returns the new secret.
 	RotateSecret(ctx context.Context, scope api.Scope, subscriptionID string) (_ api.Subscription, secret string, err error)
 	// Deliveries lists the newest first.
 	Deliveries(ctx context.Context, scope api.Scope, r api.TrackRequest) ([]api.Delivery, string, error)

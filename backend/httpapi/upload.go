@@ -16,13 +16,13 @@ type Uploads interface {
 	// details.
 	Upload(ctx context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error)
 	// Refuse leaves the record of a file that was refused while it was read,
-	// and answers the refusal with its upload_id.
+	// and returns the refusal with its upload_id.
 	Refuse(ctx context.Context, scope api.Scope, req api.UploadRequest, refusal *api.Error) error
 	// Import queues a file that is named by req.S3Path: an object of the
 	// service that an upload of the customer put there, or a file in a place
 	// that the operator allows; otherwise a 400 with the reason.
 	Import(ctx context.Context, scope api.Scope, req api.UploadRequest) (api.UploadAck, error)
-	// Find answers api.ErrNotFound for an unknown id.
+	// Find returns api.ErrNotFound for an unknown id.
 	Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
 	// Cancel ends an import or the training after it; api.ErrNotFound for an
 	// unknown id, 409 where there is nothing to end.

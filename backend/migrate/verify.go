@@ -58,7 +58,7 @@ func (m *mover) allSets(ctx context.Context) ([]store.RowSet, error) {
 	}), nil
 }
 
-// verifySets compares sets, ordered by name, and answers the source's parts.
+// verifySets compares sets, ordered by name, and returns the source's parts.
 func (m *mover) verifySets(ctx context.Context, name string, sets []store.RowSet) ([]Section, error) {
 	begin, s, progress := m.Now(), m.step(name), Progress{Step: "verify " + name}
 	parts := []Section{}

@@ -125,7 +125,7 @@ func (c *cluster) oneTimeCode(t *testing.T) {
 	if _, err := person.VerifyMFA(t.Context(), challenge.MFAToken, enrolled); err != nil {
 		t.Fatal(err)
 	}
-	// show shows a code to all replicas and answers how many took it.
+	// show shows a code to all replicas and returns how many took it.
 	show := func(code string) int64 {
 		var taken atomic.Int64
 		var ready, all sync.WaitGroup

@@ -59,7 +59,7 @@ type Records interface {
 // are copied. Keys are not empty. In a View the three writers answer
 // ErrReadOnly.
 type Tx interface {
-	// Get answers ErrNotFound for an absent key.
+	// Get returns ErrNotFound for an absent key.
 	Get(bucket string, key []byte) ([]byte, error)
 	Put(bucket string, key, value []byte) error
 	// Delete of an absent key is no error.

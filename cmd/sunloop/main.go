@@ -83,7 +83,7 @@ func main() {
 	os.Exit(status)
 }
 
-// run executes one command line and answers the exit status: 0, 1 when the
+// run executes one command line and returns the exit status: 0, 1 when the
 // command failed, 2 when the command line is wrong, or a command's own.
 func run(ctx context.Context, args []string, std streams) int {
 	var c cli

@@ -189,7 +189,7 @@ func TestOpenSSHWithoutTerminal(t *testing.T) {
 	}
 }
 
-// sshLine starts a command and answers the address of its SSH listener and the
+// sshLine starts a command and returns the address of its SSH listener and the
 // fingerprint of the host key.
 func sshLine(t *testing.T, args ...string) (address, fingerprint string) {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 // the same arguments as of [Model.Forecast], and the power measured since, kW,
 // any step up to an hour. Call it once for each interval, in the order of time,
 // when its actual is there; it changes nothing but how wide later bands are. Each
-// set of learners learns from the intervals that it answered. It answers how many intervals counted.
+// set of learners learns from the intervals that it answered. It returns how many intervals counted.
 func (m *Model) Observe(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration, actual series.Series) (int, error) {
 	if actual.Len() == 0 {
 		return 0, nil

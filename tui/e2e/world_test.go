@@ -177,7 +177,7 @@ func (p *person) press(keys ...string) int {
 	return n
 }
 
-// sees waits until the screen holds all the words, and answers the screen.
+// sees waits until the screen holds all the words, and returns the screen.
 func (p *person) sees(words ...string) string {
 	p.t.Helper()
 	return p.waits(fmt.Sprintf("%q", words), func(screen string) bool {

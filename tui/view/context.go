@@ -52,7 +52,7 @@ type Selection struct {
 // Style is a role's look.
 func (v Context) Style(r themes.Role) terminal.Style { return v.Palette.Style(r) }
 
-// Put draws text in a role and answers the x after it.
+// Put draws text in a role and returns the x after it.
 func (v Context) Put(r terminal.Region, x, y int, text string, role themes.Role) int {
 	return r.Put(x, y, Words(text, v.ASCII), v.Style(role))
 }
@@ -88,7 +88,7 @@ func (v Context) Heading(r terminal.Region, y int, title string, notes ...string
 	}
 }
 
-// Paragraph draws text wrapped at words and answers the y after it.
+// Paragraph draws text wrapped at words and returns the y after it.
 func (v Context) Paragraph(r terminal.Region, x, y int, text string, role themes.Role) int {
 	w, h := r.Size()
 	for _, line := range Wrap(Words(text, v.ASCII), w-x) {

@@ -30,7 +30,7 @@ type Run struct {
 	// Learned is still there: those findings are not ended by it.
 	LongRunFamilies []string
 	LearnedAt       time.Time
-	// DayYields are the whole days of units of late, in order, where a repair
+	// DayYields are the recent whole days of units, in order, where a repair
 	// waits to be verified.
 	DayYields map[string][]DayYield
 	// Past says that the run evaluated years before the present: it ends no

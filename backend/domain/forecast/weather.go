@@ -61,7 +61,7 @@ func (w Weather) Forecast() weather.Forecast {
 }
 
 // keepWeather keeps w unless it is kept already, as one that several forecasts
-// are made from is, and answers the id that it has. One that reaches further
+// are made from is, and returns the id that it has. One that reaches further
 // than the one kept takes its place.
 func keepWeather(tx store.Tx, w Weather) (id string, err error) {
 	last, err := weatherBefore(tx, w.SiteID, w.IssuedAt)
@@ -153,7 +153,7 @@ func (s *Service) WeatherOfForecast(ctx context.Context, f Forecast) (w Weather,
 }
 
 // WindAndRain is the most wind, in m/s, and rain, in mm an hour, that the source said
-// for a span, with how much rain in mm; known is false unless it spoke of all
+// for a span, with how much rain in mm; known is false unless it covered all
 // of it.
 func (w Weather) WindAndRain(from, to time.Time) (windMS, rainMMH, rainMM float64, known bool) {
 	step := time.Duration(w.StepMinutes) * time.Minute

@@ -207,7 +207,7 @@ func (f siteForecast) windows(now time.Time, length time.Duration, kind string, 
 }
 
 // window is what the forecast says of a span; ok is false where it does not
-// speak of all of it.
+// cover all of it.
 func (f siteForecast) window(from, to time.Time) (w api.WorkWindow, ok bool) {
 	w = api.WorkWindow{SiteID: f.site.SiteID, AssetID: f.assetID, Start: api.At(from), End: api.At(to), SunSuffices: true}
 	if from.Before(f.Start) || to.After(f.End()) {

@@ -240,7 +240,7 @@ func (o *order) part(number string) *api.OrderPart {
 	return nil
 }
 
-// topUp reserves what is missing, as far as it is at hand, and answers the
+// topUp reserves what is missing, as far as it is at hand, and returns the
 // essential parts that are still short.
 func (s *Service) topUp(tx store.Tx, o *order) (short []api.OrderPart, err error) {
 	o.ExpiredAt = api.Time{}

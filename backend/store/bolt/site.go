@@ -182,7 +182,7 @@ func (s *site) Assets(ids ...string) ([]telemetry.Asset, error) {
 	return out, nil
 }
 
-// Get answers a value for each place.
+// Get returns a value for each place.
 func (s *site) Get(p telemetry.Section, at []telemetry.Location) ([][]byte, error) {
 	values := make([][]byte, len(at))
 	if s.bucket == nil {

@@ -170,7 +170,7 @@ func (s *Store) Schema(ctx context.Context) (int, error) {
 	return v, err
 }
 
-// Close waits for running transactions and lets go of the file.
+// Close waits for running transactions and releases the file.
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {

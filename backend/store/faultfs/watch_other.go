@@ -2,5 +2,5 @@
 
 package faultfs
 
-// Enter answers ErrUnsupported: only Linux lets a process be watched.
+// Enter returns ErrUnsupported: only Linux lets a process be watched.
 func Enter() (bool, error) { return false, ErrUnsupported }

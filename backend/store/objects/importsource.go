@@ -235,7 +235,7 @@ func outcome(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// Close lets go of the buckets.
+// Close closes the buckets.
 func (e *ImportSource) Close() error {
 	if e == nil {
 		return nil

@@ -27,8 +27,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// scheme begins the URIs that clients see, whichever bucket is behind it: a
-// path of this machine or the name of a bucket is none of their business.
+// scheme begins the URIs that clients see, whichever bucket is behind it: they
+// contain neither a path of this machine nor the name of a bucket.
 const scheme = "sunloop://objects/"
 
 // contentType is that of all objects: their real type is in the records.
@@ -82,14 +82,14 @@ func openFolder(dir string, disk *store.Disk, sweep func(dir string) error) (*St
 	return s, nil
 }
 
-// InMemory forgets all when it is closed.
+// InMemory stores objects in memory until it is closed.
 func InMemory() *Store { return newStore(memblob.OpenBucket(nil)) }
 
 func newStore(b *blob.Bucket) *Store {
 	return &Store{bucket: b, disk: new(store.Disk), writing: map[string]bool{}, durable: map[string]bool{}}
 }
 
-// Close lets go of the bucket.
+// Close closes the bucket.
 func (s *Store) Close() error {
 	if s.remote != nil {
 		s.remote.close()

@@ -116,7 +116,7 @@ func OpenBeside(ctx context.Context, place string) (*Store, error) {
 	return OpenBucket(ctx, place, nil)
 }
 
-// readPlace reads a place, and answers the folder that it is, if it is one.
+// readPlace reads a place, and returns the folder that it is, if it is one.
 func readPlace(place string) (folder string, isFolder bool, err error) {
 	if !strings.Contains(place, "://") {
 		return place, true, nil

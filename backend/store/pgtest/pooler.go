@@ -22,7 +22,7 @@ type Pooler struct {
 	process     *process
 }
 
-// Pooled puts a [Pooler] before the server of a database's URL, and answers the
+// Pooled puts a [Pooler] before the server of a database's URL, and returns the
 // database's URL there.
 func Pooled(t testing.TB, database string, connections int) string {
 	t.Helper()

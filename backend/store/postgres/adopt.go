@@ -14,7 +14,7 @@ import (
 
 // AdoptJobs passes the jobs of a migration to the queue, once, by the first
 // replica that starts: the dead ones to insertDead, and then the waiting ones, with all
-// their attempts, to Enqueue of [Options]. It answers how many there were.
+// their attempts, to Enqueue of [Options]. It returns how many there were.
 func (s *Store) AdoptJobs(ctx context.Context, insertDead func(ctx context.Context, tx pgx.Tx, dead store.DeadJob) error) (n int, err error) {
 	err = s.transact(ctx, locking, func(tx pgx.Tx) error {
 		n = 0

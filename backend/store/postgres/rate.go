@@ -48,7 +48,7 @@ func (s *Store) allow(ctx context.Context, key string, limit int, window time.Du
 }
 
 // PruneRates drops what was counted of keys that have counted nothing within a
-// window before now, and answers how many these were.
+// window before now, and returns how many these were.
 func (s *Store) PruneRates(ctx context.Context, window time.Duration) (int64, error) {
 	tag, err := s.pool.Exec(ctx, `DELETE FROM sunloop.rate WHERE NOT EXISTS (
 		SELECT FROM unnest(stamps) AS s WHERE s > (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint - $1::bigint)`, window.Nanoseconds())

@@ -161,7 +161,7 @@ func locations(n int, at func(i int) telemetry.Location) (refs []int32, starts [
 	return refs, starts
 }
 
-// Get answers a value for each place.
+// Get returns a value for each place.
 func (s *site) Get(p telemetry.Section, at []telemetry.Location) ([][]byte, error) {
 	values := make([][]byte, len(at))
 	if s.fresh || len(at) == 0 {

@@ -227,7 +227,7 @@ func (s *site) everything(known assetIndex) ([]store.AssetFrame, error) {
 }
 
 // Seal moves the tails of all sites whose day is over by the clock into blocks
-// and answers how many sites that were. Append does it for sites that report;
+// and returns how many sites that were. Append does it for sites that report;
 // this is for those that have fallen silent.
 func (a *Store) Seal(ctx context.Context) (int, error) {
 	ids, err := a.home.Sites(ctx)

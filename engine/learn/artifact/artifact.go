@@ -128,7 +128,7 @@ func (c *Container) Section(id ID, n int, read func(*Decoder)) error {
 	return malformed("section %d is missing", id)
 }
 
-// Count is how many sections of an id there are.
+// Count returns the number of sections of an id.
 func (c *Container) Count(id ID) int {
 	n := 0
 	for _, have := range c.ids {

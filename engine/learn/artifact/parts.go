@@ -23,7 +23,7 @@ type Seal struct {
 // maximumConfig is the longest description that is read.
 const maximumConfig = 1 << 20
 
-// Pack writes the parts; describe is given the seal and answers the
+// Pack writes the parts; describe is given the seal and returns the
 // description.
 func Pack(format int, model, encoders *Writer, describe func(Seal) any) (Parts, error) {
 	p := Parts{Model: model.Bytes(), Encoders: encoders.Bytes()}

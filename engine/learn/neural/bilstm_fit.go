@@ -141,7 +141,7 @@ func (t *sequenceTrainer) side(f func(shard int)) {
 	wg.Wait()
 }
 
-// update draws a batch, moves the weights and answers the batch's loss.
+// update draws a batch, moves the weights and returns the batch's loss.
 func (t *sequenceTrainer) update() float64 {
 	t.side(func(shard int) {
 		w, part := t.passes[shard], t.parts[shard]

@@ -217,7 +217,7 @@ func (t *trainer) epoch() float64 {
 const smooth = 0.01
 
 // lossGradient writes the gradient of the mean pinball loss by the last layer's
-// outputs into delta and answers the batch's summed loss.
+// outputs into delta and returns the batch's summed loss.
 func (t *trainer) lossGradient(batch []int32) float64 {
 	last := t.n.Layers[len(t.n.Layers)-1].Out
 	out, delta := t.w.in[len(t.n.Layers)], t.w.delta[len(t.n.Layers)-1]

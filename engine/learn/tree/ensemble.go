@@ -33,7 +33,7 @@ type Tree struct {
 	Leaves []float32
 }
 
-// Ensemble answers Base plus the sum of its trees' leaves.
+// Ensemble returns Base plus the sum of its trees' leaves.
 type Ensemble struct {
 	Features int
 	Base     float32

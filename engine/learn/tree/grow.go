@@ -361,7 +361,7 @@ func (t *trainer) scan(f int, h []int64, weight, gradient int64, best *split) {
 }
 
 // partition orders rows left of the split before right, keeping their order,
-// and answers how many go left.
+// and returns how many go left.
 func (t *trainer) partition(rows []int32, s split) int {
 	column := t.d.Columns[s.feature]
 	spill := t.spill[:len(rows)]

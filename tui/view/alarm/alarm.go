@@ -351,7 +351,7 @@ func DisabledReason(a keymap.Action) string {
 }
 
 // DrawHistory draws what happened to an alarm, who did it and when, newest
-// first, and answers the y after.
+// first, and returns the y after.
 func DrawHistory(v view.Context, r terminal.Region, x, y int, a api.Alert) int {
 	for _, m := range slices.Backward(a.History) {
 		what := m.To

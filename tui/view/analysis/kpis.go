@@ -265,7 +265,7 @@ func plain(x *float64) string {
 type dayResult struct {
 	day            time.Time
 	kwh            float64 // NaN where nothing was reported
-	p10, p50, p90  float64 // as issued before each hour; NaN where no forecast spoke of all of it
+	p10, p50, p90  float64 // as issued before each hour; NaN where no forecast covered all of it
 	days, reported int
 }
 
@@ -456,7 +456,7 @@ func newCalendar(p *period) *widget.Tab {
 }
 
 // drawDays draws days as a calendar: what was made of what was foreseen, where
-// forecasts spoke of the days, else how much was made.
+// forecasts cover the days, else how much was made.
 func drawDays(c *chart.Calendar, r terminal.Region, v view.Context, list []dayResult, id string) {
 	c.Pen, c.Palette, c.Start, c.Selected, c.Normal, c.Low, c.High, c.Format = v.Pen, v.Palette, list[0].day, -1, chart.Normal{}, 0, 0, widget.Energy
 	c.Values = c.Values[:0]

@@ -20,7 +20,7 @@ import (
 )
 
 // Months hold their days' energy and what was foreseen; a day of silence is
-// counted, and a month with a day that no forecast spoke of has no band.
+// counted, and a month with a day that no forecast covered has no band.
 func TestMonths(t *testing.T) {
 	day := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 0, 0, 0, 0, time.UTC) }
 	list := months([]dayResult{

@@ -23,8 +23,8 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// NewModels shows the site's registered models, how each was trained and
-// judged, and who moved them.
+// NewModels shows the site's registered models, their training and evaluation,
+// and the changes of their status.
 func NewModels() *widget.TabView {
 	registry, moves := newRegistry(), newMoves()
 	return &widget.TabView{Heading: "Models", Keys: keymap.ModelList, Tabs: []*widget.Tab{registry, moves},
@@ -55,7 +55,7 @@ func modelOf(v view.Context, id string) *api.Model {
 	return nil
 }
 
-// modelWhy is why a move of a model is not possible.
+// modelWhy returns why a model's status cannot be changed.
 func modelWhy(a keymap.Action, m *api.Model, v view.Context) string {
 	switch {
 	case a == keymap.CancelTraining && trainingOf(v) == nil:

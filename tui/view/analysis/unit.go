@@ -309,7 +309,7 @@ func peersNow(v view.Context, id string, of func(api.Record) *float64) float64 {
 	return view.Median(values)
 }
 
-// drawChart draws the unit's day and answers the rows it took.
+// drawChart draws the unit's day and returns the rows it took.
 func (u *UnitView) drawChart(r terminal.Region, v view.Context) int {
 	_, h := r.Size()
 	if h < 4 || !u.chart.Draw(r, v, u.ID) {
@@ -319,7 +319,7 @@ func (u *UnitView) drawChart(r terminal.Region, v view.Context) int {
 }
 
 // drawAlarms lists the unit's alarms, those that stand first, with what was
-// done about each, and answers the y after them.
+// done about each, and returns the y after them.
 func (u *UnitView) drawAlarms(r terminal.Region, y int, v view.Context) int {
 	w, _ := r.Size()
 	alerts := AlertsOf(v, u.ID)
@@ -382,7 +382,7 @@ func pointed(p *float64) string {
 }
 
 // drawSamples lists the records as they were measured, the newest first, with
-// their gaps and what the device said of them, and answers the y after.
+// their gaps and what the device said of them, and returns the y after.
 func (u *UnitView) drawSamples(r terminal.Region, y int, v view.Context) int {
 	w, _ := r.Size()
 	value := v.Site.Samples

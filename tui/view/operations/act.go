@@ -75,7 +75,7 @@ func (a *Act) Draw(r terminal.Region, v view.Context) {
 	a.drawOrders(r.Region(terminal.Rect{W: w, H: h}), v)
 }
 
-// drawNone says that there is no order, or why none is known, and answers the
+// drawNone says that there is no order, or why none is known, and returns the
 // rows it took.
 func (a *Act) drawNone(r terminal.Region, v view.Context) int {
 	orders := v.Site.Orders

@@ -81,7 +81,7 @@ func (d *Decide) index(v view.Context) int {
 	return i
 }
 
-// choose chooses a day among those ahead; -1 lets go of it.
+// choose chooses a day among those ahead; -1 releases it.
 func (d *Decide) choose(v view.Context, i int) {
 	d.of, d.since = v.Selection.AssetID, view.MidnightOf(v.SiteNow.In(v.Site.Zone))
 	d.chosen = min(max(i, -1), workflow.HorizonDays-1)
@@ -186,7 +186,7 @@ func waitingWords(f api.Finding) string {
 	return "No measurable cost of delay."
 }
 
-// drawDay draws the facts of the chosen day, and answers the y after them.
+// drawDay draws the facts of the chosen day, and returns the y after them.
 func (d *Decide) drawDay(r terminal.Region, v view.Context, y int, days []workflow.ForecastDay) int {
 	i := d.shown(v, days)
 	day := days[i]
@@ -485,7 +485,7 @@ func (t *timeline) draw(r terminal.Region, v view.Context, days []workflow.Forec
 	}
 	v.Put(r, 0, bars, "work", themes.Dim)
 	v.Put(r, 0, bars+1, "window", themes.Dim)
-	past := -1 // the first day of which the forecast does not speak
+	past := -1 // the first day of which the forecast does not cover
 	for i := range t.shown {
 		d := days[t.first+i]
 		x := timelineMargin + i*t.cells

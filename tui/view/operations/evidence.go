@@ -76,7 +76,7 @@ func (c *evidenceChart) data(v view.Context, from, to time.Time) *view.DayTable 
 // rows are seen at once.
 func caseRows(seen int) int { return min(max(seen*2/5, 8), 14) }
 
-// draw draws the finding's unit and answers the rows it took; 0 when there is
+// draw draws the finding's unit and returns the rows it took; 0 when there is
 // nothing to draw, as of a whole site.
 func (c *evidenceChart) draw(r terminal.Region, v view.Context, f api.Finding) int {
 	from, to := caseWindow(v, f)
@@ -184,7 +184,7 @@ func IssueOf(v view.Context, findingID string) *api.Issue {
 	return nil
 }
 
-// drawSimilar draws similar findings and answers the y after them.
+// drawSimilar draws similar findings and returns the y after them.
 func drawSimilar(r terminal.Region, v view.Context, y int, f api.Finding) int {
 	list := similar(v, f)
 	if len(list) == 0 {

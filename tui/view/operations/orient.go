@@ -183,7 +183,7 @@ func findingRows(v view.Context) []widget.Row {
 	return rows
 }
 
-// drawFinding draws one finding whole and answers the rows it took; seen is
+// drawFinding draws one finding whole and returns the rows it took; seen is
 // how many of them are seen at once.
 func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, seen int) int {
 	w, _ := r.Size()
@@ -274,7 +274,7 @@ func factLine(v view.Context, f api.Finding) string {
 	return strings.Join(parts, "; ")
 }
 
-// drawActions draws recommended actions by priority and answers the y after.
+// drawActions draws recommended actions by priority and returns the y after.
 func drawActions(r terminal.Region, v view.Context, y int, actions []api.Action) int {
 	rank := map[string]int{api.PriorityHigh: 0, api.PriorityMedium: 1, api.PriorityLow: 2}
 	actions = slices.Clone(actions)

@@ -301,7 +301,7 @@ func eventWords(v view.Context) [][2]string {
 	return out
 }
 
-// putPairs draws pairs of mark and word, as many as fit, and answers the x
+// putPairs draws pairs of mark and word, as many as fit, and returns the x
 // after them.
 func putPairs(x int, w int, put func(x int, text string, role themes.Role) int, pairs [][2]string) int {
 	for _, p := range pairs {

@@ -165,7 +165,7 @@ func LabelPriority(label string) string {
 	return label
 }
 
-// DrawSeverity draws the shape and letter of a severity and answers the x after.
+// DrawSeverity draws the shape and letter of a severity and returns the x after.
 func DrawSeverity(v view.Context, r terminal.Region, x, y int, label string) int {
 	a, ok := Severities[label]
 	if !ok {

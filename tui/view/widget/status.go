@@ -80,7 +80,7 @@ func DrawPlaceholder(v view.Context, r terminal.Region, f state.Status, err erro
 	return true
 }
 
-// DrawAge says in the last row how old what is shown is and why, and answers the
+// DrawAge says in the last row how old what is shown is and why, and returns the
 // region above it.
 func DrawAge(v view.Context, r terminal.Region, what string, at time.Time, err error) terminal.Region {
 	w, h := r.Size()

@@ -13,7 +13,7 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// TableView is a further screen: a list with the details of the chosen row.
+// TableView is a screen with a list and the details of the selected row.
 type TableView struct {
 	view.Base
 	Heading string
@@ -24,7 +24,7 @@ type TableView struct {
 	Query   state.Query
 	Of      string        // what the query is about; empty for none
 	Period  time.Duration // between two questions; 0: 2 s
-	// Head draws lines above the list and answers how many; nil: none.
+	// Head draws lines above the list and returns how many; nil: none.
 	Head func(r terminal.Region, v view.Context) int
 	// Status is that of the value behind the rows; nil: all rows are there.
 	Status      func(v view.Context) ValueStatus
@@ -59,7 +59,7 @@ func FactsOf(lines *[]Detail) func(label, words string) {
 	}
 }
 
-// FormatsOf is [factsOf] for words that are put together.
+// FormatsOf is [FactsOf] with a format.
 func FormatsOf(lines *[]Detail) func(label, format string, args ...any) {
 	add := FactsOf(lines)
 	return func(label, format string, args ...any) { add(label, fmt.Sprintf(format, args...)) }
@@ -75,7 +75,7 @@ func TimesOf(v view.Context) func(t api.Time) string {
 	}
 }
 
-// Find is the first item that is meant, nil without one.
+// Find returns the first item for which is returns true; nil without one.
 func Find[T any](items []T, is func(T) bool) *T {
 	if i := slices.IndexFunc(items, is); i >= 0 {
 		return &items[i]
@@ -179,7 +179,7 @@ func (s *TableView) drawNote(r terminal.Region, v view.Context) bool {
 	return s.Status != nil && s.Status(v).drawNote(r, v)
 }
 
-// DrawDetails draws lines and answers the rows they took.
+// DrawDetails draws lines and returns the rows they took.
 func DrawDetails(r terminal.Region, v view.Context, details []Detail) int {
 	label := 0
 	for _, d := range details {

@@ -16,7 +16,7 @@ const HorizonDays = 90
 type ForecastDay struct {
 	Day           time.Time // its midnight
 	P10, P50, P90 float64   // kWh; quantiles of the day, as the service answers them
-	Known         bool      // the forecast speaks of it
+	Known         bool      // the forecast covers it
 	Complete      bool      // of all of it
 	Window        *api.WorkWindow
 	Rank          int // of its window among those of all days, 1 the best; 0 without a window

@@ -45,7 +45,7 @@ func TestDaysAhead(t *testing.T) {
 		from  time.Time
 		steps int
 		step  time.Duration
-		want  []day // those that the forecast speaks of
+		want  []day // those that the forecast covers
 	}{
 		{"two whole days", at(6, 1, 0), 48, time.Hour, []day{{240, true}, {240, true}}},
 		{"an evening", at(6, 1, 18), 30, time.Hour, []day{{60, false}, {240, true}}},

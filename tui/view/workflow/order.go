@@ -181,7 +181,7 @@ func KnownOrder(v view.Context, o api.Order) api.Order {
 	return o
 }
 
-// DrawOrder draws an order whole and answers the rows it took. Parts and
+// DrawOrder draws an order whole and returns the rows it took. Parts and
 // history come with the details, a moment after the order was chosen.
 func DrawOrder(r terminal.Region, v view.Context, o api.Order) int {
 	o = KnownOrder(v, o)
@@ -225,7 +225,7 @@ var VerificationText = map[string]string{
 	api.VerificationFailed: "not clean: the unit does not produce the expected power", api.VerificationExpired: "not seen: no clear day came",
 }
 
-// drawMoves draws the keys of the moves that are possible, and answers the
+// drawMoves draws the keys of the moves that are possible, and returns the
 // rows it took.
 func drawMoves(r terminal.Region, v view.Context, y int, o api.Order) int {
 	if v.ReadOnly != "" {

@@ -51,7 +51,7 @@ func plannedWork(v view.Context) []planned {
 	return out
 }
 
-// after is the next date of recurring work if it is done on one; of late work,
+// after is the next date of recurring work if it is done on one; recently work,
 // if it is done now.
 func after(s api.Schedule, at, now time.Time) time.Time {
 	if at.Before(now) {

@@ -1,5 +1,4 @@
-// Package workflow says what comes next on the way from a finding to a verified
-// repair: the next step, the transitions of orders and schedules, the cost of
+// Package workflow computes the progress from a finding to a verified repair: the next step, the transitions of orders and schedules, the cost of
 // delay, parts, and the best days for work.
 package workflow
 
@@ -17,8 +16,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// Step is what comes next on the way from a sign of trouble to a repair that
-// holds.
+// Step is a step from an alarm to a verified repair.
 type Step string
 
 // The steps, in their order. The moves of an order are named by its own
@@ -34,7 +32,7 @@ const (
 	StepResolve  Step = "resolve"
 )
 
-// Workflow is the progress of the selection. What is nil is not there yet.
+// Workflow is the progress of the selection. Parts that do not exist yet are nil.
 type Workflow struct {
 	Finding *api.Finding
 	Plan    *api.Schedule
@@ -213,7 +211,7 @@ func (w Workflow) Done(zone *time.Location) []string {
 	return out
 }
 
-// milestone is a station between an alarm and a repair that holds.
+// milestone is a completed step between an alarm and a verified repair.
 type milestone struct {
 	name string
 	at   time.Time
@@ -221,8 +219,8 @@ type milestone struct {
 	role themes.Role
 }
 
-// wayOfOrder are the stations of an order: alarm, finding, plan, order, its
-// end and what the detector said of it, as far as each is known.
+// wayOfOrder returns the milestones of an order: alarm, finding, plan, order, its
+// end and its verification, as far as each is known.
 func wayOfOrder(v view.Context, o api.Order) []milestone {
 	var way []milestone
 	add := func(name string, at api.Time, role themes.Role, format string, args ...any) {
@@ -258,7 +256,7 @@ func wayOfOrder(v view.Context, o api.Order) []milestone {
 	return way
 }
 
-// verifiedWords are what the detector says of a repair.
+// verifiedWords describes the verification of a repair.
 func verifiedWords(ver api.Verification) string {
 	words := "the repair is " + VerificationText[ver.State]
 	if ver.Ratio > 0 {
@@ -267,7 +265,7 @@ func verifiedWords(ver api.Verification) string {
 	return words
 }
 
-// drawWayOf draws the stations, a line each.
+// drawWayOf draws the milestones, a line each.
 func drawWayOf(r terminal.Region, v view.Context, y int, o api.Order) int {
 	v.Heading(r, y, "From alarm to proof")
 	y++
