@@ -20,7 +20,6 @@ const (
 	QueryInterpolations Query = "interpolations" // runs of gap filling
 	QueryGaps           Query = "gaps"           // the longest gaps of one run
 	QueryIssues         Query = "issues"
-	QueryHistory        Query = "history"      // findings of a time summed up; Of as [HistoryOf] names it
 	QueryEvidence       Query = "evidence"     // the records behind a finding, of whole days as SpanOf names them
 	QueryAvailability   Query = "availability" // of whole days as SpanOf names them
 	QueryStretches      Query = "stretches"    // of a unit: its id follows the days and a bar
@@ -35,7 +34,6 @@ type Reports struct {
 	Interpolations Value[[]api.InterpolationResult] // newest first
 	Gaps           Value[api.GapsResponse]
 	Issues         Value[[]api.Issue] // newest first
-	History        Value[api.History] // what the history shows
 	Evidence       Value[Day]
 	KPIs           Value[api.KPIs]
 	OfUnits        Value[api.AvailabilityResponse] // availability
@@ -71,46 +69,10 @@ func spanOf(text string) (Span, error) {
 	return Span{time.Unix(from, 0), time.Unix(to, 0), parts[2]}, nil
 }
 
-// HistoryOf is a period of findings as [Need.Of] names it; zero times are no bounds.
-func HistoryOf(from, to api.Time) string {
-	seconds := func(t api.Time) int64 {
-		if t.IsZero() {
-			return 0
-		}
-		return t.Unix()
-	}
-	return fmt.Sprintf("%d/%d", seconds(from), seconds(to))
-}
-
-// periodOf reads what [HistoryOf] wrote.
-func periodOf(text string) (from, to api.Time, err error) {
-	var a, b int64
-	if _, err := fmt.Sscanf(text, "%d/%d", &a, &b); err != nil {
-		return from, to, fmt.Errorf("%q is not a period: %w", text, err)
-	}
-	if a != 0 {
-		from = api.Unix(a)
-	}
-	if b != 0 {
-		to = api.Unix(b)
-	}
-	return from, to, nil
-}
-
 // shownGaps is how many of a run's gaps are looked at: the longest.
 const shownGaps = 100
 
 var reportSources = map[Query]source{
-	QueryHistory: about(func(s *Site) *Value[api.History] { return &s.History }, func(ctx context.Context, c *client.Client, r Request) (api.History, error) {
-		from, to, err := periodOf(r.id)
-		if err != nil {
-			return api.History{}, err
-		}
-		q := r.list()
-		q.From, q.To = from, to
-		v, err := c.History(ctx, q)
-		return field(v, err, func() api.History { return v.History })
-	}),
 	QueryAccuracy: about(func(s *Site) *Value[api.Accuracy] { return &s.Accuracy }, func(ctx context.Context, c *client.Client, r Request) (api.Accuracy, error) {
 		days, err := strconv.Atoi(r.id)
 		if err != nil {
