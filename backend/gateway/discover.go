@@ -90,6 +90,9 @@ func (d *Discovery) addresses() (all []string, network map[string]bool, err erro
 	if port == 0 {
 		port = 502
 	}
+	if port < 1 || port > 65535 {
+		return nil, nil, fmt.Errorf("port %d: must be a number from 1 to 65535", port)
+	}
 	for _, target := range d.Targets {
 		if strings.Contains(target, "://") {
 			if err := modbus.Check(target); err != nil {

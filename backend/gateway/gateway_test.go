@@ -388,6 +388,12 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %v, %v", target, all, err)
 		}
 	}
+	for _, port := range []int{-1, 65536 + 502} {
+		d := Discovery{Targets: []string{"10.0.0.0/30"}, Port: port}
+		if all, _, err := d.addresses(); err == nil {
+			t.Errorf("port %d: %v", port, all)
+		}
+	}
 	if units, err := ParseUnits("1-3, 126"); err != nil || !slices.Equal(units, []int{1, 2, 3, 126}) {
 		t.Errorf("%v, %v", units, err)
 	}
