@@ -215,6 +215,7 @@ func (im *Importer) changesOf(ctx context.Context, siteID, assetID string, f ser
 	if stored.Len() == 0 {
 		return c, nil
 	}
+	stored = energy.WithoutDerived(stored, math.MinInt64, math.MaxInt64)
 	merged := energy.Merge(stored, f)
 	var changed map[int64]bool
 	c.before, changed = missingIn(stored, merged, true)

@@ -35,6 +35,7 @@ func Telemetry(t *testing.T, open Open) {
 		{"future stamp", telemetryFuture},
 		{"change of zone", telemetryRezone},
 		{"rewrite", telemetryRewrite},
+		{"closed days keep their step", telemetryClosedDay},
 		{"read while writing", telemetryReadWriting},
 		{"concurrent", telemetryConcurrent},
 		{"cancelled", telemetryCancelled},
@@ -89,6 +90,7 @@ func (tt *telemetryTest) append(site store.SiteKey, frames ...store.AssetFrame) 
 // a stamp without values is in too.
 func samples(f series.Frame) map[int64]map[string]float64 {
 	out := map[int64]map[string]float64{}
+	f = energy.WithoutDerived(f, math.MinInt64, math.MaxInt64) // the store states them itself
 	for i, at := range f.Times {
 		out[at] = map[string]float64{}
 		for _, c := range f.Columns {
@@ -492,6 +494,36 @@ func telemetryRezone(t *testing.T, tt *telemetryTest) {
 		tt.append(site, store.AssetFrame{AssetID: "c", Frame: power(tt.clock.Now(), time.Minute, 5)})
 		tt.check(site)
 	}
+}
+
+// telemetryClosedDay: the energy of a day with one sample, whose source states no
+// step, does not change when later data of other days have another step.
+func telemetryClosedDay(t *testing.T, tt *telemetryTest) {
+	site := store.SiteKey{ID: "site", Zone: time.UTC}
+	first := time.Date(2025, 6, 5, 0, 0, 0, 0, time.UTC) // of a run of four days
+	even := func(n int) []float64 {
+		kW := make([]float64, n)
+		for i := range kW {
+			kW[i] = 10
+		}
+		return kW
+	}
+	noon := first.AddDate(0, 0, 1).Add(12 * time.Hour)
+	sum := func(name string, want float64) {
+		t.Helper()
+		days, err := tt.home.Daily(t.Context(), "site", noon.Add(-12*time.Hour), noon, "a")
+		ok(t, err)
+		if len(days) != 1 || math.Abs(days[0].EnergyKWh-want) > 1e-9 {
+			t.Fatalf("%s: %+v, want %v kWh", name, days, want)
+		}
+	}
+	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(first, 15*time.Minute, even(96)...)}}))
+	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(noon, time.Minute, 10)}}))
+	sum("one sample", 2.5)
+	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(first.AddDate(0, 0, 2), 5*time.Minute, even(288)...)}}))
+	sum("with a finer day after it", 2.5)
+	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(noon.Add(5*time.Minute), 5*time.Minute, even(5)...)}}))
+	sum("with finer samples after it", 5)
 }
 
 // telemetryRewrite removes values, renames an asset, changes the zone, and then

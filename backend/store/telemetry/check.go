@@ -141,8 +141,8 @@ type bounds struct {
 // shortest of the near steps around it and the one of its source, and at most the
 // time to the next one.
 // For a day of even steps both are the same. A few uneven samples cover what the
-// unit's usual step was when the day was summed, which may have changed since:
-// they have no least. If there is interval energy or a counter, what these show
+// unit's usual step was when the day was summed, if that is not stated with them,
+// and may have changed since: they have no least. If there is interval energy or a counter, what these show
 // extends the bounds.
 func boundsOf(f series.Frame, end int64) bounds {
 	var b bounds
@@ -182,7 +182,7 @@ func boundsOf(f series.Frame, end int64) bounds {
 				long = min(int64(s), end-f.Times[i])
 			}
 		}
-		if few {
+		if few && math.IsNaN(at(sourced, i)) {
 			short = 0
 		}
 		if s := at(stated, i); !math.IsNaN(s) {

@@ -152,8 +152,15 @@ func (p *piece) encode() error {
 		if err != nil {
 			return err
 		}
+		// What is new may show more of its day.
+		p.eachDay(func(day, end int64) {
+			if i, _ := slices.BinarySearch(p.frame.Times, day); i < p.frame.Len() && p.frame.Times[i] < end {
+				old = energy.WithoutDerived(old, day, end)
+			}
+		})
 		whole = energy.Merge(old, whole)
 	}
+	p.eachDay(func(day, end int64) { whole = energy.DeriveSteps(whole, day, end, p.step) })
 	whole = withoutEmpty(whole)
 	var err error
 	if p.block, err = block.Encode(nil, whole); err != nil {
@@ -162,6 +169,17 @@ func (p *piece) encode() error {
 	var sum summer
 	p.sums = sum.sums(p.sums[:0], whole, p.run.days, p.run.end, p.step, 0)
 	return nil
+}
+
+// eachDay calls f with the start and the end of each day of the piece's run.
+func (p *piece) eachDay(f func(day, end int64)) {
+	for i, day := range p.run.days {
+		end := p.run.end
+		if i+1 < len(p.run.days) {
+			end = p.run.days[i+1]
+		}
+		f(day, end)
+	}
 }
 
 // withoutEmpty leaves out columns without a value.
@@ -220,7 +238,7 @@ func (s *site) everything(known assetIndex) ([]store.AssetFrame, error) {
 		if err != nil {
 			return nil, fmt.Errorf("asset %s: %w", asset.id, err)
 		}
-		frames = append(frames, store.AssetFrame{AssetID: asset.id, Frame: f})
+		frames = append(frames, store.AssetFrame{AssetID: asset.id, Frame: energy.WithoutDerived(f, math.MinInt64, maxStamp)})
 	}
 	tail, err := s.tailBefore(known, maxStamp)
 	return append(frames, tail...), err
