@@ -520,8 +520,10 @@ func telemetryClosedDay(t *testing.T, tt *telemetryTest) {
 	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(first, 15*time.Minute, even(96)...)}}))
 	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(noon, time.Minute, 10)}}))
 	sum("one sample", 2.5)
-	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(first.AddDate(0, 0, 2), 5*time.Minute, even(288)...)}}))
-	sum("with a finer day after it", 2.5)
+	for later := range 2 { // the second one closes the first, which is of the same block
+		ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(first.AddDate(0, 0, 2+later), 5*time.Minute, even(288)...)}}))
+		sum("with finer days after it", 2.5)
+	}
 	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(noon.Add(5*time.Minute), 5*time.Minute, even(5)...)}}))
 	sum("with finer samples after it", 5)
 }
