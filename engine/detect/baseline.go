@@ -31,6 +31,7 @@ const (
 	jittery        = 0.02 // roughness of the smoothest tenth from which hourly means are judged
 	roughDays      = 60   // days from which that is learned
 	windowDays     = 60   // days that the model is fitted to
+	windowLight    = 90   // the same on irradiance, which shows the seasons
 	keptDays       = 150  // days of moments that are kept
 	fitEvery       = 2    // days between fits
 	fitEveryPeers  = 4    // the same on peers, whose light hardly changes with the season
@@ -78,9 +79,10 @@ type baseline struct {
 	smooth  float64 // roughness of the smoothest tenth
 	jittery bool
 
-	index []indexDay // of usable days, oldest first
-	noise noise
-	hold  int64 // the fit uses days before this one; 0 for no bound
+	index          []indexDay // of usable days, oldest first
+	noise          noise
+	clarity, usual [hazeSigns]float64 // change of the logarithm of the index for each unit of the signs of haze; their median
+	hold           int64              // the fit uses days before this one; 0 for no bound
 
 	// The day at hand, by moment.
 	power, light, temp []float64
@@ -392,9 +394,13 @@ func (b *baseline) refit(day int64, factor func(day int64) float64) {
 	if b.hold != 0 && day-b.hold <= longestHold {
 		end, _ = slices.BinarySearchFunc(b.days, b.hold, func(d baseDay, day int64) int { return int(d.day - day) })
 	}
-	from := day - windowDays
+	window := int64(windowDays)
+	if b.ref == byLight {
+		window = windowLight
+	}
+	from := day - window
 	if end > 0 {
-		from = min(from, b.days[end-1].day-windowDays*6/10)
+		from = min(from, b.days[end-1].day-window*6/10)
 	}
 	rows, days := b.work[:0], 0
 	for _, d := range b.days[:end] {

@@ -10,9 +10,11 @@ import (
 type indexDay struct {
 	day   int64
 	value float64
-	parts [dayParts]float64 // bright, weak, before and after solar noon; NaN where too few moments
-	hours float64           // of clear moments, by their weight
-	reach float64           // leverage of the model on them: above one it extrapolates
+	parts [dayParts]float64  // bright, weak, before and after solar noon; NaN where too few moments
+	hours float64            // of clear moments, by their weight
+	reach float64            // leverage of the model on them: above one it extrapolates
+	haze  [hazeSigns]float64 // what haze does to the day besides the level
+	top   float64            // highest irradiance of the clear moments, W/m²
 }
 
 // The parts of a day's index.
@@ -71,10 +73,12 @@ func (b *baseline) measure(m *moments, rating float64, day int64) (d indexDay, o
 	weights := 0.0
 	for _, j := range at {
 		d.hours += b.weight[j] * m.hours
+		d.top = max(d.top, b.light[j])
 		d.reach += b.weight[j] * b.leverage(&b.terms[j], max(b.light[j], 100))
 		weights += b.weight[j]
 	}
 	d.reach /= weights
+	d.haze = b.haze(m, at)
 	return d, d.hours > indexWeight && d.value > indexLow && d.value < indexHigh && d.reach < b.farthest()
 }
 
@@ -83,6 +87,96 @@ func (b *baseline) farthest() float64 {
 		return skyReach
 	}
 	return indexReach
+}
+
+// haze returns what haze does to a day besides the level: the slope of the
+// logarithm of measured over model power over air mass, as low sun loses more, and
+// the logarithm of the roughness, as haze is never even.
+func (b *baseline) haze(m *moments, at []int) (h [hazeSigns]float64) {
+	var sw, sx, sy, sxx, sxy, rough float64
+	for _, j := range at {
+		if b.power[j] > 0 {
+			w, x, y := b.weight[j]*b.model[j], 1/max(m.z[j], 0.1), math.Log(b.power[j]/b.model[j])
+			sw, sx, sy, sxx, sxy, rough = sw+w, sx+w*x, sy+w*y, sxx+w*x*x, sxy+w*x*y, rough+w*b.rough[j]
+		}
+	}
+	if sw <= 0 {
+		return h
+	}
+	h[0] = min(max((sxy-sx*sy/sw)/(sxx-sx*sx/sw+hazeSpan*sw), -hazeSteep), hazeSteep)
+	h[1] = math.Log(max(rough/sw, 1e-3))
+	return h
+}
+
+// Figures of the correction for haze.
+const (
+	hazeSigns = 2
+	hazeSpan  = 0.02 // variance of the air mass within a day by which the slope is shrunk
+	hazeSteep = 0.3  // steepest slope
+	hazeApart = 8    // days between days that are compared
+	hazeNext  = 3    // usable days after a day that are compared with it
+	hazeLeast = 8    // pairs of days
+	hazeTurns = 5
+	hazePairs = 15 // pairs of days as usual, which pull the coefficients towards zero
+)
+
+// hazeUsual is the usual change of the signs between days.
+var hazeUsual = [hazeSigns]float64{0.03, 0.25}
+
+// learnHaze fits how the index changes with the signs of haze between days close
+// to each other. The level of the plant has no part in it: a loss of a share of
+// the power changes neither sign.
+func (b *baseline) learnHaze() {
+	b.clarity, b.usual = [hazeSigns]float64{}, [hazeSigns]float64{}
+	if b.ref != bySky {
+		return // the irradiance has seen the haze
+	}
+	var xs [][hazeSigns]float64
+	var ys []float64
+	n := len(b.index)
+	for i := range n {
+		for j := i + 1; j < min(i+1+hazeNext, n) && b.index[j].day-b.index[i].day <= hazeApart; j++ {
+			xs = append(xs, [hazeSigns]float64{b.index[j].haze[0] - b.index[i].haze[0], b.index[j].haze[1] - b.index[i].haze[1]})
+			ys = append(ys, math.Log(b.index[j].value/b.index[i].value))
+		}
+	}
+	if len(xs) < hazeLeast {
+		return
+	}
+	var fitted [hazeSigns]float64
+	off := make([]float64, len(xs))
+	for range hazeTurns {
+		for i, x := range xs {
+			off[i] = math.Abs(ys[i] - fitted[0]*x[0] - fitted[1]*x[1])
+		}
+		reach := 1.5*1.4826*median(append([]float64(nil), off...)) + 1e-6
+		aa, bb := hazePairs*hazeUsual[0]*hazeUsual[0], hazePairs*hazeUsual[1]*hazeUsual[1]
+		ab, ay, by := 0.0, 0.0, 0.0
+		for i, x := range xs {
+			w := min(1, reach/max(off[i], 1e-9))
+			aa, ab, bb = aa+w*x[0]*x[0], ab+w*x[0]*x[1], bb+w*x[1]*x[1]
+			ay, by = ay+w*x[0]*ys[i], by+w*x[1]*ys[i]
+		}
+		det := aa*bb - ab*ab
+		fitted = [hazeSigns]float64{(ay*bb - by*ab) / det, (by*aa - ay*ab) / det}
+	}
+	b.clarity = fitted
+	for sign := range hazeSigns {
+		some := make([]float64, n)
+		for i := range some {
+			some[i] = b.index[i].haze[sign]
+		}
+		b.usual[sign] = median(some)
+	}
+}
+
+// log returns the logarithm of a day's index without the part that haze explains.
+func (b *baseline) log(d *indexDay) float64 {
+	y := math.Log(d.value)
+	for sign, c := range b.clarity {
+		y -= c * (d.haze[sign] - b.usual[sign])
+	}
+	return y
 }
 
 // weighted is a value with a weight.
@@ -170,15 +264,19 @@ func (n noise) squared(lag float64) float64 {
 // usualNoise returns the prior noise of a unit, used until its own days
 // determine it.
 func usualNoise(ref reference) noise {
-	if ref == byPeers {
+	switch ref {
+	case byPeers:
 		return noise{0.006, 0.006, 15}
+	case bySky:
+		return noise{0.02, 0.05, 5} // haze, on most plants
 	}
 	return noise{0.015, 0.015, 15}
 }
 
 // learnNoise fits the noise to a robust variogram of the logarithms x of the
-// index at the days t.
-func learnNoise(t, x []float64, before noise, scratch []float64) noise {
+// index at the days t. Above 0, at is the first day after a step: days on both sides
+// of it are not compared with each other.
+func learnNoise(t, x []float64, before noise, scratch []float64, at int) noise {
 	var logs [2 * len(noiseAt)]float64
 	var weights [2 * len(noiseAt)]float64
 	for l, lag := range noiseAt {
@@ -188,7 +286,7 @@ func learnNoise(t, x []float64, before noise, scratch []float64) noise {
 			for j := i + 1; j < len(x); j++ {
 				if d := t[j] - t[i]; d > noiseLags[l][1] {
 					break
-				} else if d > noiseLags[l][0] {
+				} else if d > noiseLags[l][0] && (at == 0 || i >= at || j < at) {
 					scratch = append(scratch, math.Abs(x[j]-x[i]))
 				}
 			}

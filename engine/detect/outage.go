@@ -18,10 +18,18 @@ func classifyCell(v *view, s *session, k, i int) (off, on bool) {
 		return false, false
 	}
 	if p < offShare*rating {
+		if u.tier[i] != tierPeers && p > s.memory.units[k].idleKW+dimShare*rating {
+			return false, p > s.memory.units[k].idleKW+2*dimShare*rating
+		}
 		return u.sun[i], false
 	}
 	return false, !(p < 0.1*u.expected[i])
 }
+
+// dimShare of the rating above its usual reading by night is what a unit
+// produces under the thickest clouds. Without peers, only that distinguishes a dark
+// day from an outage.
+const dimShare = 0.0005
 
 // outageRun is a run of samples that show an outage, before and after it is
 // announced.

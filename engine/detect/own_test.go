@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -209,5 +211,62 @@ func TestClockNeedsTwoSigns(t *testing.T) {
 	}))
 	if n := len(events[detect.TimeShift]); n > 0 {
 		t.Errorf("%d shifts of the clock are announced", n)
+	}
+}
+
+// Under the thickest clouds a unit produces little, but more than by night: without
+// irradiance a dark day is no outage. A day without any power is one.
+func TestDarkDayIsNoOutage(t *testing.T) {
+	for share, want := range map[float64]int{0.02: 0, 0: 1} {
+		_, events := judged(t, roof(false, func(day, _ int, power, light float64) (float64, float64) {
+			if day == 100 {
+				power *= share
+			}
+			return power, light
+		}))
+		if n := len(events[detect.InverterOutage]); n != want {
+			t.Errorf("a day of %.3f of the power gives %d outages, want %d: %v", share, n, want, events)
+		}
+	}
+}
+
+// Snow that falls again after a day of full production is a second event.
+func TestSnowDoesNotLastOverProduction(t *testing.T) {
+	in := roof(true, func(day, _ int, power, light float64) (float64, float64) {
+		if day == 100 || day == 102 {
+			power *= 0.05
+		}
+		return power, light
+	})
+	temp := in.Units[0].Frame.Values(series.TemperatureC)
+	for i := range temp {
+		if day := i / 96; day >= 100 && day < 103 {
+			temp[i] = -3
+		}
+	}
+	_, events := judged(t, in)
+	if n := len(events[detect.SnowCover]); n != 2 {
+		t.Fatalf("%d events of snow on two days: %v", n, events)
+	}
+	for _, e := range events[detect.SnowCover] {
+		if e.End == nil || e.End.Sub(e.Start) > 30*time.Hour {
+			t.Errorf("snow from %v to %v", e.Start, e.End)
+		}
+	}
+}
+
+// A sensor that begins to read more than the sun gives is no loss of the unit.
+func TestSensorThatReadsTooMuch(t *testing.T) {
+	r, events := judged(t, roof(true, func(day, _ int, power, light float64) (float64, float64) {
+		if day >= 100 && day < 120 {
+			light *= 1.35
+		}
+		return power, light
+	}))
+	if n := len(events[detect.StringOutage]); n > 0 {
+		t.Errorf("a sensor is called a loss: %v", events)
+	}
+	if !slices.ContainsFunc(r.NotEvaluated, func(s string) bool { return strings.Contains(s, "the irradiance reads more than the sun gives") }) {
+		t.Errorf("nothing is said of the sensor: %v", r.NotEvaluated)
 	}
 }

@@ -42,3 +42,43 @@ func TestChosenQuantilesAreThoseOfSortedValues(t *testing.T) {
 		}
 	}
 }
+
+// A step in question is no noise: the days on both sides of it are not compared.
+func TestNoiseOnEachSideOfAStep(t *testing.T) {
+	var days, x []float64
+	for i := range 18 {
+		days = append(days, float64(2*i))
+		x = append(x, 0.01*math.Sin(float64(3*i)))
+		if i >= 12 {
+			x[i] -= 0.25
+		}
+	}
+	together, apart := learnNoise(days, x, usualNoise(byLight), nil, 0), learnNoise(days, x, usualNoise(byLight), nil, 12)
+	if apart.wander > 0.03 || together.wander < 2*apart.wander {
+		t.Errorf("drift %.3f together and %.3f apart", together.wander, apart.wander)
+	}
+}
+
+// What haze does to a day of a unit with power alone is taken from its index, and a
+// loss is not.
+func TestHazeIsTakenFromTheIndex(t *testing.T) {
+	b := newBaseline(bySky)
+	for i := range 30 {
+		haze := 0.1 * math.Sin(float64(5*i))
+		level := 0.0
+		if i >= 20 {
+			level = -0.2
+		}
+		b.index = append(b.index, indexDay{day: int64(i), value: math.Exp(level + 0.8*haze), haze: [hazeSigns]float64{haze, -4}})
+	}
+	b.learnHaze()
+	for i := range b.index {
+		want := 0.0
+		if i >= 20 {
+			want = -0.2
+		}
+		if got := b.log(&b.index[i]) - b.log(&b.index[0]); math.Abs(got-want) > 0.03 {
+			t.Errorf("day %d has %.3f, want %.3f", i, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package detect
 import (
 	"math"
 	"slices"
+	"time"
 
 	"app.sunloop/engine/loss"
 )
@@ -48,13 +49,15 @@ type dayEnergy struct {
 // Figures of the rule, by reference. Limits of z were chosen on measured plants
 // without injected faults: see docs/faults.md.
 const (
-	stepLimit      = 4.8
+	stepLimit      = 5.3
 	stepLimitPeers = 4.5
 	stepLimitSky   = 5.5
 	stepLeast      = 0.035 // in the logarithm
 	stepLeastPeers = 0.02
 	stepAsk        = 2.5  // standard errors from which the model stops learning
 	stepAskSize    = 0.03 // and the size
+	stepSplit      = 3    // standard errors from which the noise is learned on each side of a step
+	stepShownSky   = 0.85 // the next one with clear sky
 	stepShown      = 0.75 // share of the days since that must lie below half of the step
 	stepQuantile   = 0.15
 	stepBelow      = 0.4 // of the step, by which the days since lie below that quantile
@@ -64,6 +67,7 @@ const (
 	stepPartOver   = 0.04
 	stepEnd        = 0.45 // of the way back
 	stepEndDays    = 3
+	stepAfterSky   = 4  // usable days after a step, with clear sky
 	stepNext       = 10 // usable days after which a further step is looked for
 	staleDays      = 10 // without a usable day of a better reference, the next one announces
 )
@@ -320,8 +324,10 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 	}
 	n := len(b.index)
 	t, x, hours := make([]float64, n), make([]float64, n), make([]float64, n)
-	for i, d := range b.index {
-		t[i], x[i], hours[i] = float64(d.day), math.Log(d.value/u.factor(d.day)), d.hours
+	b.learnHaze()
+	for i := range b.index {
+		d := &b.index[i]
+		t[i], x[i], hours[i] = float64(d.day), b.log(d)-math.Log(u.factor(d.day)), d.hours
 	}
 	if n < 10 {
 		return
@@ -338,14 +344,21 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 		if after < stepNext {
 			return
 		}
-		for i, d := range b.index {
-			x[i] = math.Log(d.value / u.factor(d.day))
+		for i := range b.index {
+			x[i] = b.log(&b.index[i]) - math.Log(u.factor(b.index[i].day))
 		}
 	}
-	b.noise = learnNoise(t, x, usualNoise(b.ref), b.scratch)
+	b.noise = learnNoise(t, x, usualNoise(b.ref), b.scratch, 0)
 	found, ok := findShift(t, x, hours, b.noise, slowWander(b.ref))
 	if !ok {
 		return
+	}
+	if found.z() < -stepSplit {
+		// Days before and after a step differ by the step, which is no noise.
+		b.noise = learnNoise(t, x, usualNoise(b.ref), b.scratch, found.at)
+		if found, ok = findShift(t, x, hours, b.noise, slowWander(b.ref)); !ok {
+			return
+		}
 	}
 	z, a := found.z(), found.size
 	asked := a < -stepAskSize && z < -stepAsk
@@ -365,8 +378,33 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 	if silent || a > -least || z > -limit || !u.lasting(b, x, found) {
 		return
 	}
+	if b.ref == byLight && b.sensorRose(found.at) {
+		s.note(s.in.Units[k].AssetID, "the irradiance reads more than the sun gives since %s: the loss against it is one of the sensor", time.Unix(b.index[found.at].day*86400, 0).UTC().Format(time.DateOnly))
+		return
+	}
 	u.announce(v, s, k, b, found, day)
 }
+
+// sensorRose reports whether the irradiance since a day of the index is higher than
+// on any day before and than the sun gives: then the sensor has changed, not the
+// plant.
+func (b *baseline) sensorRose(at int) bool {
+	before := 0.0
+	for _, d := range b.index[:at] {
+		before = max(before, d.top)
+	}
+	var since []float64
+	for _, d := range b.index[at:] {
+		since = append(since, d.top)
+	}
+	return median(since) > max(sensorBeyond, sensorJump*before)
+}
+
+// Figures of a sensor that reads too much.
+const (
+	sensorBeyond = 1150 // W/m², the mean of a clear quarter hour in any plane
+	sensorJump   = 1.08
+)
 
 func (u *unitLosses) last() *step {
 	for i := len(u.steps) - 1; i >= 0; i-- {
@@ -387,12 +425,24 @@ func (u *unitLosses) lasting(b *baseline, x []float64, f shift) bool {
 			below++
 		}
 	}
-	if float64(below) < stepShown*float64(n-f.at) || x[n-1]-f.level > 0.5*a || x[n-2]-f.level > 0.5*a {
+	shown := stepShown
+	if b.ref == bySky {
+		// Haze comes and goes, so that some of its days are near the level of
+		// before; days after a lost string are not.
+		if n-f.at < stepAfterSky {
+			return false
+		}
+		shown = stepShownSky
+	}
+	if float64(below) < shown*float64(n-f.at) || x[n-1]-f.level > 0.5*a || x[n-2]-f.level > 0.5*a {
 		return false
 	}
 	usual := append([]float64(nil), x[max(f.at-30, 0):f.at]...)
 	after := append([]float64(nil), x[f.at:]...)
 	if median(after) > quantile(usual, stepQuantile)+stepBelow*a {
+		return false
+	}
+	if b.ref == bySky && quantile(after, 0.9) > f.level+stepBelow*a {
 		return false
 	}
 	recent := 0
@@ -434,7 +484,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 		var before []float64
 		for _, d := range o.index {
 			if d.day < st.from {
-				before = append(before, math.Log(d.value/u.factor(d.day)))
+				before = append(before, o.log(&d)-math.Log(u.factor(d.day)))
 			}
 		}
 		if n := len(before); n >= 5 {
@@ -533,7 +583,7 @@ func (u *unitLosses) back(v *view, s *session, b *baseline, day int64) bool {
 	}
 	for _, d := range b.index[n-stepEndDays:] {
 		others := math.Log(u.factor(d.day)) - st.size
-		if math.Log(d.value)-others < level+stepEnd*st.size {
+		if b.log(&d)-others < level+stepEnd*st.size {
 			return false
 		}
 	}
