@@ -16,13 +16,14 @@ import (
 
 // ScoreCmd replays labelled fleets through detection and diagnosis.
 type ScoreCmd struct {
-	Seeds     string `placeholder:"A-B" help:"Seeds of simulated fleets (1000-1011 without --dir)." xor:"what"`
-	Dir       string `placeholder:"DIR" type:"existingdir" help:"Folder of CSV files with truth.json, as sunloop simulate writes it." xor:"what"`
-	Jobs      int    `default:"0" placeholder:"N" help:"Number of parallel replays (one per processor)."`
-	JSON      bool   `name:"json" help:"Print JSON."`
-	Mistakes  bool   `help:"Also list missed faults and false findings."`
-	Measured  bool   `help:"For a folder of measured plants with injected losses: recall by kind, size and tier, and the findings on the unchanged plants."`
-	Calibrate string `placeholder:"FILE" hidden:"" type:"path" help:"Fit the confidences on these seeds and write engine/diagnose/calibration.json."`
+	Seeds     string   `placeholder:"A-B" help:"Seeds of simulated fleets (1000-1011 without --dir)." xor:"what"`
+	Dir       []string `placeholder:"DIR" sep:"none" type:"existingdir" help:"Folder of CSV files with truth.json, as sunloop simulate writes it; repeatable." xor:"what"`
+	Jobs      int      `default:"0" placeholder:"N" help:"Number of parallel replays (one per processor)."`
+	JSON      bool     `name:"json" help:"Print JSON."`
+	Mistakes  bool     `help:"Also list missed faults and false findings."`
+	Measured  bool     `help:"For a folder of measured plants with injected losses: recall by kind, size and tier, and the findings on the unchanged plants."`
+	Into      string   `placeholder:"FILE" hidden:"" type:"existingfile" help:"Rewrite the tables of docs/faults.md."`
+	Calibrate string   `placeholder:"FILE" hidden:"" type:"path" help:"Fit the confidences on these seeds and write engine/diagnose/calibration.json."`
 }
 
 // Run prints the scores.
@@ -39,6 +40,9 @@ func (c *ScoreCmd) Run(ctx context.Context, std streams) error {
 	}
 	if c.Calibrate != "" {
 		return os.WriteFile(c.Calibrate, report.Calibration(), 0o644)
+	}
+	if c.Into != "" {
+		return replaceBetween(c.Into, beginTable("simulated"), endTable("simulated"), report.Markdown())
 	}
 	if c.JSON {
 		e := json.NewEncoder(std.out)
@@ -62,28 +66,45 @@ func (c *ScoreCmd) Run(ctx context.Context, std streams) error {
 }
 
 func (c *ScoreCmd) measured(ctx context.Context, std streams) error {
-	if c.Dir == "" {
+	if len(c.Dir) == 0 {
 		return errors.New("--measured needs --dir, a folder of measured plants with injected losses")
 	}
-	cases, err := score.FromDir(c.Dir)
-	if err != nil {
-		return err
-	}
-	m, err := score.MeasuredCases(ctx, cases, c.Jobs)
+	m, err := score.MeasuredCases(ctx, score.InDirs(c.Dir...), c.Jobs)
 	if err != nil {
 		return err
 	}
 	if c.Calibrate != "" {
-		return os.WriteFile(c.Calibrate, m.Calibration(diagnose.Calibrated()), 0o644)
+		now := diagnose.Calibrated()
+		if b, err := os.ReadFile(c.Calibrate); err == nil { // the lines of simulated fleets may just have been fitted
+			now = diagnose.Calibration{}
+			if err := json.Unmarshal(b, &now); err != nil {
+				return fmt.Errorf("read %s: %w", c.Calibrate, err)
+			}
+		}
+		return os.WriteFile(c.Calibrate, m.Calibration(now), 0o644)
+	}
+	if c.Into != "" {
+		for _, table := range []struct{ name, text string }{{"measured", m.Markdown()}, {"announcements", m.MarkdownAnnouncements()}, {"reliability", m.MarkdownReliability()}} {
+			if err := replaceBetween(c.Into, beginTable(table.name), endTable(table.name), table.text); err != nil {
+				return err
+			}
+		}
 	}
 	return m.Write(std.out)
 }
 
+// beginTable and endTable mark a table of docs/faults.md.
+func beginTable(name string) string { return "<!-- " + name + ": made by `make measured` -->\n" }
+func endTable(name string) string   { return "<!-- end of " + name + " -->\n" }
+
 func (c *ScoreCmd) replay(ctx context.Context) (*score.Report, error) {
-	if c.Dir != "" {
-		cases, err := score.FromDir(c.Dir)
-		if err != nil {
-			return nil, err
+	if len(c.Dir) > 0 {
+		var cases []score.Case
+		for one, err := range score.InDirs(c.Dir...) {
+			if err != nil {
+				return nil, err
+			}
+			cases = append(cases, one)
 		}
 		return score.Cases(ctx, cases, c.Jobs)
 	}

@@ -230,7 +230,8 @@ func TestDarkDayIsNoOutage(t *testing.T) {
 	}
 }
 
-// Snow that falls again after a day of full production is a second event.
+// Snow that falls again after a day of full production is the same event, with an
+// occasion for each.
 func TestSnowDoesNotLastOverProduction(t *testing.T) {
 	in := roof(true, func(day, _ int, power, light float64) (float64, float64) {
 		if day == 100 || day == 102 {
@@ -245,12 +246,16 @@ func TestSnowDoesNotLastOverProduction(t *testing.T) {
 		}
 	}
 	_, events := judged(t, in)
-	if n := len(events[detect.SnowCover]); n != 2 {
-		t.Fatalf("%d events of snow on two days: %v", n, events)
+	if n := len(events[detect.SnowCover]); n != 1 {
+		t.Fatalf("%d events of snow: %v", n, events)
 	}
-	for _, e := range events[detect.SnowCover] {
-		if e.End == nil || e.End.Sub(e.Start) > 30*time.Hour {
-			t.Errorf("snow from %v to %v", e.Start, e.End)
+	occasions := events[detect.SnowCover][0].Occasions
+	if len(occasions) != 2 || dayOf(in, occasions[0].From) != 100 || dayOf(in, occasions[1].From) != 102 {
+		t.Fatalf("snow on %v", occasions)
+	}
+	for _, o := range occasions {
+		if h := o.To.Sub(o.From).Hours(); h < 2 || h > 30 {
+			t.Errorf("snow for %.1f h: %v", h, o)
 		}
 	}
 }

@@ -50,6 +50,7 @@ const (
 	ownSoilNearly    = 0.8  // of the gain of the best beginning
 	ownSoilFlat      = 1.15 // by which a loss of one size must explain more to be one
 	ownSoilJumpSpan  = 14   // days on each side
+	ownSoilAlone     = 1.4  // by which the gain must exceed every other change of the plant within days
 	ownSoilJumpDays  = 6    // usable ones of them
 )
 
@@ -210,6 +211,9 @@ func (o *ownSoil) ramps(b *baseline, u *unitLosses, hours float64, day int64) (l
 	for wash := day - ownSoilWashLast; wash <= day-ownSoilWashFirst; wash++ {
 		jump, z := d.jump(wash)
 		if z < ownSoilJumpZ || jump < ownSoilJumpLeast || jump > soilingMost || d.usableDays(wash, day+1) < ownSoilWashed {
+			continue
+		}
+		if jump < ownSoilAlone*d.otherJumps(wash) { // the level of this plant changes like that without a wash
 			continue
 		}
 		tried = tried[:0]
@@ -381,6 +385,21 @@ func (d *soilSums) jump(at int64) (size, z float64) {
 	sigma := 1.4826*median(steps)/math.Sqrt2 + 1e-3
 	size = median(after) - median(before)
 	return size, size / (sigma * math.Sqrt(1/float64(len(before))+1/float64(len(after))))
+}
+
+// otherJumps returns the largest change, up or down, that the level shows within
+// days elsewhere: what the plant does without a wash.
+func (d *soilSums) otherJumps(wash int64) (most float64) {
+	last := d.days[len(d.days)-1].day
+	for at := d.first + ownSoilJumpSpan; at <= last-ownSoilJumpSpan/2; at += 2 {
+		if at > wash-ownSoilJumpSpan && at < wash+ownSoilJumpSpan {
+			continue
+		}
+		if size, z := d.jump(at); math.Abs(z) > ownSoilWashZ {
+			most = max(most, math.Abs(size))
+		}
+	}
+	return most
 }
 
 // known says whether enough days precede a decline from a day, and are part of it.

@@ -143,11 +143,22 @@ func (s *session) lately(r *record) *record {
 			stopped = stopped && s.lastOn[k] <= old.end
 		}
 		if r.start-old.end <= within || stopped {
+			if r.family == SnowCover {
+				old.again(r)
+			}
 			return old
 		}
 		return nil
 	}
 	return nil
+}
+
+// again adds the start of r as an occasion: in between, the plant produced.
+func (r *record) again(next *record) {
+	if len(r.spans) == 0 {
+		r.spans = []Span{stretch{r.start, r.end}.span()}
+	}
+	r.spans = append(r.spans, stretch{next.start, next.lastSeen}.span())
 }
 
 // A logger that fails again and again is one finding with its occasions: from
@@ -190,5 +201,5 @@ func (s *session) flaky(r *record) *record {
 // same event when it returns.
 var returnsWithin = map[Family]time.Duration{
 	GroundFault: 12 * 24 * time.Hour, IntermittentTrip: 4 * 24 * time.Hour, Clipping: 45 * 24 * time.Hour, ThermalDerating: 20 * 24 * time.Hour,
-	DataQuality: 24 * time.Hour, PartialShading: 30 * 24 * time.Hour, SnowCover: 18 * time.Hour, Curtailment: 6 * time.Hour, Soiling: 12 * 24 * time.Hour,
+	DataQuality: 24 * time.Hour, PartialShading: 30 * 24 * time.Hour, SnowCover: 3 * 24 * time.Hour, Curtailment: 6 * time.Hour, Soiling: 12 * 24 * time.Hour,
 }

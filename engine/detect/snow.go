@@ -2,6 +2,7 @@ package detect
 
 import (
 	"math"
+	"time"
 
 	"app.sunloop/engine/loss"
 )
@@ -138,6 +139,9 @@ func (o *snow) goOn(v *view, i int, t int64, covered, free, heard int, missing f
 		}
 		if o.clear++; float64(o.clear)*v.hours() >= 1 {
 			o.record.end = o.clearAt
+			if n := len(o.record.spans); n > 0 {
+				o.record.spans[n-1].To = time.Unix(o.clearAt, 0).UTC()
+			}
 			*o = snow{woken: true}
 		}
 		return
@@ -146,6 +150,9 @@ func (o *snow) goOn(v *view, i int, t int64, covered, free, heard int, missing f
 	v.addLoss(&o.record.losses, i, missing)
 	if covered > 0 {
 		o.record.lastSeen = t + v.step
+		if n := len(o.record.spans); n > 0 {
+			o.record.spans[n-1].To = time.Unix(t+v.step, 0).UTC()
+		}
 	}
 	o.claim(v, t, i)
 }

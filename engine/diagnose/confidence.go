@@ -59,7 +59,8 @@ func EvidenceSum(e detect.Event) float64 {
 }
 
 // Limits of a confidence: without an event code; with a single piece of
-// evidence in favour, or a gap that no counter explains.
+// evidence in favour, or a gap that no counter explains. The second does not apply
+// to events with a basis, whose confidence is the measured share of right ones.
 const (
 	withoutCode  = 0.95
 	withCode     = 0.99
@@ -71,7 +72,8 @@ const (
 // long something lasts is no second piece of evidence.
 func confidence(e detect.Event) float64 {
 	line, ok := calibration.Families[e.Family]
-	if tier, known := calibration.Tiers[TierKey(e.Family, e.Basis)]; known {
+	tier, fitted := calibration.Tiers[TierKey(e.Family, e.Basis)]
+	if fitted {
 		line = tier
 	} else if !ok {
 		line = LogOdds{A: priorLogOdds, B: 1}
@@ -85,7 +87,7 @@ func confidence(e detect.Event) float64 {
 			limit = withCode
 		}
 	}
-	if favour < 2 || e.Family == detect.CommunicationGap && e.Class == detect.Unknown {
+	if favour < 2 && !fitted || e.Family == detect.CommunicationGap && e.Class == detect.Unknown {
 		limit = singlePiece
 	}
 	return min(1/(1+math.Exp(-line.A-line.B*EvidenceSum(e))), limit)

@@ -58,6 +58,9 @@ func (c *context) summary(e detect.Event) string {
 	case detect.ThermalDerating:
 		return fmt.Sprintf("%s derates at about %.0f %% of its rating when it is hot %s; %s lost.", who, value("low_plateau"), since, lost)
 	case detect.SnowCover:
+		if n := len(e.Occasions); n > 1 {
+			return fmt.Sprintf("Snow covered the modules %d times %s, with production in between; %s not made.", n, since, lost)
+		}
 		return fmt.Sprintf("Snow lies on the modules %s; %s not made.", since, lost)
 	case detect.TrackerFault:
 		return fmt.Sprintf("The tracker of %s does not follow the sun %s; %s lost.", who, since, lost)

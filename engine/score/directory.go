@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math"
 	"os"
@@ -158,23 +159,48 @@ func writeCSV(path string, units []detect.Unit) (err error) {
 
 // FromDir reads the cases of a directory.
 func FromDir(dir string) ([]Case, error) {
-	body, err := os.ReadFile(filepath.Join(dir, truthFile))
-	if err != nil {
-		return nil, fmt.Errorf("read the truth of labelled fleets: %w", err)
-	}
-	var files []caseFile
-	if err := json.Unmarshal(body, &files); err != nil {
-		return nil, fmt.Errorf("read the truth of labelled fleets: %s: %w", truthFile, err)
-	}
 	var out []Case
-	for _, f := range files {
-		c, err := f.read(dir)
+	for c, err := range InDirs(dir) {
 		if err != nil {
-			return nil, fmt.Errorf("read case %s: %w", f.Name, err)
+			return nil, err
 		}
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// InDirs reads the cases of directories one by one, because the telemetry of all
+// of them may not fit in memory. It ends with the first error.
+func InDirs(dirs ...string) iter.Seq2[Case, error] {
+	return func(yield func(Case, error) bool) {
+		for _, dir := range dirs {
+			files, err := readTruth(dir)
+			if err != nil {
+				yield(Case{}, err)
+				return
+			}
+			for _, f := range files {
+				c, err := f.read(dir)
+				if err != nil {
+					err = fmt.Errorf("read case %s: %w", f.Name, err)
+				}
+				if !yield(c, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func readTruth(dir string) (files []caseFile, err error) {
+	body, err := os.ReadFile(filepath.Join(dir, truthFile))
+	if err != nil {
+		return nil, fmt.Errorf("read the truth of labelled fleets: %w", err)
+	}
+	if err := json.Unmarshal(body, &files); err != nil {
+		return nil, fmt.Errorf("read the truth of labelled fleets: %s: %w", truthFile, err)
+	}
+	return files, nil
 }
 
 func (f caseFile) read(dir string) (Case, error) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -79,7 +81,7 @@ func (c Case) plant() string {
 }
 
 // MeasuredCases replays cases with one injected loss each, and untouched ones.
-func MeasuredCases(ctx context.Context, cases []Case, jobs int) (*Measured, error) {
+func MeasuredCases(ctx context.Context, cases iter.Seq2[Case, error], jobs int) (*Measured, error) {
 	m := &Measured{UnitYears: map[string]float64{}, Sights: map[string]detect.Sight{}, right: map[string][2]int{}}
 	rows := map[[2]string]*MeasuredRow{}
 	var mu sync.Mutex
@@ -100,7 +102,13 @@ func MeasuredCases(ctx context.Context, cases []Case, jobs int) (*Measured, erro
 			}
 		})
 	}
-	for _, c := range cases {
+	for c, err := range cases {
+		if err != nil {
+			mu.Lock()
+			first = cmp.Or(first, err)
+			mu.Unlock()
+			break
+		}
 		todo <- c
 	}
 	close(todo)
@@ -270,26 +278,59 @@ func (m *Measured) CalibrationError() float64 {
 	return e
 }
 
-// Write prints the tables for people.
-func (m *Measured) Write(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "loss\ttier\tcases\tfound\tnamed right\tenergy recall\tmedian delay, days\tby plant")
+// Markdown returns the table of the losses, as docs/faults.md has it.
+func (m *Measured) Markdown() string {
+	var b strings.Builder
+	b.WriteString("| loss | tier | cases | found | named right | energy recall | median delay, days | found by plant |\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range m.Rows {
-		var plants []string
-		for name, n := range r.Plants {
-			plants = append(plants, fmt.Sprintf("%s %d/%d", name, n[0], n[1]))
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s | %s | %s |\n", r.Kind, r.Tier, r.Cases, number(share(float64(r.Found), float64(r.Cases)), 2),
+			number(share(float64(r.Named), float64(r.Cases)), 2), number(r.EnergyRecall, 2), number(r.DelayDays, 1), r.byPlant())
+	}
+	return b.String()
+}
+
+// MarkdownAnnouncements returns the announcements on the plants as they are: their
+// number a unit-year by tier and family, and each of them with its assessment.
+func (m *Measured) MarkdownAnnouncements() string {
+	var b strings.Builder
+	b.WriteString("| tier | unit-years | family | announced | a unit-year | true or plausible | false | unknown |\n|---|---|---|---|---|---|---|---|\n")
+	m.eachFamily(func(tier string, years float64, family string, some []Announcement) {
+		n := map[Assessment]int{}
+		for _, a := range some {
+			n[a.Assessment]++
 		}
-		slices.Sort(plants)
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Kind, r.Tier, r.Cases, number(share(float64(r.Found), float64(r.Cases)), 2),
-			number(share(float64(r.Named), float64(r.Cases)), 2), number(r.EnergyRecall, 2), number(r.DelayDays, 1), strings.Join(plants, ", "))
+		fmt.Fprintf(&b, "| %s | %.1f | %s | %d | %.2f | %d | %d | %d |\n", tier, years, family, len(some), float64(len(some))/years,
+			n[AssessmentTrue]+n[AssessmentPlausible], n[AssessmentFalse], n[AssessmentUnknown])
+	})
+	b.WriteString("\n| tier | plant | announcement | verdict | reason |\n|---|---|---|---|---|\n")
+	for _, a := range m.Announcements {
+		if a.Finding.Family == detect.CommunicationGap {
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", a.Tier, a.Plant, strings.ReplaceAll(a.Finding.Summary, "|", "/"), a.Assessment, a.Reason)
 	}
-	if err := t.Flush(); err != nil {
-		return err
+	return b.String()
+}
+
+// MarkdownReliability returns the share of right findings by confidence, and the
+// calibration error.
+func (m *Measured) MarkdownReliability() string {
+	var b strings.Builder
+	b.WriteString("| confidence | findings | mean confidence | right |\n|---|---|---|---|\n")
+	for _, r := range m.Reliability() {
+		if r.n > 0 {
+			fmt.Fprintf(&b, "| %.1f to %.1f | %d | %s | %s |\n", r.from, r.to, r.n, number(r.mean, 2), number(r.right, 2))
+		}
 	}
-	fmt.Fprintln(w, "\nAnnounced on the plants as they are, a unit-year")
-	t = tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
+	fmt.Fprintf(&b, "\nCalibration error %s.\n", number(m.CalibrationError(), 2))
+	return b.String()
+}
+
+// eachFamily calls f for each tier and family with announcements on the plants as
+// they are.
+func (m *Measured) eachFamily(f func(tier string, years float64, family string, some []Announcement)) {
 	for _, tier := range []string{tierOfLight, tierOfPeers, tierOfPower} {
-		years, count := 0.0, map[string]int{}
+		years, by := 0.0, map[string][]Announcement{}
 		for name, y := range m.UnitYears {
 			if strings.HasPrefix(name, tier+" ") {
 				years += y
@@ -300,18 +341,41 @@ func (m *Measured) Write(w io.Writer) error {
 		}
 		for _, a := range m.Announcements {
 			if a.Tier == tier {
-				count[string(a.Finding.Family)]++
+				by[string(a.Finding.Family)] = append(by[string(a.Finding.Family)], a)
 			}
 		}
-		var names []string
-		for name := range count {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			fmt.Fprintf(t, "%s\t%.1f unit-years\t%s\t%d\t%.2f\n", tier, years, name, count[name], float64(count[name])/years)
+		for _, name := range slices.Sorted(maps.Keys(by)) {
+			f(tier, years, name, by[name])
 		}
 	}
+}
+
+// byPlant lists the found cases of each plant.
+func (r MeasuredRow) byPlant() string {
+	var plants []string
+	for name, n := range r.Plants {
+		plants = append(plants, fmt.Sprintf("%s %d/%d", name, n[0], n[1]))
+	}
+	slices.Sort(plants)
+	return strings.Join(plants, ", ")
+}
+
+// Write prints the tables for people.
+func (m *Measured) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "loss\ttier\tcases\tfound\tnamed right\tenergy recall\tmedian delay, days\tby plant")
+	for _, r := range m.Rows {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Kind, r.Tier, r.Cases, number(share(float64(r.Found), float64(r.Cases)), 2),
+			number(share(float64(r.Named), float64(r.Cases)), 2), number(r.EnergyRecall, 2), number(r.DelayDays, 1), r.byPlant())
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nAnnounced on the plants as they are, a unit-year")
+	t = tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
+	m.eachFamily(func(tier string, years float64, family string, some []Announcement) {
+		fmt.Fprintf(t, "%s\t%.1f unit-years\t%s\t%d\t%.2f\n", tier, years, family, len(some), float64(len(some))/years)
+	})
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -52,6 +52,24 @@ func (r *Report) Write(w io.Writer) error {
 	return nil
 }
 
+// Markdown returns the table of the families, as docs/faults.md has it.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d sites, %.0f inverter-years without faults.\n\n", r.Cases, r.CleanInverterYears)
+	b.WriteString("| family | faults | found | precision | F1 | energy recall | energy precision | false alarms an inverter-year | median delay |\n|---|---|---|---|---|---|---|---|---|\n")
+	line := func(name string, f Figures) {
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s |\n", name, f.Truths, number(f.EventRecall, 3), number(f.EventPrecision, 3), number(f.EventF1, 3),
+			number(f.EnergyRecall, 3), number(f.EnergyPrecision, 3), number(f.FalseAlarmsPerInverterYear, 3), delay(f.DelayMedianMinutes))
+	}
+	line("all", r.Overall)
+	for _, name := range reported {
+		if f, ok := r.Families[name]; ok {
+			line(name, f)
+		}
+	}
+	return b.String()
+}
+
 func number(v float64, digits int) string {
 	if math.IsNaN(v) {
 		return "-"
