@@ -302,7 +302,7 @@ func (m *Measured) MarkdownAnnouncements() string {
 		fmt.Fprintf(&b, "| %s | %.1f | %s | %d | %.2f | %d | %d | %d |\n", tier, years, family, len(some), float64(len(some))/years,
 			n[AssessmentTrue]+n[AssessmentPlausible], n[AssessmentFalse], n[AssessmentUnknown])
 	})
-	b.WriteString("\n| tier | plant | announcement | verdict | reason |\n|---|---|---|---|---|\n")
+	b.WriteString("\n| tier | plant | announcement | assessment | reason |\n|---|---|---|---|---|\n")
 	for _, a := range m.Announcements {
 		if a.Finding.Family == detect.CommunicationGap {
 			continue
