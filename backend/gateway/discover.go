@@ -152,7 +152,7 @@ func open(ctx context.Context, address string) bool {
 	if err != nil {
 		return false
 	}
-	c.Close()
+	_ = c.Close()                                 // it was only opened
 	return wait(ctx, 250*time.Millisecond) == nil // devices with one connection need a moment
 }
 

@@ -19,6 +19,7 @@ import (
 	wire "github.com/simonvetter/modbus"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/gateway/modbus"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/reading"
 	"app.sunloop/engine/series"
@@ -460,5 +461,47 @@ func TestSocket(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// slowReader moves the clock during each request, as a slow line does.
+type slowReader struct {
+	modbus.Reader
+	now *time.Time
+}
+
+func (r slowReader) ReadHolding(ctx context.Context, unit uint8, address uint16, count int) ([]uint16, error) {
+	*r.now = r.now.Add(8 * time.Second)
+	return r.Reader.ReadHolding(ctx, unit, address, count)
+}
+
+// TestLateResponse: a sample has the time at which the device was read, not that at
+// which its turn would have been.
+func TestLateResponse(t *testing.T) {
+	pl, address := startPlant(t)
+	_, file := discovered(t, address)
+	now := noon
+	p, m := newPoller(t, file, &now)
+	run(t, p, &now, 1, nil) // reads the maps
+	pl.set(9000, 1001, 4, 0)
+	l := p.lines[0]
+	d := l.devices[0]
+	d.regs.line = slowReader{l.reader, &now}
+	p.options.Config.Step = p.options.Config.Poll
+	now = noon.Add(10 * time.Minute)
+	p.pollDevice(t.Context(), d, now)
+	p.commit(t.Context(), now)
+	f := m.frames["I1"]
+	if at := f.Times[f.Len()-1]; at != noon.Add(10*time.Minute).Unix() || f.At(series.PowerKW, f.Len()-1) != 9 {
+		t.Errorf("two requests of 8 s: a sample of %v", time.Unix(at, 0).UTC())
+	}
+	d.regs.limit = 32 // more requests
+	pl.set(9001, 1002, 4, 0)
+	now = noon.Add(20 * time.Minute)
+	p.pollDevice(t.Context(), d, now)
+	p.commit(t.Context(), now)
+	f = m.frames["I1"]
+	if at := f.Times[f.Len()-1]; at <= noon.Add(20*time.Minute).Unix() {
+		t.Errorf("seven requests of 8 s: a sample of %v", time.Unix(at, 0).UTC())
 	}
 }

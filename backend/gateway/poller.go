@@ -240,10 +240,16 @@ func (p *Poller) pollDevice(ctx context.Context, d *device, at time.Time) {
 			return
 		}
 	}
+	began := p.options.Now()
 	measured, words, raw, err := d.regs.readBlocks(ctx, d.blocks)
 	if err != nil {
 		p.fail(ctx, d, at, err)
 		return
+	}
+	// A response that came late is of the time at which it came.
+	middle := began.Add(p.options.Now().Sub(began) / 2)
+	if late := middle.Truncate(time.Duration(p.options.Config.Poll)); late.After(at) {
+		at = late
 	}
 	s := reading.Sample{Device: d.Asset, At: at, Measurement: sunspec.Measure(measured)}
 	if d.Kind == reading.Meter && d.ImportIsPlus {

@@ -206,7 +206,7 @@ func (p *Poller) Serve(ctx context.Context, folder string) error {
 		write(w, e)
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: nil}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // Serve returns
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -216,7 +216,7 @@ func (p *Poller) Serve(ctx context.Context, folder string) error {
 
 func write(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v) // the client that went is the only one that would see the error
+	_ = json.NewEncoder(w).Encode(v) // the client that went is the only one that would see the error
 }
 
 // ErrNotRunning is the error if no gateway runs in a data folder.

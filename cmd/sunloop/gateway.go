@@ -130,7 +130,7 @@ func printFound(out io.Writer, found []gateway.Found) {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Address, f.Device.Unit, f.Device.Kind, cmp.Or(f.Device.Manufacturer, "-"), cmp.Or(f.Device.Model, "-"),
 			cmp.Or(f.Device.Serial, "-"), cmp.Or(f.Version, "-"), rating, power, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Polled)), ","), "[]"))
 	}
-	w.Flush() // its error is that of the next line
+	_ = w.Flush() // its error is that of the next line
 }
 
 // GatewayRunCmd reads devices without serving.

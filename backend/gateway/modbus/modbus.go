@@ -285,7 +285,7 @@ func (l *Line) connect(ctx context.Context) error {
 
 func (l *Line) disconnect() {
 	if l.client != nil {
-		l.client.Close() // its error changes nothing
+		_ = l.client.Close() // its error changes nothing
 		l.client = nil
 	}
 }

@@ -251,7 +251,12 @@ func (d *Decoder) readTimes(r *reader, n int, from, to int64, scratch *[]byte) (
 // steps is the length of a run's steps and their number, at most limit; zeros
 // when it cannot be read.
 func (r *reader) steps(limit int) (step int64, repeats int) {
-	return int64(r.count(maxTime)), r.count(limit)
+	v := r.uvarint()
+	if v > maxTime {
+		r.fail()
+		return 0, 0
+	}
+	return int64(v), r.count(limit)
 }
 
 // stepsBefore is how many of t+step, t+2·step, … are before end.
