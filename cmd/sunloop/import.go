@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,7 +171,12 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 	var done *api.Upload // the newest
 	var failed []string
 	units := map[string]string{}
+	byValues := unitsByValues(sources, o, std.out)
 	for i, s := range sources {
+		file := *c
+		file.Asset = cmp.Or(c.Asset, byValues[s.path])
+		o := o
+		o.Asset = file.Asset
 		err := s.pieces(std, func(data []byte) (*ingest.Result, error) { return ingest.Read(bytes.NewReader(data), o) },
 			func(data []byte, name string, first *ingest.Result, last bool) error {
 				columns := c.columns
@@ -180,7 +186,7 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 						columns = api.InferredMapping + "\n" + columns
 					}
 				}
-				u, err := c.send(ctx, cl, data, name, columns, last && i == len(sources)-1, std.out)
+				u, err := file.send(ctx, cl, data, name, columns, last && i == len(sources)-1, std.out)
 				if err != nil {
 					return err
 				}

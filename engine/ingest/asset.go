@@ -124,7 +124,7 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 		a.main, a.kind = o.column, o.kind
 		break
 	}
-	if a.main == nil {
+	if a.main == nil || a.buys(seconds) {
 		return a.chooseFeedIn(seconds, rep)
 	}
 	a.warnOthers(rep)
@@ -221,6 +221,28 @@ func (a *assetData) settleEnergy(step time.Duration, rep *report) {
 	}
 }
 
+// buys reports whether the selected column is the energy from the grid rather than
+// production: its name does not say production, and it is zero, or positive in the
+// dark, while the energy fed into the grid is as production is.
+func (a *assetData) buys(step int64) bool {
+	fed := a.best(roleFeedIn)
+	if fed == nil || a.main.fixed || flat(fed) || conceptsOf(a.main.name)&cProduction != 0 {
+		return false
+	}
+	if flat(a.main) {
+		return true
+	}
+	kind := KindPower
+	if fed.means.energy {
+		kind, _ = kindByValues(roleEnergy, shapeOf(a.group.times, a.group.gather(fed)), step)
+	}
+	if a.kind != KindPower && a.kind != KindIntervalEnergy || kind != KindPower && kind != KindIntervalEnergy {
+		return false
+	}
+	own, other := &assetData{group: a.group, source: a.group.gather(a.main)}, &assetData{group: a.group, source: a.group.gather(fed)}
+	return own.nightShare() > mostAtNight && other.nightShare() <= mostAtNight
+}
+
 // chooseFeedIn is for plants that sell all their production: the feed-in is
 // the production, less the consumption.
 func (a *assetData) chooseFeedIn(step int64, rep *report) bool {
@@ -236,22 +258,37 @@ func (a *assetData) chooseFeedIn(step int64, rep *report) bool {
 	return true
 }
 
-// best is the column of a role with the highest rank that holds values; a sum
-// over assets only where there is nothing else.
+// best is the column of a role with the highest rank that holds values; a column
+// of zeros, one phase of three, or a sum over assets only where there is nothing
+// else. A sum is preferred to one of three phases.
 func (a *assetData) best(r role) *column {
 	var best *column
 	for _, c := range a.columns {
 		if c.means.role != r || !a.has(c) {
 			continue
 		}
-		switch {
-		case best == nil,
-			best.means.total && !c.means.total,
-			best.means.total == c.means.total && c.means.rank > best.means.rank:
+		if best == nil || c.betterThan(best) {
 			best = c
 		}
 	}
 	return best
+}
+
+// betterThan reports whether a column describes production better than another
+// one of its role.
+func (c *column) betterThan(other *column) bool {
+	if !c.fixed && !other.fixed {
+		if zeros, otherZeros := flat(c), flat(other); zeros != otherZeros {
+			return otherZeros
+		}
+		if phase, otherPhase := takeApart(c.name).oneOfThree(), takeApart(other.name).oneOfThree(); phase != otherPhase && (c.means.total || other.means.total) {
+			return otherPhase
+		}
+	}
+	if c.means.total != other.means.total {
+		return other.means.total
+	}
+	return c.means.rank > other.means.rank
 }
 
 // warnOthers warns of columns that may be production as much as the one that is used.

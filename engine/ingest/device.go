@@ -97,10 +97,14 @@ func (p *plan) numberedTotals() {
 			if numberless := strings.TrimRight(col.name, "0123456789 -_"); numberless != col.name || lettered {
 				families[strings.TrimRight(rest, "0123456789 -_")] = append(families[strings.TrimRight(rest, "0123456789 -_")], col)
 			}
+			// A number in front of the word: "INV1/Total Active Power". Phases are no units.
+			if family := p.family(col); strings.Contains(family, "#") && !takeApart(col.name).oneOfThree() {
+				families["# "+family] = append(families["# "+family], col)
+			}
 		}
 	}
 	for _, like := range families {
-		if len(like) > 1 {
+		if len(like) > 1 && ownNames(like) != nil {
 			for _, col := range like {
 				col.means.total = false
 			}
@@ -162,6 +166,12 @@ func (p *plan) devicesOf(r role) map[*column]string {
 			}
 		}
 		families = map[string][]*column{"": all}
+		if directions(all) {
+			for _, col := range all {
+				names[col] = col.name
+			}
+			return names
+		}
 	}
 	for _, like := range families {
 		if len(like) < 2 {
@@ -204,8 +214,35 @@ func (p *plan) oneFamily(families map[string][]*column) bool {
 	if own == nil {
 		return false
 	}
+	if directions(all) {
+		return true
+	}
 	for i, col := range all {
 		if col.unit.dim == dimNone || col.unit.name != all[0].unit.name || own[i] == col.name || conceptsOf(own[i])&^names != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// directions reports whether the names of columns of one unit of measure say that
+// they are production, and differ in the direction of the modules only, as "PV
+// East" and "PV West" do.
+func directions(columns []*column) bool {
+	for _, col := range columns {
+		if col.unit.dim == dimNone || col.unit.name != columns[0].unit.name || conceptsOf(col.name)&(cPower|cEnergy|cProduction) == 0 {
+			return false
+		}
+		found := false
+		for _, t := range tokensOf(col.name) {
+			shared := !slices.ContainsFunc(columns, func(o *column) bool { return !slices.Contains(tokensOf(o.name), t) })
+			if direction := words().means(t, cCompass); !shared && !direction && !digit(t[0]) {
+				return false
+			} else if direction {
+				found = true
+			}
+		}
+		if !found {
 			return false
 		}
 	}

@@ -86,7 +86,8 @@ func (d *dialect) announced(text []byte) {
 }
 
 // splitScore is the share of records with the commonest number of cells (two
-// at least), lowered where cells still hold another delimiter.
+// at least), lowered where cells still hold another delimiter, and raised if all
+// records have that number, the header too.
 func splitScore(text []byte, delim byte) float64 {
 	r := newRecords(text, delim, 0, 1)
 	counts := map[int]int{}
@@ -116,7 +117,12 @@ func splitScore(text []byte, delim byte) float64 {
 	if total == 0 || cells == 0 {
 		return 0
 	}
-	return float64(best) / float64(total) * (1 - float64(dirty)/float64(cells)/2)
+	const fewest, whole = 3, 0.15
+	score := float64(best) / float64(total) * (1 - float64(dirty)/float64(cells)/2)
+	if best == total && total >= fewest {
+		score += whole
+	}
+	return score
 }
 
 // otherDelimiters leaves the comma out: inside cells it is a decimal mark.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // purpose is what a name says about values that are power or energy as well as production is.
@@ -18,69 +17,38 @@ const (
 	purposeForecast         // a forecast, an estimate, a plan or a model
 	purposeForeign          // of another plant, or a reference
 	purposeConsumer         // a consumer, a battery or the grid
+	purposeSource           // another source of energy, "Nuclear"
 	purposeDoubtful         // a consumer only if its values are not zero at night, as "Barn" may be a roof or a meter
 )
 
 // purposeText describes a purpose.
 var purposeText = map[purpose]string{
 	purposeForecast: "a forecast, an estimate or a plan", purposeForeign: "another plant or a reference",
-	purposeConsumer: "a consumer, a battery or the grid", purposeDoubtful: "a consumer, a battery or the grid",
+	purposeSource: "another source of energy", purposeConsumer: "a consumer, a battery or the grid", purposeDoubtful: "a consumer, a battery or the grid",
 }
 
-// purposes are the names of what is no production, in words that the dictionary does not have. Blanks separate
-// the words, "+" those of one phrase; a star is for more letters in front or behind.
-//
-//nolint:misspell // other languages
-var purposes = []struct {
-	purpose purpose
-	words   string
-}{
-	{purposeMeasured, "measured actual actuals observed metered scada ist istwert istwerte istleistung gemessen tatsachlich mesure mesuree reel reelle medido medida misurato misurata effettivo gemeten werkelijk"},
-	{purposeForecast, "estimate estimates estimated estimation schatzung geschatzt stima stimata stimato estimacion estimada estimado estimativa schatting geschat szacunek odhad " +
-		"gfs ecmwf icon hrrr arome solcast meteonorm pvgis pvsyst budget budgeted planned plan planwert plandaten planleistung geplant scheduled schedule fahrplan day+ahead baseline"},
-	{purposeForeign, "reference referenz referenzanlage referencia riferimento reference+plant neighbour neighbor neighbours nachbar nachbaranlage voisin vecino vicino buren buurman"},
-	{purposeConsumer, "heatpump heat+pump *warmepumpe* *waermepumpe* *warmtepomp* pompe+a+chaleur bomba+de+calor pompa+di+calore varmepump* lampopumppu pompa+ciepla tepelne+cerpadlo " +
-		"wallbox wall+box charger chargers evcharger ev+charger car+charger evse ladestation *ladesaule* *ladepunkt* laadpaal laadpunt borne+de+recharge colonnina cargador punto+de+recarga ladepunkt " +
-		"pool+pump poolpump *poolpumpe* air+conditioning airconditioning air+conditioner airconditioner aircon airco hvac *klimaanlage* klimagerat climatisation climatiseur climatizacion aire+acondicionado condizionatore klimatyzacja " +
-		"boiler heater heaters heizstab *heizung chauffage chauffe+eau calefaccion riscaldamento verwarming water+heater fridge freezer refrigerator kuhlschrank *kuhlung gefriertruhe oven dishwasher " +
-		"washing+machine washer dryer *waschmaschine geschirrspuler wasserpumpe lighting beleuchtung household haushalt consumer consumers verbraucher abnehmer compressor netzbezug bezug"},
-	{purposeDoubtful, "pump pumps pumpe pool sauna ev car cars auto tesla haus hause house home garage+door server meter zahler"},
-}
-
-var purposeWords = sync.OnceValue(func() (list []struct {
-	purpose purpose
-	starred
-}) {
-	for _, entry := range purposes {
-		for w := range strings.FieldsSeq(entry.words) {
-			text := fold(strings.ReplaceAll(strings.Trim(w, "*"), "+", " "))
-			list = append(list, struct {
-				purpose purpose
-				starred
-			}{entry.purpose, starred{text: text, front: w[0] == '*', after: w[len(w)-1] == '*'}})
-		}
-	}
-	return list
-})
-
-// uncertain are words of consumption that are names of roofs and sites as well.
-var uncertain = []string{"house", "home", "last", "self", "gc", "cl", "kitchen", "cuisine", "kuche", "keuken", "cocina", "cucina", "utenza", "storage", "charge", "bat", "yuk", "beban", "use", "usage"}
+// purposeConcepts are the concepts of the dictionary that say what values are
+// for, with the purpose that each stands for.
+var purposeConcepts = map[concept]purpose{cMeasured: purposeMeasured, cEstimate: purposeForecast, cReference: purposeForeign, cAppliance: purposeConsumer, cAmbiguous: purposeDoubtful}
 
 // purposeOf is what a name says that its values are.
 func purposeOf(name string) purpose {
 	tokens := tokensOf(name)
 	joined := " " + strings.Join(tokens, " ") + " "
 	found := purposeOpen
-	for _, w := range purposeWords() {
+	for _, w := range words().purposes {
 		at := strings.Index(joined, w.text)
 		if at < 0 {
 			continue
 		}
 		end := at + len(w.text)
 		if (w.front || joined[at-1] == ' ') && (w.after || joined[end] == ' ') {
-			found = w.purpose
+			found = purposeConcepts[w.means]
 			break
 		}
+	}
+	if words().allMean(tokens, cSource|cSourceWord) && slices.ContainsFunc(tokens, func(t string) bool { return words().means(t, cSource) }) {
+		return purposeSource
 	}
 	has := conceptsOf(name)
 	switch {
@@ -92,7 +60,7 @@ func purposeOf(name string) purpose {
 		return purposeOpen
 	case has&(cConsumption|cBattery) != 0:
 		for _, t := range tokens {
-			if tokenConcepts(t)&(cConsumption|cBattery) != 0 && !slices.Contains(uncertain, t) {
+			if tokenConcepts(t)&(cConsumption|cBattery) != 0 && !words().means(t, cUncertain) {
 				return purposeConsumer
 			}
 		}
@@ -106,7 +74,7 @@ func purposeOf(name string) purpose {
 // generates reports whether a name has a word of a generator.
 func generates(tokens []string, has concept) bool {
 	return has&cProduction != 0 || slices.ContainsFunc(tokens, func(t string) bool {
-		return t == "roof" || t == "dach" || t == "wr" || t == "toit" || t == "tetto" || t == "dak" || strings.HasPrefix(t, "inv") || strings.HasPrefix(t, "wechselrichter")
+		return words().means(t, cGenerator) || strings.HasPrefix(t, "inv") || strings.HasPrefix(t, "wechselrichter")
 	})
 }
 
@@ -141,7 +109,7 @@ func (p *plan) dropOthers() {
 			what = purposeForecast
 		}
 		switch what {
-		case purposeForecast, purposeForeign, purposeConsumer:
+		case purposeForecast, purposeForeign, purposeConsumer, purposeSource:
 			others[col] = what
 		default:
 			remains = remains || mainRole(col.means.role) || what == purposeMeasured
@@ -215,9 +183,7 @@ func (p *plan) reportLeft(rep *report) {
 
 // namesTypes reports whether a title is that of a column of the kinds of devices.
 func namesTypes(tokens []string) bool {
-	return slices.ContainsFunc(tokens, func(t string) bool {
-		return slices.Contains([]string{"type", "typ", "tipo", "category", "kategorie", "categorie", "kind", "class", "role"}, t)
-	})
+	return slices.ContainsFunc(tokens, func(t string) bool { return words().means(t, cType) })
 }
 
 // typesOf returns the cells of a column of the kinds of devices by the names of the units, from the first records.

@@ -109,8 +109,10 @@ func (h header) oneOfThree() bool {
 		return true
 	}
 	n := len(h.tokens)
-	if n > 1 && h.tokens[n-2] == "l" && len(h.tokens[n-1]) == 1 && strings.Contains("123", h.tokens[n-1]) {
-		return true
+	for i, t := range h.tokens[:max(n-1, 0)] {
+		if number := h.tokens[i+1]; t == "l" && len(number) == 1 && strings.Contains("123", number) {
+			return true
+		}
 	}
 	const measured = cPower | cEnergy | cProduction | cVoltage | cCurrent | cAC | cApparent | cReactive
 	if n < 2 || len(h.tokens[n-1]) != 1 || !strings.Contains("rstuvwabc", h.tokens[n-1]) {

@@ -313,6 +313,13 @@ func tableUnit(table string) string {
 	return clean(file)
 }
 
+// Contradict reports whether two frames have different power at more than one in a
+// hundred of the times that both have, as those of different units do.
+func Contradict(a, b series.Frame) bool {
+	common, different, _ := compareFrames(a, b)
+	return different*100 > common
+}
+
 // compareFrames counts the times at which two frames have a power, and those at which it differs. overlap
 // reports whether their periods overlap.
 func compareFrames(a, b series.Frame) (common, different int, overlap bool) {

@@ -180,6 +180,9 @@ func (c *cursor) dateMark() (mark byte, ok bool) {
 // parseStamp reads a date with or without a time of day. Of a range "a - b"
 // it reads the start.
 func parseStamp(cell []byte) (s stamp, ok bool) {
+	if n := len(cell); n > 2 && cell[0] == '\'' { // as text in a spreadsheet, or in quotes of a query
+		cell = bytes.TrimSuffix(cell[1:], []byte("'"))
+	}
 	c := cursor{cell}
 	c.skipBlanks()
 	if !digit(c.peek()) && !c.leadingWord(&s) {

@@ -3,11 +3,15 @@ package ingest
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
 )
@@ -42,6 +46,11 @@ func decodeText(raw []byte) (text []byte, name string, err error) {
 	if utf8.Valid(raw) {
 		return raw, "UTF-8", nil
 	}
+	if e, ok := encodingByWords(raw); ok {
+		if text, err := e.NewDecoder().Bytes(raw); err == nil {
+			return text, e.name, nil
+		}
+	}
 	if pairedHighBytes(raw) {
 		if text, err := simplifiedchinese.GB18030.NewDecoder().Bytes(raw); err == nil && !bytes.ContainsRune(text, utf8.RuneError) {
 			return text, "GB18030 (Chinese)", nil
@@ -52,6 +61,51 @@ func decodeText(raw []byte) (text []byte, name string, err error) {
 		return nil, "", fmt.Errorf("decode Windows-1252: %w", err)
 	}
 	return text, "Windows-1252", nil
+}
+
+// namedEncoding is an encoding with its name in words.
+type namedEncoding struct {
+	encoding.Encoding
+	name string
+}
+
+// encodings are those that are told apart by the words of the header.
+var encodings = []namedEncoding{
+	{charmap.Windows1252, "Windows-1252"}, {simplifiedchinese.GB18030, "GB18030 (Chinese)"}, {japanese.ShiftJIS, "Shift JIS (Japanese)"}, {korean.EUCKR, "EUC-KR (Korean)"},
+	{traditionalchinese.Big5, "Big5 (Chinese)"}, {japanese.EUCJP, "EUC-JP (Japanese)"}, {charmap.Windows1251, "Windows-1251 (Cyrillic)"},
+	{charmap.Windows1253, "Windows-1253 (Greek)"}, {charmap.KOI8R, "KOI8-R (Cyrillic)"},
+}
+
+// encodingByWords finds the encoding in which the first lines have more known words
+// with letters beyond ASCII than in any other; ok is false if no other has more than
+// Windows-1252.
+func encodingByWords(raw []byte) (best namedEncoding, ok bool) {
+	const looked = 4096
+	head := raw[:min(len(raw), looked)]
+	if i := bytes.LastIndexByte(head, '\n'); i > 0 {
+		head = head[:i]
+	}
+	most, first := 0, 0
+	for i, e := range encodings {
+		text, err := e.NewDecoder().Bytes(head)
+		if err != nil || bytes.ContainsRune(text, utf8.RuneError) {
+			continue
+		}
+		n, seen := 0, map[string]bool{}
+		for _, t := range tokensOf(string(text)) {
+			if !seen[t] && strings.ContainsFunc(t, func(r rune) bool { return r >= 0x80 }) && tokenConcepts(t) != 0 {
+				seen[t] = true
+				n += utf8.RuneCountInString(t)
+			}
+		}
+		if i == 0 {
+			first = n
+		}
+		if n > most {
+			most, best = n, e
+		}
+	}
+	return best, most > first
 }
 
 // unquoteLines takes off the quotes around whole lines, which programs that

@@ -161,7 +161,13 @@ func splitUnit(name string) (rest string, u unit, ok bool) {
 			break
 		}
 		if u, ok := parseUnit(name[open+1 : open+end]); ok {
-			return strings.TrimSpace(name[:open] + name[open+end+1:]), u, true
+			rest := strings.TrimSpace(name[:open] + name[open+end+1:])
+			if u.dim == dimCurrent { // "Returned energy Wh (A)": the letter is that of a phase
+				if before, own, found := splitUnit(rest); found && (own.dim == dimEnergy || own.dim == dimPower) {
+					return before + " " + name[open:open+end+1], own, true
+				}
+			}
+			return rest, u, true
 		}
 		search = search[:open]
 	}

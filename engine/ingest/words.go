@@ -59,9 +59,27 @@ const (
 	cEnd
 	cCount   // numbers and flags that are no measurement
 	cPartial // bus bars, insulation and the like: no voltage of an input
+
+	// What names of columns and units say about the purpose of values that are power
+	// or energy as well as production is. These words are no part of [conceptsOf],
+	// for which a word such as "pump" is one without a meaning.
+	cMeasured   // as opposed to a forecast
+	cEstimate   // an estimate, a plan, a model
+	cReference  // another plant
+	cAppliance  // a consumer
+	cAmbiguous  // a consumer or the name of a roof
+	cUncertain  // a word of consumption or batteries that names roofs and sites as well
+	cSource     // another source of energy
+	cSourceWord // a word around one in statistics, "Fossil Gas - Actual Aggregated"
+	cGenerator  // roofs and inverters
+	cType       // of the column of kinds of devices
+	cCompass    // direction of the modules
 )
 
-// dictionary: words by meaning, in some thirty languages. They only add to what
+// purposeMask are the concepts that are no part of [conceptsOf].
+const purposeMask = cMeasured | cEstimate | cReference | cAppliance | cAmbiguous | cUncertain | cSource | cSourceWord | cGenerator | cType | cCompass
+
+// dictionary is the one list of words by meaning, in some thirty languages. They only add to what
 // values show, and are compared without accents. A plain word is matched as
 // a whole; with a star in front, behind or both, as an end, a beginning or a
 // part of one, which is how German, Dutch and Chinese compound.
@@ -80,7 +98,7 @@ var dictionary = []struct {
 		"autoconsumo autoconsommation autoconsumida consumida consumata gc cl *用电* *负载* *负荷* *消耗* *耗电*"},
 	{cGrid, "grid *netz netz* *bezug* import imports imported purchased purchase bought afname prelievo prelevata soutirage compra comprada rete red rede reseau absorbed " +
 		"gridms *购电* *电网*"},
-	{cGrid | cFeedIn, "feed feedin export exports exported *einspeisung* eingespeist *teruglevering* injection injectee immessa immissione vertida vertido excedente excedentes surplus sold *上网* *馈网*"},
+	{cGrid | cFeedIn, "feed feedin export exports exported *einspeisung* eingespeist *teruglevering* injection injectee immessa immissione vertida vertido excedente excedentes surplus sold returned *上网* *馈网*"},
 	{cBattery, "battery batteries batterie bateria batteria accu akku storage speicher charge charging charged discharge discharging discharged *ladung bat *电池* *充电* *放电* *储能*"},
 	{cAC, "output active real ca aktiv* wirk* attiva activa actif active effective effektiv* ac pac uac iac vac eac *交流*"},
 	{cDC, "dc pdc udc idc vdc ppv vpv ipv epv upv input inputs mppt mpp string *直流* *输入*"},
@@ -175,6 +193,24 @@ var dictionary = []struct {
 	{cValue, "wartosc odczyt hodnota mereni ertek meres valoare masurare стойност отчет значение показание значення показ τιμη μετρηση deger olcum vrijednost ocitanje varde matvarde vaerdi maling arvo mittaus vaartus nait reiksme 値 計測値 값 측정값 gia+tri nilai bacaan ค่า मान القيمة القراءة ערך מדידה lectura leitura mesure misura meting"},
 	{cMoney, "przychod vynos bevetel venit приход доход дохід εσοδα gelir prihod intakt* indtaegt* tuotto tulo 収入* 수익* doanh+thu pendapatan รายได้* الدخل הכנסה income umsatz recette ingresos ricavi receita opbrengsteuro"},
 	{cCount, "uwagi poznamka megjegyzes observatii бележка примечание примітка note notes comment comments remark remarks kommentar huomautus markus pastaba 備考 비고 ghi+chu catatan หมายเหตุ ملاحظة הערה bemerkung bemerkungen commentaire comentario nota opmerking"},
+	// The purpose of values. "+" joins the words of a phrase; the first entry that matches applies.
+	{cMeasured, "measured actual actuals observed metered scada ist istwert istwerte istleistung gemessen tatsachlich mesure mesuree reel reelle medido medida misurato misurata effettivo gemeten werkelijk"},
+	{cEstimate, "estimate estimates estimated estimation schatzung geschatzt stima stimata stimato estimacion estimada estimado estimativa schatting geschat szacunek odhad " +
+		"gfs ecmwf icon hrrr arome solcast meteonorm pvgis pvsyst budget budgeted planned plan planwert plandaten planleistung geplant scheduled schedule fahrplan day+ahead baseline"},
+	{cReference, "reference referenz referenzanlage referencia riferimento reference+plant neighbour neighbor neighbours nachbar nachbaranlage voisin vecino vicino buren buurman"},
+	{cAppliance, "heatpump heat+pump *warmepumpe* *waermepumpe* *warmtepomp* pompe+a+chaleur bomba+de+calor pompa+di+calore varmepump* lampopumppu pompa+ciepla tepelne+cerpadlo " +
+		"wallbox wall+box charger chargers evcharger ev+charger car+charger evse ladestation *ladesaule* *ladepunkt* laadpaal laadpunt borne+de+recharge colonnina cargador punto+de+recarga ladepunkt " +
+		"pool+pump poolpump *poolpumpe* air+conditioning airconditioning air+conditioner airconditioner aircon airco hvac *klimaanlage* klimagerat climatisation climatiseur climatizacion aire+acondicionado condizionatore klimatyzacja " +
+		"boiler heater heaters heizstab *heizung chauffage chauffe+eau calefaccion riscaldamento verwarming water+heater fridge freezer refrigerator kuhlschrank *kuhlung gefriertruhe oven dishwasher " +
+		"washing+machine washer dryer *waschmaschine geschirrspuler wasserpumpe lighting beleuchtung household haushalt consumer consumers verbraucher abnehmer compressor netzbezug bezug"},
+	{cAmbiguous, "pump pumps pumpe pool sauna ev car cars auto tesla haus hause house home garage+door server meter zahler"},
+	{cUncertain, "house home last self gc cl kitchen cuisine kuche keuken cocina cucina utenza storage charge bat yuk beban use usage"},
+	{cSource, "nuclear wind onshore offshore gas coal lignite oil peat shale biomass biogas geothermal hydro marine waste " +
+		"windkraft wasserkraft steinkohle braunkohle erdgas biomasse pumpspeicher nucleaire eolien hydraulique charbon fioul eolica nuclear hidraulica carbon ciclo combinado kern kernenergie waterkracht"},
+	{cSourceWord, "fossil hard brown derived run of river and poundage water reservoir pumped storage other renewable actual aggregated"},
+	{cGenerator, "roof dach wr toit tetto dak"},
+	{cType, "type typ tipo category kategorie categorie kind class role"},
+	{cCompass, "east west north south ost sud nord est ouest oeste este sur norte ovest zuid noord oost vest ost vast ast syd norr north vychod zapad jih sever  wschod zachod poludnie polnoc sudost sudwest nordost nordwest southeast southwest northeast northwest sureste suroeste sudeste sudoeste zuidoost zuidwest leste poente kelet nyugat del eszak"},
 }
 
 // lexicon is the dictionary by word, and the starred words apart.
@@ -182,6 +218,22 @@ type lexicon struct {
 	whole  map[string]concept
 	pairs  map[string]concept // of two words, written as one
 	starts []starred
+
+	purposes []starred          // phrases of the concepts of [purposeConcepts], in order
+	others   map[string]concept // words of the other concepts of [purposeMask]
+}
+
+// means reports whether a word has a concept of [purposeMask] that is no phrase.
+func (l lexicon) means(word string, c concept) bool { return l.others[word]&c != 0 }
+
+// allMean reports whether all words have a concept of [purposeMask].
+func (l lexicon) allMean(list []string, c concept) bool {
+	for _, w := range list {
+		if !l.means(w, c) {
+			return false
+		}
+	}
+	return len(list) > 0
 }
 
 type starred struct {
@@ -191,9 +243,18 @@ type starred struct {
 }
 
 var words = sync.OnceValue(func() lexicon {
-	l := lexicon{whole: map[string]concept{}, pairs: map[string]concept{}}
+	l := lexicon{whole: map[string]concept{}, pairs: map[string]concept{}, others: map[string]concept{}}
 	for _, entry := range dictionary {
 		for w := range strings.FieldsSeq(entry.words) {
+			if entry.means&purposeMask != 0 {
+				text := fold(strings.ReplaceAll(strings.Trim(w, "*"), "+", " "))
+				if _, phrase := purposeConcepts[entry.means]; phrase {
+					l.purposes = append(l.purposes, starred{text, w[0] == '*', w[len(w)-1] == '*', entry.means})
+				} else {
+					l.others[text] |= entry.means
+				}
+				continue
+			}
 			bare := fold(strings.ReplaceAll(strings.Trim(w, "*"), "+", ""))
 			if strings.Contains(w, "+") {
 				l.pairs[bare] |= entry.means

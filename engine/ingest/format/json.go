@@ -119,7 +119,7 @@ func (r *jsonReader) walk(v rawJSON, path []string, around []label) error {
 
 // object reads an object: one of a known shape, or columns, or values by time, or lists in its fields.
 func (r *jsonReader) object(v rawJSON, path []string, around []label) error {
-	for _, known := range []func(rawJSON, []string, []label) (bool, error){r.prometheus, r.grafana, r.entityLists, r.split, r.columns, r.byTime} {
+	for _, known := range []func(rawJSON, []string, []label) (bool, error){r.fronius, r.prometheus, r.grafana, r.entityLists, r.split, r.columns, r.byTime} {
 		if ok, err := known(v, path, around); ok || err != nil {
 			return err
 		}

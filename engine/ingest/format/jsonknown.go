@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const (
@@ -11,6 +12,7 @@ const (
 	formatGrafana        = "export of Grafana (JSON)"
 	formatHomeAssistant  = "export of Home Assistant"
 	formatInfluxJSON     = "response of the InfluxDB API"
+	formatFronius        = "archive of the Fronius Solar API"
 )
 
 // finish adds a long table to the finished ones.
@@ -20,6 +22,48 @@ func (r *jsonReader) finish(l *long) error {
 		r.done = append(r.done, t)
 	}
 	return err
+}
+
+// fronius reads the response of GetArchiveData of the Solar API: for each device, channels with values by seconds since the start.
+func (r *jsonReader) fronius(v rawJSON, _ []string, _ []label) (bool, error) {
+	devices := v.field("Body", "Data")
+	if devices.kind() != '{' || v.field("Head") == nil {
+		return false, nil
+	}
+	l := newLong(r.budget, "", formatFronius)
+	var err error
+	archive, instant := false, false
+	devices.fields(func(device string, value rawJSON) bool {
+		instant = instant || value.field("Values") != nil || value.field("Value") != nil
+		channels := value.field("Data")
+		start, bad := time.Parse(time.RFC3339, value.field("Start").text())
+		if channels.kind() != '{' || bad != nil {
+			return true
+		}
+		channels.fields(func(channel string, c rawJSON) bool {
+			unit := c.field("Unit").text()
+			c.field("Values").fields(func(offset string, reading rawJSON) bool {
+				seconds, bad := strconv.ParseInt(offset, 10, 64)
+				if bad != nil || reading.kind() == 'n' || seconds < 0 || seconds > 400*86400 {
+					return true
+				}
+				archive = true
+				err = l.add(device, strings.ReplaceAll(channel, "_", " "), unit, start.Add(time.Duration(seconds)*time.Second).Format(time.RFC3339), finite(reading.text()))
+				return err == nil
+			})
+			return err == nil
+		})
+		return err == nil
+	})
+	switch {
+	case err != nil:
+		return true, err
+	case archive:
+		return true, r.finish(l)
+	case instant:
+		return true, fail(Unsupported, "the file is a present reading of the Fronius Solar API, which has no course of values; request GetArchiveData.cgi with the channel EnergyReal_WAC_Sum_Produced, and import that")
+	}
+	return false, nil
 }
 
 // prometheus reads the result of a query of Prometheus: one series for each set of labels.

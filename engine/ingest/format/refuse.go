@@ -28,6 +28,7 @@ var unread = []struct{ prefix, message string }{
 	{"\x80\x03", "the file is an object of Python (pickle); write it as Parquet or CSV, and import that"},
 	{"\x80\x04", "the file is an object of Python (pickle); write it as Parquet or CSV, and import that"},
 	{"\x80\x05", "the file is an object of Python (pickle); write it as Parquet or CSV, and import that"},
+	{"m[mi++]=", "the file is a script of a Solar-Log (min_day.js); export the day as CSV in its menu, or from the backup of the device, and import that"},
 	{"\x89PNG", "the file is an image; export the data as CSV or XLSX instead"},
 	{"\xff\xd8\xff", "the file is an image; export the data as CSV or XLSX instead"},
 	{"GIF8", "the file is an image; export the data as CSV or XLSX instead"},

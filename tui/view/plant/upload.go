@@ -28,8 +28,9 @@ type UploadForm struct {
 	form     widget.Form
 	customer string
 	wrong    string
-	sending  string // the file that is being read
-	found    string // files that complete the path
+	sending  string   // the file that is being read
+	found    string   // files that complete the path
+	defaults []string // of the fields, from the site on screen; nil once another site was typed
 	transfer
 }
 
@@ -51,13 +52,17 @@ func NewUpload(site api.Site) *UploadForm {
 	if place == "" && site.Latitude != nil && site.Longitude != nil {
 		place = strconv.FormatFloat(*site.Latitude, 'f', 4, 64) + "," + strconv.FormatFloat(*site.Longitude, 'f', 4, 64)
 	}
-	return &UploadForm{customer: site.CustomerID, form: widget.Form{Fields: []widget.Field{
+	d := &UploadForm{customer: site.CustomerID, form: widget.Form{Fields: []widget.Field{
 		widget.NewField("File", "type, paste or drop its path; tab completes it", ""),
 		widget.NewField("Site", "a new or an existing site's id", site.SiteID),
 		widget.NewField("Time zone", "of times without one, as in Europe/Berlin", site.Timezone),
 		widget.NewField("Capacity kW", "AC, of the whole site", capacity),
 		widget.NewField("Place", "latitude,longitude", place),
 	}}}
+	for i := range d.form.Fields {
+		d.defaults = append(d.defaults, d.form.Fields[i].Value())
+	}
+	return d
 }
 
 // Title names the form.
@@ -124,8 +129,23 @@ func (d *UploadForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 		return d.complete()
 	case d.form.Edit(action, k):
 		d.wrong, d.found = "", ""
+		d.forgetSite()
 	}
 	return nil
+}
+
+// forgetSite clears what is known of the site on screen once another site is typed.
+func (d *UploadForm) forgetSite() {
+	f := d.form.Fields
+	if d.form.At != fieldSite || d.defaults == nil || f[fieldSite].Value() == d.defaults[fieldSite] {
+		return
+	}
+	for _, field := range []int{fieldZone, fieldCapacity, fieldPlace} {
+		if f[field].Value() == d.defaults[field] {
+			f[field].Set("")
+		}
+	}
+	d.defaults = nil
 }
 
 func (d *UploadForm) accept() view.Request {
