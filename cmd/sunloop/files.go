@@ -110,7 +110,7 @@ const gzipMagic = "\x1f\x8b"
 
 // pieceBytes is the size of the pieces in which a large file is read: about a
 // sixth of the memory that reading takes.
-const pieceBytes = 8 << 20
+const pieceBytes = 6 << 20
 
 // maxHeader is the size of the lines above the data of a file in pieces.
 const maxHeader = 1 << 20

@@ -119,7 +119,8 @@ func FuzzJSON(f *testing.F) {
 		`{"power":{"unit":"W","values":[{"date":"2025-06-01","value":null}]}}`, `{"data":{"resultType":"matrix","result":[{"metric":{"__name__":"p","a":"b"},"values":[[1,"2"]]}]}}`,
 		`{"schema":{"fields":[{"name":"Time","type":"time"},{"name":"V","type":"number"}]},"data":{"values":[[1],[2]]}}`, `[{"target":"a","datapoints":[[1,2]]}]`,
 		`[[{"entity_id":"sensor.a","state":"1","last_changed":"x"}]]`, `{"sensor.a":[{"s":"1","lu":2}]}`, `{"name":"m","tags":{"a":"b"},"columns":["time","p"],"values":[[1,2]]}`,
-		`{"columns":["a"],"index":[1],"data":[[2]]}`, `{"w":{"2025-06-01 10:00":1}}`)
+		`{"columns":["a"],"index":[1],"data":[[2]]}`, `{"w":{"2025-06-01 10:00":1}}`,
+		`{"Body":{"Data":{"inverter/1":{"Data":{"EnergyReal_WAC_Sum_Produced":{"Unit":"Wh","Values":{"0":1,"300":2}}},"Start":"2025-06-20T00:00:00+02:00"}}},"Head":{}}`)
 }
 
 func FuzzLineProtocol(f *testing.F) {
