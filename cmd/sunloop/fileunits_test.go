@@ -13,7 +13,7 @@ import (
 	"app.sunloop/engine/ingest"
 )
 
-// Files that name no unit are told apart by their values: those of folders by the
+// Files that name no unit are distinguished by their values: those of folders by the
 // folder, those of one folder by the file. Parts of one history and copies are not.
 func TestUnitsByValues(t *testing.T) {
 	day := func(first int, scale float64) string {

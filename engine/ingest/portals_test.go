@@ -74,7 +74,7 @@ func TestPortals(t *testing.T) {
 		"total active power of two inverters": {"Time,SG10RT_001_001/Total Active Power(kW),SG10RT_001_002/Total Active Power(kW)\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
 			return fmt.Sprintf("%s,%.3f,%.3f\n", at.Format(stamp), a, b)
 		}), []string{"001_001", "001_002"}, both, ""},
-		"one phase beside the total": {"timestamp,L1 Power (W),Total Power (W)\n" + portalDay(func(at time.Time, _ int, a, _ float64) string {
+		"one phase next to the total": {"timestamp,L1 Power (W),Total Power (W)\n" + portalDay(func(at time.Time, _ int, a, _ float64) string {
 			return fmt.Sprintf("%s,%.0f,%.0f\n", at.Format(stamp), a*400, a*1000)
 		}), nil, portalEnergy(11), ""},
 		"a column of zeros": {"CUPS;Fecha;Hora;AE_kWh;AS_kWh\n" + portalDay(func(at time.Time, i int, a, _ float64) string {

@@ -28,7 +28,7 @@ var purposeText = map[purpose]string{
 }
 
 // purposeConcepts are the concepts of the dictionary that say what values are
-// for, with the purpose that each stands for.
+// for, with the purpose of each.
 var purposeConcepts = map[concept]purpose{cMeasured: purposeMeasured, cEstimate: purposeForecast, cReference: purposeForeign, cAppliance: purposeConsumer, cAmbiguous: purposeDoubtful}
 
 // purposeOf is what a name says that its values are.

@@ -69,7 +69,7 @@ type namedEncoding struct {
 	name string
 }
 
-// encodings are those that are told apart by the words of the header.
+// encodings are those that are distinguished by the words of the header.
 var encodings = []namedEncoding{
 	{charmap.Windows1252, "Windows-1252"}, {simplifiedchinese.GB18030, "GB18030 (Chinese)"}, {japanese.ShiftJIS, "Shift JIS (Japanese)"}, {korean.EUCKR, "EUC-KR (Korean)"},
 	{traditionalchinese.Big5, "Big5 (Chinese)"}, {japanese.EUCJP, "EUC-JP (Japanese)"}, {charmap.Windows1251, "Windows-1251 (Cyrillic)"},
