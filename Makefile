@@ -31,7 +31,7 @@ release: ## bin/release: archives, packages, image, formula, bills of materials 
 	$(MAKE) -s documents
 	$(GO) run ./deploy/release -version $(VERSION) -date $(DATE) -stage $(STAGE) -out bin/release -url $(URL)
 	for a in amd64 arm64; do .ci/package $(VERSION) $(DATE) $(STAGE) bin/release $$a deb rpm apk || exit 1; done
-	for b in $(STAGE)/*-*/sunloop*; do d=$${b%/*}; .ci/sbom $$b $(VERSION) >bin/release/sunloop-$${d##*/}.cdx.json || exit 1; done
+	for p in $(PLATFORMS); do d=$${p%/*}-$${p#*/}; .ci/sbom $(STAGE)/$$d/sunloop* $(VERSION) >bin/release/sunloop-$$d.cdx.json || exit 1; done
 	cd bin/release && sha256sum * >SHA256SUMS
 
 documents: build # manual pages and completions, for packages and archives
