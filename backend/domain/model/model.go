@@ -51,7 +51,7 @@ type Model struct {
 	Score     *api.ModelScore // of the backtest; of a gap filler on hidden samples
 }
 
-// Place is where a model takes its site to be when the site does not say.
+// Location is where a model takes its site to be if the site has none.
 type Location struct {
 	LatitudeDeg  float64 `json:"latitude_deg"`
 	LongitudeDeg float64 `json:"longitude_deg"`
