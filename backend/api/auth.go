@@ -41,8 +41,8 @@ type User struct {
 	RoleName               string   `json:"role_name"`
 	CustomerIDs            []string `json:"customer_ids"`
 	SiteIDs                []string `json:"site_ids,omitempty"` // extension: the sites of these that alone are open
-	GroupID                string   `json:"group_id,omitempty"`
-	SkinID                 string   `json:"skin_id,omitempty"`
+	GroupID                string   `json:"group_id"`           // empty without one
+	SkinID                 string   `json:"skin_id"`
 	ApplicationPermissions []string `json:"application_permissions"`
 }
 
@@ -95,6 +95,7 @@ type APIKeyInfo struct {
 	APIKeyID         string   `json:"api_key_id"`
 	PermittedSiteIDs []string `json:"permitted_site_ids"`
 	ExpiresAt        Time     `json:"expires_at,omitzero"`
+	IsExpired        bool     `json:"is_expired"`
 	CreatedAt        Time     `json:"created_at"`
 }
 
@@ -185,7 +186,7 @@ var Logout = define[None, Done](&logout, Operation{})
 
 var apiKeyInfo = Route{
 	Name: "api-key-info", Path: PathAPIKeyInfo, Host: HostAuth, Credential: CredentialNone,
-	Summary: "Get the scope of an API key", Description: "Returns the sites to which a key has access, and its expiry.",
+	Summary: "Get the scope of an API key", Description: "Returns the sites to which a key has access, and its expiry. An expired key is described too, with is_expired; a revoked or unknown one is a 401.",
 	Example: APIKeyInfoRequest{APIKey: exampleKey}, Errors: []*Error{MissingField("api_key"), ErrAPIKeyNotFound},
 }
 

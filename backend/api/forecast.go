@@ -46,6 +46,7 @@ type GeneratedForecast struct {
 	StepMinutes   int                 `json:"step_minutes"` // extension
 	Forecasts     []ForecastValue     `json:"forecasts"`
 	Metadata      ForecastMetadata    `json:"metadata"`
+	ModelInfo     *ModelInfo          `json:"model_info,omitempty"` // extension: of all sites of a customer
 	Sites         []GeneratedForecast `json:"sites,omitempty"`
 	TodayP50KWh   float64             `json:"today_p50_kwh,omitempty"`  // extension: the site's whole day, as first issued for it
 	TodayIssuedAt Time                `json:"today_issued_at,omitzero"` // extension

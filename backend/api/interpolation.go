@@ -11,20 +11,25 @@ type GapStatistics struct {
 
 // PerformanceMetrics are errors on samples that were measured, hidden and
 // filled again; R2Score may be below zero where filling does worse than the
-// samples' mean.
+// samples' mean. All are null if no samples could be hidden, for the Reason.
 type PerformanceMetrics struct {
-	RMSEKW       float64 `json:"rmse_kw"`
-	MAEKW        float64 `json:"mae_kw"`
-	R2Score      float64 `json:"r2_score"`
-	NRMSEPercent float64 `json:"nrmse_percent"` // of capacity
+	RMSEKW       *float64 `json:"rmse_kw"`
+	MAEKW        *float64 `json:"mae_kw"`
+	R2Score      *float64 `json:"r2_score"`
+	NRMSEPercent *float64 `json:"nrmse_percent"`    // of capacity
+	Reason       string   `json:"reason,omitempty"` // why they are null (extension)
 }
 
-// WeatherFeatures are means over the window's daylight; absent when nothing
-// was measured.
+// WeatherFeatures are means over the window's daylight; null when nothing
+// was measured, for the Reason.
 type WeatherFeatures struct {
-	MeanTemperatureC  *float64 `json:"mean_temperature_c,omitempty"`
-	MeanIrradianceWM2 *float64 `json:"mean_irradiance_wm2,omitempty"`
+	MeanTemperatureC  *float64 `json:"mean_temperature_c"`
+	MeanIrradianceWM2 *float64 `json:"mean_irradiance_wm2"`
+	Reason            string   `json:"reason,omitempty"` // why one of them is null (extension)
 }
+
+// MethodNone is the method of a run that filled no gaps.
+const MethodNone = "none"
 
 // GapLengthMetrics (extension) are the metrics of one length of gap and the
 // method that fills it, by what is known of the sky during the gap.
@@ -37,7 +42,7 @@ type GapLengthMetrics struct {
 }
 
 // InterpolationResult is what filling a site's gaps gave. Method is the one
-// that filled most of the missing daylight.
+// that filled most of the missing daylight, [MethodNone] if there were no gaps.
 type InterpolationResult struct {
 	ResultID           string             `json:"result_id" limit:"id"`
 	SiteID             string             `json:"site_id" limit:"id"`

@@ -91,7 +91,17 @@ type ModelInfo struct {
 	ModelType     string  `json:"model_type"`
 	ModelVersion  string  `json:"model_version,omitempty"`
 	ModelAccuracy float64 `json:"model_accuracy,omitempty"`
+	// AggregationMethod is how the forecast of several sites or of a unit follows from those
+	// of sites: one of [AggregationSum], [AggregationSite] and [AggregationShare].
+	AggregationMethod string `json:"aggregation_method,omitempty"`
 }
+
+// Methods of aggregation.
+const (
+	AggregationSum   = "sum_of_sites"         // the medians of the customer's sites, added by the hour
+	AggregationSite  = "site_model"           // one model forecasts all units of the site together
+	AggregationShare = "share_of_rated_power" // the unit's share of the site's forecast
+)
 
 // DeviceForecast is the share of one unit: the site's by rated power.
 type DeviceForecast struct {

@@ -203,15 +203,19 @@ type ScheduleRequest struct {
 // what is due first before the others; then those that ended, the latest date
 // first.
 type ScheduleResponse struct {
-	Success       bool       `json:"success"`
-	Message       string     `json:"message,omitempty"`
-	ScheduleID    string     `json:"schedule_id,omitempty"`
-	AssetID       string     `json:"asset_id,omitempty"`
-	ScheduledDate Time       `json:"scheduled_date,omitzero"`
-	Schedule      *Schedule  `json:"schedule,omitempty"`
-	Schedules     []Schedule `json:"schedules,omitzero"` // list: there even when empty
-	Count         int        `json:"count"`
-	NextCursor    string     `json:"next_cursor,omitempty"`
+	Success       bool   `json:"success"`
+	Message       string `json:"message,omitempty"`
+	ScheduleID    string `json:"schedule_id,omitempty"`
+	AssetID       string `json:"asset_id,omitempty"`
+	ScheduledDate Time   `json:"scheduled_date,omitzero"`
+	// MaintenanceType (extension) is that of a created schedule. With a customer_id it may
+	// be left out of the request: it is corrective while the unit has an active finding,
+	// otherwise preventive.
+	MaintenanceType string     `json:"maintenance_type,omitempty"`
+	Schedule        *Schedule  `json:"schedule,omitempty"`
+	Schedules       []Schedule `json:"schedules,omitzero"` // list: there even when empty
+	Count           int        `json:"count"`
+	NextCursor      string     `json:"next_cursor,omitempty"`
 }
 
 var schedules = Route{
@@ -225,7 +229,7 @@ var schedules = Route{
 // Schedules of maintenance.
 var (
 	CreateSchedule = define[ScheduleRequest, ScheduleResponse](&schedules, Operation{Action: ActionCreate, Permission: PermissionOrders, Idempotent: true, Target: Target{Asset: "asset_id"}, Fields: Fields{
-		required("asset_id"), required("maintenance_type").anyCase(MaintenanceTypes()...), required("scheduled_date"), required("priority").anyCase(Priorities()...), required("reason").text(),
+		required("asset_id"), required("maintenance_type").unless("customer_id").anyCase(MaintenanceTypes()...), required("scheduled_date"), required("priority").anyCase(Priorities()...), required("reason").text(),
 		optional("every_days").between(1, MaxEveryDays), optional("every_months").between(1, MaxEveryMonths),
 		rule(func(r *ScheduleRequest) error {
 			if r.EveryDays > 0 && r.EveryMonths > 0 {

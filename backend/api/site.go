@@ -139,6 +139,8 @@ type Asset struct {
 	IrradianceAzimuthDeg         *float64    `json:"irradiance_azimuth_deg,omitempty"`        // of the sensor
 	IrradianceClass              string      `json:"irradiance_class,omitempty" limit:"word"` // A or B: of the monitoring, by IEC 61724-1
 	WarrantyExpiryDate           string      `json:"warranty_expiry_date,omitempty" limit:"word"`
+	CapacityKWh                  float64     `json:"capacity_kwh,omitempty"`                  // of a battery
+	WarrantyThroughputKWh        float64     `json:"warranty_throughput_kwh,omitempty"`       // energy through a battery that its warranty covers
 	TerminalDeviceID             string      `json:"terminal_device_id,omitempty" limit:"id"` // that watches it; when empty the site's
 	StringCount                  int         `json:"string_count,omitempty"`                  // strings of modules at it
 	FormerComponents             []Component `json:"former_components,omitempty" limit:"200"` // that were taken out, newest first

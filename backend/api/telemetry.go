@@ -84,23 +84,23 @@ type SiteSummaryRequest struct {
 	Page              // fleet
 }
 
-// SiteSummary is a site's day so far. Percentages are absent when the data do
-// not allow them.
+// SiteSummary is a site's day so far. What the data do not show is null: at night,
+// for example, the ratios of the day that has just begun.
 type SiteSummary struct {
 	TotalKWhToday        float64  `json:"total_kWh_today"`
-	FleetAvailabilityPct *float64 `json:"fleet_availability_pct,omitempty"`
-	FleetPRPct           *float64 `json:"fleet_pr_pct,omitempty"`
+	FleetAvailabilityPct *float64 `json:"fleet_availability_pct"`
+	FleetPRPct           *float64 `json:"fleet_pr_pct"`
 	ActiveInverters      int      `json:"active_inverters"`
 	TotalInverters       int      `json:"total_inverters"`
-	LastUpdated          Time     `json:"last_updated,omitzero"`
-	ServiceTime          Time     `json:"service_time"`                     // extension: the clock of the service, which a simulated plant may run fast
-	TotalPowerKW         float64  `json:"total_power_kw"`                   // extension; 0 if power_state is not measured
-	PowerState           string   `json:"power_state,omitempty"`            // extension: PowerMeasured, PowerStale or PowerNone
-	ExpectedPowerKW      *float64 `json:"expected_power_kw,omitempty"`      // extension: P50 of the newest forecast, now
-	ExpectedKWhToday     *float64 `json:"expected_kWh_today,omitempty"`     // extension: P50 of the whole site day, each hour as issued last before it began
-	ExpectedKWhSoFar     *float64 `json:"expected_kWh_so_far,omitempty"`    // extension: the part of it until now
-	SpecificYieldKWhKWp  *float64 `json:"specific_yield_kWh_kWp,omitempty"` // extension: today
-	Figures              []KPI    `json:"figures,omitempty"`                // extension: what the energy, yield, ratio and availability of today rest on
+	LastUpdated          Time     `json:"last_updated" zero:"null"`
+	ServiceTime          Time     `json:"service_time"`           // extension: the clock of the service, which a simulated plant may run fast
+	TotalPowerKW         float64  `json:"total_power_kw"`         // extension; 0 if power_state is not measured
+	PowerState           string   `json:"power_state"`            // extension: PowerMeasured, PowerStale or PowerNone
+	ExpectedPowerKW      *float64 `json:"expected_power_kw"`      // extension: P50 of the newest forecast, now
+	ExpectedKWhToday     *float64 `json:"expected_kWh_today"`     // extension: P50 of the whole site day, each hour as issued last before it began
+	ExpectedKWhSoFar     *float64 `json:"expected_kWh_so_far"`    // extension: the part of it until now
+	SpecificYieldKWhKWp  *float64 `json:"specific_yield_kWh_kWp"` // extension: today
+	Figures              []KPI    `json:"figures,omitempty"`      // extension: what the energy, yield, ratio and availability of today rest on
 }
 
 // PowerStaleAfter is the age from which the newest sample of a unit is no

@@ -32,8 +32,13 @@ func (t Time) String() string { return t.UTC().Format(TimeLayout) }
 // MarshalText writes the wire form.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// MarshalJSON writes the wire form as a JSON string.
-func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
+// MarshalJSON writes the wire form as a JSON string, and the zero Time as null.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + t.String() + `"`), nil
+}
 
 // UnmarshalText reads any form that [ParseTime] takes, naive times as UTC.
 func (t *Time) UnmarshalText(b []byte) error {

@@ -336,13 +336,13 @@ func (m Administrator) RotateKey(ctx context.Context, id string, r Rotation) (do
 	return done, nil
 }
 
-// KeyInfo describes a key that is good; otherwise [api.ErrAPIKeyNotFound].
+// KeyInfo describes a key that is good or has expired; otherwise [api.ErrAPIKeyNotFound].
 func (s *Service) KeyInfo(ctx context.Context, plain string) (api.APIKeyInfo, error) {
-	k, err := s.findKey(ctx, plain, s.now())
+	k, err := s.findKey(ctx, plain, time.Time{})
 	if err != nil {
 		return api.APIKeyInfo{}, err
 	}
-	info := api.APIKeyInfo{Success: true, APIKeyID: k.ID, PermittedSiteIDs: k.Sites, CreatedAt: api.At(k.CreatedAt)}
+	info := api.APIKeyInfo{Success: true, APIKeyID: k.ID, PermittedSiteIDs: k.Sites, IsExpired: k.expired(s.now()), CreatedAt: api.At(k.CreatedAt)}
 	if !k.ExpiresAt.IsZero() {
 		info.ExpiresAt = api.At(k.ExpiresAt)
 	}
@@ -369,6 +369,8 @@ func (s *Service) authenticateKey(ctx context.Context, plain string, now time.Ti
 	return Principal{Kind: KindKey, ID: k.ID, Name: k.Name, Role: k.Role, Customers: k.Customers, Sites: k.Sites}, k.ExpiresAt, nil
 }
 
+// findKey returns the key unless it is revoked or has expired at now; at the zero time no
+// key has expired.
 func (s *Service) findKey(ctx context.Context, plain string, now time.Time) (apiKey, error) {
 	id, ok := keyID(plain)
 	if !ok {

@@ -17,8 +17,8 @@ type claims struct {
 	Username    string   `json:"username"`
 	RoleID      string   `json:"role_id"`
 	CustomerIDs []string `json:"customer_ids"`
-	GroupID     string   `json:"group_id,omitempty"`
-	SkinID      string   `json:"skin_id,omitempty"`
+	GroupID     string   `json:"group_id"`
+	SkinID      string   `json:"skin_id"`
 	SessionID   string   `json:"sid"`
 	jwt.RegisteredClaims
 }

@@ -42,6 +42,7 @@ func TestForecastOfASite(t *testing.T) {
 
 func TestForecastOfACustomer(t *testing.T) {
 	a := read(t, api.HostMain, "/forecast", query("customer_id", customer)).is(both(generated(48), object(fields{"sites": some(generated(48))})))
+	a.is(object(fields{"model_info": object(fields{"model_type": text, "aggregation_method": exactly("sum_of_sites")})}))
 	if a.value.(map[string]any)["site_id"] != nil || a.text("sites.0.site_id") != site {
 		t.Errorf("%.300s", a.body)
 	}
@@ -71,7 +72,7 @@ func TestForecastRefusals(t *testing.T) {
 func energy(hours int) shape {
 	return object(fields{
 		"forecasts":    both(count(hours, object(fields{"timestamp": instant, "hour_ahead": integer, "kWh_forecast": number, "weather?": conditions})), ascending("timestamp")),
-		"model_info":   object(fields{"model_type": text}),
+		"model_info":   object(fields{"model_type": text, "aggregation_method": exactly("sum_of_sites", "site_model", "share_of_rated_power")}),
 		"generated_at": instant,
 	})
 }

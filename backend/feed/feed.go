@@ -36,9 +36,9 @@ func (c Clock) Now() time.Time {
 // History is how long a fleet has been reporting when the demo begins.
 const History = 365 * 24 * time.Hour
 
-// FirstDay is the start of the first site's telemetry, whenever the demo runs:
+// FirstDay is the first record of the first site's telemetry, whenever the demo runs:
 // the examples of API clients request the days after it.
-var FirstDay = time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
+var FirstDay = time.Date(2025, 10, 1, 6, 0, 0, 0, time.UTC)
 
 // Start is when the fleet of a demo begins to report whose live stream begins
 // at begin.

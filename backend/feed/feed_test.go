@@ -19,7 +19,7 @@ func TestTelemetryFromTheFirstDay(t *testing.T) {
 			t.Errorf("a demo of %v begins %v", begin, start)
 		}
 	}
-	if at := FirstDay.Format(time.RFC3339); at != "2025-10-01T00:00:00Z" {
+	if at := FirstDay.Format(time.RFC3339); at != "2025-10-01T06:00:00Z" {
 		t.Errorf("the first day is %s", at)
 	}
 }

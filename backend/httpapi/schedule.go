@@ -31,8 +31,12 @@ func (s *server) scheduleHandlers() {
 		message := "Maintenance scheduled"
 		if !made {
 			message = "Maintenance is scheduled for this day already"
+		} else if r.MaintenanceType == "" {
+			message += " as " + v.MaintenanceType + ", which the request left open"
 		}
-		return one(message, v, err)
+		answer, err := one(message, v, err)
+		answer.MaintenanceType = v.MaintenanceType
+		return answer, err
 	})
 	handle(s, api.ListSchedules, func(ctx context.Context, c *caller, r *api.ScheduleRequest) (api.ScheduleResponse, error) {
 		list, next, err := s.Schedules.Schedules(ctx, c.scope, c.ofTarget(r.CustomerID, r.SiteID, r.AssetID, r.Page), r.Status, r.Overdue)

@@ -177,7 +177,7 @@ func (s *schemas) component(t reflect.Type) string {
 }
 
 // object is the schema of a struct itself. What is never left out of JSON is
-// required, and null where a pointer may be nil.
+// required, and null where a pointer may be nil or a zero value has the tag zero:"null".
 func (s *schemas) object(t reflect.Type) *Schema {
 	o := &Schema{Type: "object", Description: comments()[t.Name()]}
 	s.fields(t, o)
@@ -212,7 +212,7 @@ func (s *schemas) fields(t reflect.Type, o *Schema) {
 		if !optional {
 			o.Required = append(o.Required, name)
 		}
-		if kind, plain := p.Type.(string); plain && !optional && f.Type.Kind() == reflect.Pointer {
+		if kind, plain := p.Type.(string); plain && !optional && (f.Type.Kind() == reflect.Pointer || f.Tag.Get("zero") == "null") {
 			p.Type = []string{kind, "null"}
 		}
 		o.Properties = append(o.Properties, Member[*Schema]{name, p})

@@ -40,7 +40,7 @@ func TestRealGapsAreFilled(t *testing.T) {
 	if r.GapStatistics.TotalGaps < 10 || r.GapStatistics.LargestGapMinutes < 60 || !(r.GapStatistics.CoverageImprovementPercent > 1 && r.GapStatistics.CoverageImprovementPercent < 30) {
 		t.Errorf("gaps %+v", r.GapStatistics)
 	}
-	if m := r.PerformanceMetrics; !(m.RMSEKW > 0 && m.MAEKW > 0 && m.MAEKW <= m.RMSEKW && m.R2Score > 0.5 && m.NRMSEPercent < 20) {
+	if m := r.PerformanceMetrics; !(*m.RMSEKW > 0 && *m.MAEKW > 0 && *m.MAEKW <= *m.RMSEKW && *m.R2Score > 0.5 && *m.NRMSEPercent < 20) {
 		t.Errorf("metrics %+v", m)
 	}
 	if len(r.ByGapLength) == 0 || r.Methods[r.Method] == 0 || len(r.AssetIDs) != 1 {

@@ -37,6 +37,7 @@ type DemoCmd struct {
 	Headless bool    `help:"Run only the service, without a console."`
 	kept     bool    // its data are there at the next start
 	WorkFlags
+	OutsideFlags
 	ListenFlags
 	WatchFlags
 }
@@ -147,7 +148,7 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 		DataDir: dir, Now: clock.Now, Wall: time.Now, Logger: log, Version: version,
 		// The plants' clock runs fast: by the wall, a forecast a minute and a detection each few samples are plenty.
 		Settle:         2 * time.Second,
-		TrustedProxies: proxies,
+		TrustedProxies: proxies, WebhookAllow: c.WebhookAllow, ImportFrom: c.ImportFrom,
 	}
 	if len(c.ExchangeRates) == 0 {
 		c.ExchangeRates = demoRates

@@ -38,6 +38,11 @@ type ServiceFlags struct {
 	WorkFlags
 	Parts string `placeholder:"FILE" env:"SUNLOOP_PARTS" help:"Parts catalogue in TOML, instead of the built-in one." type:"path"`
 
+	OutsideFlags
+}
+
+// OutsideFlags are what the service may reach outside, of the service and the demo.
+type OutsideFlags struct {
 	WebhookAllow []string `placeholder:"HOST" env:"SUNLOOP_WEBHOOK_ALLOW" help:"Host, host:port, address or network [10.1.0.0/16] to which webhooks may be sent although it is private or without encryption: for labs."`
 
 	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Location whose files an upload may name by s3_path [s3://bucket/exports, file:///srv/gateway]; {customer_id} in it is replaced by the caller's customer."`

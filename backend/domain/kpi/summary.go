@@ -35,7 +35,7 @@ func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (
 	siteID := site.SiteID
 	now, zone := s.now(), record.Zone(site.Timezone)
 	midnight := series.Midnight(now, zone)
-	out := api.SiteSummary{TotalInverters: len(units), ServiceTime: api.At(now)}
+	out := api.SiteSummary{TotalInverters: len(units), ServiceTime: api.At(now), PowerState: api.PowerNone}
 	sums, err := s.telemetry.Daily(ctx, siteID, midnight, series.NextMidnight(now, zone))
 	if err != nil {
 		return out, nil, fmt.Errorf("read today's energy of site %s: %w", siteID, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 )
@@ -137,7 +138,8 @@ func checkAhead(field string, at api.Time, now time.Time) error {
 	return nil
 }
 
-// CreateSchedule plans maintenance of an asset. A date in the past is a 400
+// CreateSchedule plans maintenance of an asset. Work without a type is corrective
+// while the asset has an active finding, unless it recurs, otherwise preventive. A date in the past is a 400
 // unless the work is an emergency. Recurring work of the same task and date is
 // made once: what is there already is answered with made false.
 func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.ScheduleRequest) (_ api.Schedule, made bool, err error) {
@@ -148,6 +150,11 @@ func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.Sch
 	site, err := s.Domain.Sites.Site(ctx, scope, asset.SiteID)
 	if err != nil {
 		return api.Schedule{}, false, err
+	}
+	if r.MaintenanceType == "" {
+		if r.MaintenanceType, err = s.defaultType(ctx, asset, r); err != nil {
+			return api.Schedule{}, false, err
+		}
 	}
 	now := s.Now()
 	if r.MaintenanceType != api.MaintenanceEmergency && now.After(deadline(r.ScheduledDate)) {
@@ -178,6 +185,24 @@ func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.Sch
 		s.refreshPlans(ctx)
 	}
 	return s.scheduleResponse(kept), made, err
+}
+
+// defaultType returns the type of work that a request does not name.
+func (s *Service) defaultType(ctx context.Context, asset api.Asset, r api.ScheduleRequest) (string, error) {
+	is := api.MaintenancePreventive
+	if r.EveryDays > 0 || r.EveryMonths > 0 {
+		return is, nil
+	}
+	err := s.Records.View(ctx, func(tx store.Tx) error {
+		active, err := finding.Active(tx, asset.SiteID)
+		if slices.ContainsFunc(active, func(f finding.Finding) bool {
+			return !f.Informational() && slices.Contains(f.Units(), asset.AssetID)
+		}) {
+			is = api.MaintenanceCorrective
+		}
+		return err
+	})
+	return is, record.Wrap(err, "list the findings of site "+asset.SiteID)
 }
 
 // plan stores a new pending schedule, unless it is recurring work that has

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+
 	"time"
 
 	"app.sunloop/backend/api"
@@ -203,19 +205,28 @@ type (
 func newInterpolationRecord(v Interpolation) interpolationRecord {
 	return interpolationRecord{
 		ResultID: v.ResultID, SiteID: v.SiteID, ProcessedAt: v.ProcessedAt, Method: v.Method, AssetIDs: v.AssetIDs, DataWindow: windowRecord(v.DataWindow),
-		GapStatistics: gapsRecord(v.GapStatistics), PerformanceMetrics: performanceRecord(v.PerformanceMetrics),
-		WeatherFeatures: weatherRecord(v.WeatherFeatures), Methods: v.Methods,
+		GapStatistics: gapsRecord(v.GapStatistics), PerformanceMetrics: newPerformanceRecord(v.PerformanceMetrics),
+		WeatherFeatures: weatherRecord{MeanTemperatureC: v.WeatherFeatures.MeanTemperatureC, MeanIrradianceWM2: v.WeatherFeatures.MeanIrradianceWM2}, Methods: v.Methods,
 		ByGapLength: record.Convert(v.ByGapLength, newGapLengthRecord), FilledValues: v.FilledValues,
 		Notes: v.Notes, CustomerID: v.CustomerID,
 	}
 }
 
 func (r interpolationRecord) interpolation() Interpolation {
+	if r.AssetIDs == nil {
+		r.AssetIDs = []string{}
+	}
+	if r.Methods == nil {
+		r.Methods = map[string]int{}
+	}
+	if r.ByGapLength == nil {
+		r.ByGapLength = []gapLengthRecord{}
+	}
 	return Interpolation{
 		InterpolationResult: api.InterpolationResult{
-			ResultID: r.ResultID, SiteID: r.SiteID, ProcessedAt: r.ProcessedAt, Method: r.Method, AssetIDs: r.AssetIDs, DataWindow: api.Window(r.DataWindow),
-			GapStatistics: api.GapStatistics(r.GapStatistics), PerformanceMetrics: api.PerformanceMetrics(r.PerformanceMetrics),
-			WeatherFeatures: api.WeatherFeatures(r.WeatherFeatures), Methods: r.Methods,
+			ResultID: r.ResultID, SiteID: r.SiteID, ProcessedAt: r.ProcessedAt, Method: cmp.Or(r.Method, api.MethodNone), AssetIDs: r.AssetIDs, DataWindow: api.Window(r.DataWindow),
+			GapStatistics: api.GapStatistics(r.GapStatistics), PerformanceMetrics: r.PerformanceMetrics.toAPI(),
+			WeatherFeatures: r.WeatherFeatures.toAPI(), Methods: r.Methods,
 			ByGapLength:  record.Convert(r.ByGapLength, gapLengthRecord.toAPI),
 			FilledValues: r.FilledValues, Notes: r.Notes,
 		},
@@ -224,10 +235,38 @@ func (r interpolationRecord) interpolation() Interpolation {
 }
 
 func newGapLengthRecord(v api.GapLengthMetrics) gapLengthRecord {
-	return gapLengthRecord{v.GapMinutes, v.KnownFrom, v.Method, v.HiddenGaps, performanceRecord(v.PerformanceMetrics)}
+	return gapLengthRecord{v.GapMinutes, v.KnownFrom, v.Method, v.HiddenGaps, newPerformanceRecord(v.PerformanceMetrics)}
+}
+
+// newPerformanceRecord stores unknown errors as zeros, which measured ones never are.
+func newPerformanceRecord(v api.PerformanceMetrics) performanceRecord {
+	if v.RMSEKW == nil || v.MAEKW == nil || v.R2Score == nil || v.NRMSEPercent == nil {
+		return performanceRecord{}
+	}
+	return performanceRecord{*v.RMSEKW, *v.MAEKW, *v.R2Score, *v.NRMSEPercent}
+}
+
+func (r performanceRecord) toAPI() api.PerformanceMetrics {
+	if r == (performanceRecord{}) {
+		return api.PerformanceMetrics{Reason: "no samples were measured that could be hidden and filled again"}
+	}
+	return api.PerformanceMetrics{RMSEKW: &r.RMSEKW, MAEKW: &r.MAEKW, R2Score: &r.R2Score, NRMSEPercent: &r.NRMSEPercent}
+}
+
+func (r weatherRecord) toAPI() api.WeatherFeatures {
+	w := api.WeatherFeatures{MeanTemperatureC: r.MeanTemperatureC, MeanIrradianceWM2: r.MeanIrradianceWM2}
+	switch {
+	case w.MeanTemperatureC == nil && w.MeanIrradianceWM2 == nil:
+		w.Reason = "neither temperature nor irradiance is known for the window"
+	case w.MeanTemperatureC == nil:
+		w.Reason = "no temperature is known for the window"
+	case w.MeanIrradianceWM2 == nil:
+		w.Reason = "no irradiance is known for the window"
+	}
+	return w
 }
 
 func (r gapLengthRecord) toAPI() api.GapLengthMetrics {
 	return api.GapLengthMetrics{GapMinutes: r.GapMinutes, KnownFrom: r.KnownFrom, Method: r.Method, HiddenGaps: r.HiddenGaps,
-		PerformanceMetrics: api.PerformanceMetrics(r.performanceRecord)}
+		PerformanceMetrics: r.performanceRecord.toAPI()}
 }

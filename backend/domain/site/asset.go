@@ -222,6 +222,11 @@ func checkAsset(a api.Asset) error {
 	case a.Location == "":
 		return api.MissingField("location")
 	}
+	for name, kWh := range map[string]float64{"capacity_kwh": a.CapacityKWh, "warranty_throughput_kwh": a.WarrantyThroughputKWh} {
+		if !record.Finite(kWh) || kWh < 0 || kWh > 1e12 {
+			return api.InvalidField(name, "a number of kWh of 0 or more")
+		}
+	}
 	switch _, err := api.ParseTime(a.WarrantyExpiryDate, time.UTC); {
 	case a.WarrantyExpiryDate != "" && err != nil:
 		return api.InvalidField("warranty_expiry_date", "a date such as 2031-06-30")

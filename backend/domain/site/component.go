@@ -28,6 +28,8 @@ func (s *Service) SetAsset(ctx context.Context, scope api.Scope, ref api.AssetRe
 		record.SetIfGiven(&a.TerminalDeviceID, change.TerminalDeviceID)
 		record.SetIfGiven(&a.CapacityKW, change.CapacityKW)
 		record.SetIfGiven(&a.RatedPowerKW, change.RatedPowerKW)
+		record.SetIfGiven(&a.CapacityKWh, change.CapacityKWh)
+		record.SetIfGiven(&a.WarrantyThroughputKWh, change.WarrantyThroughputKWh)
 		record.SetIfGiven(&a.Latitude, change.Latitude)
 		record.SetIfGiven(&a.Longitude, change.Longitude)
 		record.SetIfGiven(&a.TiltDeg, change.TiltDeg)

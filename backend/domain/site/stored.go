@@ -87,6 +87,8 @@ type assetRecord struct {
 	IrradianceAzimuthDeg         *float64          `json:"irradiance_azimuth_deg,omitempty"`
 	IrradianceClass              string            `json:"irradiance_class,omitempty" limit:"word"`
 	WarrantyExpiryDate           string            `json:"warranty_expiry_date,omitempty" limit:"word"`
+	CapacityKWh                  float64           `json:"capacity_kwh,omitempty"`
+	WarrantyThroughputKWh        float64           `json:"warranty_throughput_kwh,omitempty"`
 	TerminalDeviceID             string            `json:"terminal_device_id,omitempty" limit:"id"`
 	StringCount                  int               `json:"string_count,omitempty"`
 	FormerComponents             []componentRecord `json:"former_components,omitempty" limit:"200"`
@@ -110,7 +112,7 @@ func newAssetRecord(v api.Asset) assetRecord {
 		SiteID: v.SiteID, CustomerID: v.CustomerID, Timezone: v.Timezone, Latitude: v.Latitude, Longitude: v.Longitude, RatedPowerKW: v.RatedPowerKW,
 		TiltDeg: v.TiltDeg, AzimuthDeg: v.AzimuthDeg, WarrantyExpiryDate: v.WarrantyExpiryDate, TerminalDeviceID: v.TerminalDeviceID,
 		StringCount: v.StringCount, FormerComponents: record.Convert(v.FormerComponents, func(v api.Component) componentRecord { return componentRecord(v) }),
-		Version:    v.Version,
+		Version: v.Version, CapacityKWh: v.CapacityKWh, WarrantyThroughputKWh: v.WarrantyThroughputKWh,
 		DCRatingKW: v.DCRatingKW, ACRatingKW: v.ACRatingKW, ModuleTempCoefficientPctPerK: v.ModuleTempCoefficientPctPerK,
 		Mounting: v.Mounting, IrradianceRole: v.IrradianceRole, IrradianceTiltDeg: v.IrradianceTiltDeg,
 		IrradianceAzimuthDeg: v.IrradianceAzimuthDeg, IrradianceClass: v.IrradianceClass,
@@ -124,6 +126,7 @@ func (r assetRecord) toAPI() api.Asset {
 		CustomerID: r.CustomerID, Timezone: r.Timezone, Latitude: r.Latitude, Longitude: r.Longitude, RatedPowerKW: r.RatedPowerKW, TiltDeg: r.TiltDeg,
 		AzimuthDeg: r.AzimuthDeg, WarrantyExpiryDate: r.WarrantyExpiryDate, TerminalDeviceID: r.TerminalDeviceID, StringCount: r.StringCount,
 		FormerComponents: record.Convert(r.FormerComponents, func(v componentRecord) api.Component { return api.Component(v) }), Version: r.Version,
+		CapacityKWh: r.CapacityKWh, WarrantyThroughputKWh: r.WarrantyThroughputKWh,
 		DCRatingKW: r.DCRatingKW, ACRatingKW: r.ACRatingKW, ModuleTempCoefficientPctPerK: r.ModuleTempCoefficientPctPerK,
 		Mounting: r.Mounting, IrradianceRole: r.IrradianceRole, IrradianceTiltDeg: r.IrradianceTiltDeg,
 		IrradianceAzimuthDeg: r.IrradianceAzimuthDeg, IrradianceClass: r.IrradianceClass,

@@ -173,6 +173,7 @@ func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, sites []api.
 		out.Metadata.ModelAccuracy = accuracy / weight
 	}
 	out.Metadata.WeatherSource, out.Metadata.ModelVersion = joined(sources), joined(versions)
+	out.ModelInfo = &api.ModelInfo{ModelType: out.Metadata.ModelType, ModelVersion: out.Metadata.ModelVersion, ModelAccuracy: out.Metadata.ModelAccuracy, AggregationMethod: api.AggregationSum}
 	out.Days = sumOfDays(parts, sites)
 	for i, v := range parts[0].Forecasts {
 		var temperature, ghi, wind float64
@@ -225,7 +226,7 @@ func (fc *Forecaster) Energy(ctx context.Context, scope api.Scope, req api.Energ
 		return out, err
 	}
 	out.CustomerID = g.CustomerID
-	out.ModelInfo = api.ModelInfo{ModelType: g.Metadata.ModelType, ModelVersion: g.Metadata.ModelVersion, ModelAccuracy: g.Metadata.ModelAccuracy}
+	out.ModelInfo = api.ModelInfo{ModelType: g.Metadata.ModelType, ModelVersion: g.Metadata.ModelVersion, ModelAccuracy: g.Metadata.ModelAccuracy, AggregationMethod: api.AggregationSum}
 	share := 1.0
 	if req.SiteID != "" {
 		units, err := fc.Domain.Sites.SiteAssets(ctx, req.SiteID)
@@ -242,7 +243,9 @@ func (fc *Forecaster) Energy(ctx context.Context, scope api.Scope, req api.Energ
 			}
 			return 1 / float64(len(units))
 		}
+		out.ModelInfo.AggregationMethod = api.AggregationSite
 		if req.DeviceID != "" {
+			out.ModelInfo.AggregationMethod = api.AggregationShare
 			i := slices.IndexFunc(units, func(u api.Asset) bool { return u.AssetID == req.DeviceID })
 			if i < 0 {
 				return out, api.ErrAssetNotFound

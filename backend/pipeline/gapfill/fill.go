@@ -312,6 +312,9 @@ func (f *siteFiller) fill(ctx context.Context) (api.InterpolationResult, error) 
 	r.GapStatistics.AverageGapMinutes = sitedata.Round(minutes.value())
 	r.GapStatistics.CoverageImprovementPercent = sitedata.Round(coverage.value())
 	r.WeatherFeatures = api.WeatherFeatures{MeanTemperatureC: temperature.known(), MeanIrradianceWM2: irradiance.known()}
+	if r.Method == "" {
+		r.Method = api.MethodNone
+	}
 	f.score(&r, expected)
 	if len(r.AssetIDs) > 0 {
 		key := objects.Key("interpolation", f.site.CustomerID, f.site.SiteID, r.ResultID) + ".csv"
@@ -357,7 +360,7 @@ func (f *siteFiller) score(r *api.InterpolationResult, expected interpolate.Scor
 	}
 }
 
-// performance returns zeros if nothing was measured.
+// performance returns the errors of filling, which are unknown if nothing was measured.
 func performance(s interpolate.Score) api.PerformanceMetrics {
 	if s.Samples == 0 {
 		return api.PerformanceMetrics{}
@@ -365,7 +368,8 @@ func performance(s interpolate.Score) api.PerformanceMetrics {
 	if math.IsNaN(s.R2) { // the samples are all alike
 		s.R2 = 0
 	}
-	return api.PerformanceMetrics{RMSEKW: sitedata.Round(s.RMSEKW), MAEKW: sitedata.Round(s.MAEKW), R2Score: sitedata.Round(s.R2), NRMSEPercent: sitedata.Round(s.NRMSEPercent)}
+	number := func(v float64) *float64 { v = sitedata.Round(v); return &v }
+	return api.PerformanceMetrics{RMSEKW: number(s.RMSEKW), MAEKW: number(s.MAEKW), R2Score: number(s.R2), NRMSEPercent: number(s.NRMSEPercent)}
 }
 
 // writeFilled writes one asset's filled values.

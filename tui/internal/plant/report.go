@@ -116,12 +116,12 @@ func (p *Plant) Fills(now time.Time) []api.InterpolationResult {
 		return api.InterpolationResult{
 			ResultID: id, SiteID: p.SiteID, ProcessedAt: api.At(at.Add(3 * time.Hour)), Method: "bilstm", AssetIDs: []string{p.UnitID(0), p.UnitID(1)}, DataWindow: api.Window{Start: api.At(at.AddDate(-1, 0, 0)), End: api.At(at)},
 			GapStatistics:      api.GapStatistics{TotalGaps: gaps, AverageGapMinutes: 62, LargestGapMinutes: 1450, CoverageImprovementPercent: 1.7},
-			PerformanceMetrics: api.PerformanceMetrics{RMSEKW: 12.5, MAEKW: 7.4, R2Score: 0.97, NRMSEPercent: 1.6},
+			PerformanceMetrics: fillErrors(12.5, 7.4, 0.97, 1.6),
 			WeatherFeatures:    api.WeatherFeatures{MeanTemperatureC: &air, MeanIrradianceWM2: &sun}, Methods: map[string]int{"bilstm": gaps - 12, "bridge": 12},
 			ByGapLength: []api.GapLengthMetrics{
-				{GapMinutes: 15, KnownFrom: "sibling units", Method: "bridge", HiddenGaps: 120, PerformanceMetrics: api.PerformanceMetrics{RMSEKW: 4.1, MAEKW: 2.2, R2Score: 0.99, NRMSEPercent: 0.5}},
-				{GapMinutes: 180, KnownFrom: "weather", Method: "bilstm", HiddenGaps: 80, PerformanceMetrics: api.PerformanceMetrics{RMSEKW: 14.5, MAEKW: 8.2, R2Score: 0.96, NRMSEPercent: 1.8}},
-				{GapMinutes: 1440, KnownFrom: "nothing", Method: "bilstm", HiddenGaps: 40, PerformanceMetrics: api.PerformanceMetrics{RMSEKW: 41, MAEKW: 28, R2Score: 0.71, NRMSEPercent: 5.1}},
+				{GapMinutes: 15, KnownFrom: "sibling units", Method: "bridge", HiddenGaps: 120, PerformanceMetrics: fillErrors(4.1, 2.2, 0.99, 0.5)},
+				{GapMinutes: 180, KnownFrom: "weather", Method: "bilstm", HiddenGaps: 80, PerformanceMetrics: fillErrors(14.5, 8.2, 0.96, 1.8)},
+				{GapMinutes: 1440, KnownFrom: "nothing", Method: "bilstm", HiddenGaps: 40, PerformanceMetrics: fillErrors(41, 28, 0.71, 5.1)},
 			},
 			FilledValues: "sunloop://objects/" + id + ".csv", Notes: []string{"telemetry itself stays as it was measured"},
 		}
@@ -214,4 +214,9 @@ func Month(now time.Time) string {
 		fmt.Fprintf(&b, "%s,INV-1,%.2f\n%[1]s,INV-2,%.2[3]f\n", at.Format(time.RFC3339), power, second)
 	}
 	return b.String()
+}
+
+// fillErrors returns the metrics of a run that filled gaps.
+func fillErrors(rmse, mae, r2, nrmse float64) api.PerformanceMetrics {
+	return api.PerformanceMetrics{RMSEKW: &rmse, MAEKW: &mae, R2Score: &r2, NRMSEPercent: &nrmse}
 }

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -58,15 +59,23 @@ func newRuns() *widget.Tab {
 		rows := make([]widget.Row, 0, len(v.Site.Interpolations.Data))
 		for _, r := range v.Site.Interpolations.Data {
 			g, m := r.GapStatistics, r.PerformanceMetrics
-			rows = append(rows, widget.Row{ID: r.ResultID, Sort: []any{r.ProcessedAt.String(), float64(g.TotalGaps), r.Method, g.LargestGapMinutes, g.CoverageImprovementPercent, m.NRMSEPercent}, Cells: []widget.Cell{
+			rows = append(rows, widget.Row{ID: r.ResultID, Sort: []any{r.ProcessedAt.String(), float64(g.TotalGaps), r.Method, g.LargestGapMinutes, g.CoverageImprovementPercent, number(m.NRMSEPercent)}, Cells: []widget.Cell{
 				widget.Text(widget.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(fmt.Sprint(g.TotalGaps)), widget.Text(r.Method), widget.QuietText(minutes(g.LargestGapMinutes)),
-				widget.QuietText(widget.Percentage(g.CoverageImprovementPercent)), widget.Text(widget.Percentage(m.NRMSEPercent)),
+				widget.QuietText(widget.Percentage(g.CoverageImprovementPercent)), widget.Text(widget.Percentage(number(m.NRMSEPercent))),
 			}})
 		}
 		return rows
 	}
 	l.Detail = runDetail
 	return l
+}
+
+// number returns the value, or NaN if it is unknown.
+func number(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
 }
 
 // minutes writes a length of time given in minutes.
@@ -91,7 +100,11 @@ func runDetail(v view.Context, id string) []widget.Detail {
 	add("data", "%s to %s", day(r.DataWindow.Start), day(r.DataWindow.End))
 	add("gaps", "%d, %s on average, %s the longest; daylight alone counts", g.TotalGaps, minutes(g.AverageGapMinutes), minutes(g.LargestGapMinutes))
 	add("filled", "%s of the daylight in the window", widget.Percentage(g.CoverageImprovementPercent))
-	add("error", "%s RMSE, %s MAE, %s of capacity; R² %.2f; on samples that were measured, hidden and filled again", widget.Power(m.RMSEKW), widget.Power(m.MAEKW), widget.Percentage(m.NRMSEPercent), m.R2Score)
+	if m.RMSEKW != nil {
+		add("error", "%s RMSE, %s MAE, %s of capacity; R² %.2f; on samples that were measured, hidden and filled again", widget.Power(*m.RMSEKW), widget.Power(number(m.MAEKW)), widget.Percentage(number(m.NRMSEPercent)), number(m.R2Score))
+	} else {
+		add("error", "unknown: %s", m.Reason)
+	}
 	if t := r.WeatherFeatures.MeanTemperatureC; t != nil {
 		add("air", "%s °C in daylight", widget.Significant(*t))
 	}
@@ -231,13 +244,15 @@ func newGapKinds(runs *widget.Tab) *widget.Tab {
 		}
 		top := 0.0
 		for _, k := range run.ByGapLength {
-			top = max(top, k.NRMSEPercent)
+			if k.NRMSEPercent != nil {
+				top = max(top, *k.NRMSEPercent)
+			}
 		}
 		rows := make([]widget.Row, 0, len(run.ByGapLength))
 		for i, k := range run.ByGapLength {
-			rows = append(rows, widget.Row{ID: fmt.Sprint(i), Sort: []any{k.GapMinutes, k.KnownFrom, k.Method, float64(k.HiddenGaps), k.NRMSEPercent, k.RMSEKW, k.R2Score, k.NRMSEPercent}, Cells: []widget.Cell{
-				widget.Text(minutes(k.GapMinutes)), widget.Text(k.KnownFrom), widget.Text(k.Method), widget.QuietText(fmt.Sprint(k.HiddenGaps)), widget.Text(widget.Percentage(k.NRMSEPercent)), widget.QuietText(widget.Power(k.RMSEKW)),
-				widget.QuietText(fmt.Sprintf("%.2f", k.R2Score)), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, k.NRMSEPercent/max(top, 1e-9)) }},
+			rows = append(rows, widget.Row{ID: fmt.Sprint(i), Sort: []any{k.GapMinutes, k.KnownFrom, k.Method, float64(k.HiddenGaps), number(k.NRMSEPercent), number(k.RMSEKW), number(k.R2Score), number(k.NRMSEPercent)}, Cells: []widget.Cell{
+				widget.Text(minutes(k.GapMinutes)), widget.Text(k.KnownFrom), widget.Text(k.Method), widget.QuietText(fmt.Sprint(k.HiddenGaps)), widget.Text(widget.Percentage(number(k.NRMSEPercent))), widget.QuietText(widget.Power(number(k.RMSEKW))),
+				widget.QuietText(widget.Significant(number(k.R2Score))), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, number(k.NRMSEPercent)/max(top, 1e-9)) }},
 			}})
 		}
 		return rows

@@ -264,7 +264,12 @@ func CountOf(n int, one, many string) string {
 }
 
 // Percentage writes percent with one digit behind the point.
-func Percentage(x float64) string { return fmt.Sprintf("%.1f %%", x) }
+func Percentage(x float64) string {
+	if math.IsNaN(x) {
+		return "– %"
+	}
+	return fmt.Sprintf("%.1f %%", x)
+}
 
 // KeyNames writes keys without arrows and shapes where only ASCII may be
 // drawn.

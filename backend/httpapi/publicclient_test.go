@@ -1,0 +1,180 @@
+package httpapi_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/domain/finding"
+	"app.sunloop/backend/domain/model"
+	"app.sunloop/backend/store"
+)
+
+// postAs sends a request and returns its response as an object.
+func postAs(t *testing.T, w *world, key, path, body string) map[string]any {
+	t.Helper()
+	r := w.as(key, http.MethodPost, path, body)
+	var v map[string]any
+	if err := json.Unmarshal(r.Body.Bytes(), &v); err != nil || r.Code != http.StatusOK {
+		t.Fatalf("%s %s: HTTP %d %s, %v", path, body, r.Code, r.Body, err)
+	}
+	return v
+}
+
+// A summary has all of its keys when nothing is known, as at night: clients read them
+// without a check.
+func TestSummaryHasEveryKeyAtNight(t *testing.T) {
+	w := newWorld(t, nil)
+	w.clock.add(12 * time.Hour) // midnight in Sibaya
+	v := postAs(t, w, "own", api.PathTerminalTelemetry, `{"action":"site-summary","site_id":"Sibaya"}`)
+	for _, of := range []any{v, v["summary"]} {
+		fields := of.(map[string]any)
+		for _, name := range []string{"fleet_availability_pct", "fleet_pr_pct", "last_updated", "expected_power_kw", "expected_kWh_today", "expected_kWh_so_far"} {
+			if value, there := fields[name]; !there || value != nil {
+				t.Errorf("%s is %v, there %v; want null", name, value, there)
+			}
+		}
+		for name, want := range map[string]any{"total_kWh_today": 0.0, "specific_yield_kWh_kWp": 0.0, "active_inverters": 0.0, "total_inverters": 1.0, "power_state": "none", "service_time": "2025-10-02T22:00:00Z"} {
+			if fields[name] != want {
+				t.Errorf("%s is %v, want %v", name, fields[name], want)
+			}
+		}
+	}
+}
+
+// A run of gap filling without gaps, or whose errors are unknown, has its keys too, and
+// says why they are null.
+func TestInterpolationWithoutGaps(t *testing.T) {
+	w := newWorld(t, nil)
+	at := func(v float64) *float64 { return &v }
+	err := w.store.Update(t.Context(), func(tx store.Tx) error {
+		none := model.Interpolation{CustomerID: ownCustomer}
+		none.ResultID, none.SiteID = "int_1", ownSite
+		none.ProcessedAt = api.At(w.clock.now())
+		none.DataWindow = api.Window{Start: none.ProcessedAt, End: none.ProcessedAt}
+		if _, err := w.domain.Models.AddInterpolation(tx, none); err != nil {
+			return err
+		}
+		some := none
+		some.ResultID, some.Method, some.WeatherFeatures.MeanTemperatureC = "int_2", "linear", at(21.5)
+		some.PerformanceMetrics = api.PerformanceMetrics{RMSEKW: at(2), MAEKW: at(1), R2Score: at(0.9), NRMSEPercent: at(1.5)}
+		_, err := w.domain.Models.AddInterpolation(tx, some)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := postAs(t, w, "own", api.PathInterpolation, `{"customer_id":"customer123"}`)["interpolation_results"].([]any)
+	some, none := list[0].(map[string]any), list[1].(map[string]any)
+	metrics, weather := none["performance_metrics"].(map[string]any), none["weather_features"].(map[string]any)
+	if none["method"] != api.MethodNone || metrics["reason"] == nil || weather["reason"] == nil {
+		t.Errorf("without gaps: %v", none)
+	}
+	for _, name := range []string{"rmse_kw", "mae_kw", "r2_score", "nrmse_percent"} {
+		if v, there := metrics[name]; !there || v != nil {
+			t.Errorf("unknown %s is %v, there %v", name, v, there)
+		}
+	}
+	metrics, weather = some["performance_metrics"].(map[string]any), some["weather_features"].(map[string]any)
+	if irradiance, there := weather["mean_irradiance_wm2"]; some["method"] != "linear" || metrics["rmse_kw"] != 2.0 || metrics["reason"] != nil || weather["mean_temperature_c"] != 21.5 ||
+		!there || irradiance != nil || weather["reason"] != "no irradiance is known for the window" {
+		t.Errorf("with gaps: %v", some)
+	}
+}
+
+// A battery keeps its capacity and the energy that its warranty covers.
+func TestBatteryIsKept(t *testing.T) {
+	w := newWorld(t, nil)
+	postAs(t, w, "own", api.PathAssets, `{"action":"add","asset_id":"BAT-1","name":"Battery","type":"battery","capacity_kw":50,"capacity_kwh":215.5,"warranty_throughput_kwh":600000,"location":"Cellar"}`)
+	for _, want := range []float64{215.5, 230} {
+		a := postAs(t, w, "own", api.PathAssets, `{"action":"get","asset_id":"BAT-1"}`)["asset"].(map[string]any)
+		if a["capacity_kwh"] != want || a["warranty_throughput_kwh"] != 600000.0 || a["capacity_kw"] != 50.0 {
+			t.Errorf("the battery is %v, want %v kWh", a, want)
+		}
+		postAs(t, w, "own", api.PathAssets, `{"action":"set","asset_id":"BAT-1","capacity_kwh":230}`)
+	}
+	if r := w.as("own", http.MethodPost, api.PathAssets, `{"action":"set","asset_id":"BAT-1","capacity_kwh":-1}`); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), `"field":"capacity_kwh"`) {
+		t.Errorf("a negative capacity: %d %s", r.Code, r.Body)
+	}
+}
+
+// An expired key is described as such; it opens nothing, and a revoked one is unknown.
+func TestExpiredKeyIsDescribed(t *testing.T) {
+	w := newWorld(t, nil)
+	plain := w.key("short", auth.NewKey{Sites: []string{ownSite}, ExpiresAt: w.clock.now().Add(time.Hour)})
+	describe := func() (int, map[string]any) {
+		r := w.ask(http.MethodPost, api.PathAPIKeyInfo, `{"api_key":"`+plain+`"}`)
+		var v map[string]any
+		_ = json.Unmarshal(r.Body.Bytes(), &v)
+		return r.Code, v
+	}
+	if status, v := describe(); status != http.StatusOK || v["is_expired"] != false {
+		t.Errorf("a good key: %d %v", status, v)
+	}
+	w.clock.add(2 * time.Hour)
+	if status, v := describe(); status != http.StatusOK || v["is_expired"] != true || v["expires_at"] == nil || len(v["permitted_site_ids"].([]any)) != 1 {
+		t.Errorf("an expired key: %d %v", status, v)
+	}
+	if r := w.as("short", http.MethodGet, api.PathLatest+"?site_id="+ownSite, ""); r.Code != http.StatusUnauthorized {
+		t.Errorf("a request with the expired key: %d %s", r.Code, r.Body)
+	}
+}
+
+// The claims of a token have group_id and skin_id, empty if the user has none.
+func TestTokensHaveAllClaims(t *testing.T) {
+	w := newWorld(t, nil)
+	parts := strings.Split(w.user("ana", api.RoleAnalyst, ownCustomer), ".")
+	b, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims map[string]any
+	if err != nil || json.Unmarshal(b, &claims) != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"group_id", "skin_id"} {
+		if v, there := claims[name]; !there || v != "" {
+			t.Errorf("%s is %v, there %v", name, v, there)
+		}
+	}
+}
+
+// A schedule of a public client, which always names its customer, needs no type.
+func TestScheduleWithoutAType(t *testing.T) {
+	w := newWorld(t, nil)
+	plan := func(more string) map[string]any {
+		t.Helper()
+		v := postAs(t, w, "own", api.PathSchedule, `{"action":"create","customer_id":"customer123","asset_id":"`+ownAsset+`","scheduled_date":"2025-10-05","priority":"high","reason":"Fan is loud"`+more+`}`)
+		if v["maintenance_type"] != v["schedule"].(map[string]any)["maintenance_type"] {
+			t.Errorf("the answer is %v", v)
+		}
+		return v
+	}
+	if v := plan(""); v["maintenance_type"] != api.MaintenancePreventive || !strings.Contains(v["message"].(string), "preventive") {
+		t.Errorf("without a finding: %v", v)
+	}
+	now := w.clock.now()
+	site, err := w.domain.Sites.Site(t.Context(), api.Unlimited("test"), ownSite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.store.Update(t.Context(), func(tx store.Tx) error {
+		_, err := w.domain.Detections.RecordRun(tx, finding.Run{Site: site, From: now.AddDate(0, 0, -60), Now: now, Units: []string{ownAsset}, Events: []finding.Event{
+			{Family: "inverter_outage", Units: []string{ownAsset}, Start: now.Add(-3 * time.Hour), LastSeen: now, LossFraction: 1, Severity: api.SeverityCritical, Summary: "down"}}})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := plan(""); v["maintenance_type"] != api.MaintenanceCorrective || !strings.Contains(v["message"].(string), "corrective") {
+		t.Errorf("with a finding: %v", v)
+	}
+	if v := plan(`,"every_months":12,"task":"Yearly inspection"`); v["maintenance_type"] != api.MaintenancePreventive {
+		t.Errorf("recurring work: %v", v)
+	}
+	if v := plan(`,"maintenance_type":"preventive"`); v["message"] != "Maintenance scheduled" {
+		t.Errorf("with its type: %v", v)
+	}
+}
