@@ -215,22 +215,22 @@ var alertSpan = rule(func(q *AlertsQuery) error { return endAfter(q.Start, q.End
 
 var terminalAlerts = Route{
 	Name: "terminal-alerts", Method: http.MethodGet, Path: PathTerminalAlerts, Host: HostAlerts,
-	Summary: "Get the alerts of a terminal device", Description: "Ascending in time.", Errors: append(readErrors[:4:4], ErrTerminalNotFound),
+	Summary: "Get the alerts of a terminal device", Description: "Ascending in time. A page has 100 alerts unless limit says otherwise; its last alert has the cursor of the next page if it is full.", Errors: append(readErrors[:4:4], ErrTerminalNotFound),
 }
 
 // ListTerminalAlerts returns the alerts of a terminal device.
 var ListTerminalAlerts = define[AlertsQuery, AlertRecordsResponse](&terminalAlerts, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
 	Fields: Fields{required("terminal_device_id").about("The terminal device.", exampleDevice), querySite, queryCustomer, queryStart, queryEnd, alertSpan,
-		optional("limit").about("The most alerts; without it all of the span.", nil).between(1, 0), recordCursor}})
+		pageLimit().about("The most alerts of the page.", nil), recordCursor}})
 
 var siteAlerts = Route{
 	Name: "site-alerts", Method: http.MethodGet, Path: PathSiteAlerts, Host: HostAlerts,
-	Summary: "Get the alerts of all terminal devices of a site", Description: "By device, ascending in time. A device without alerts in the span is left out.", Errors: readErrors,
+	Summary: "Get the alerts of all terminal devices of a site", Description: "By device, ascending in time. A device without alerts in the span is left out. A page has 100 alerts of all devices together unless limit says otherwise; its last alert has the cursor of the next page if it is full.", Errors: readErrors,
 }
 
 // ListSiteAlerts returns the alerts of all terminal devices of a site.
 var ListSiteAlerts = define[AlertsQuery, SiteAlertsResponse](&siteAlerts, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
-	Fields: Fields{querySite, queryCustomer, queryStart, queryEnd, alertSpan, optional("limit").about("The most alerts of each device; without it all of the span.", nil).between(1, 0)}})
+	Fields: Fields{querySite, queryCustomer, queryStart, queryEnd, alertSpan, pageLimit().about("The most alerts of the page, of all devices together.", nil), recordCursor}})
 
 var alerts = Route{
 	Name: "alerts", Path: PathAlerts,

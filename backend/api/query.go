@@ -132,7 +132,7 @@ type RecordsQuery struct {
 	Start      Time   `query:"start"`
 	End        Time   `query:"end"`
 	Resolution string `query:"resolution"` // empty: as it was measured
-	Limit      int    `query:"limit"`      // 0: all
+	Limit      int    `query:"limit"`      // of the page; 0: [DefaultLimit]
 	Cursor     string `query:"cursor"`     // of the last record of a former part
 }
 

@@ -48,13 +48,15 @@ type Record struct {
 	Cursor              string   `json:"cursor,omitempty"`
 }
 
-// RecordsResponse answers /telemetry/inverter, ascending in time.
+// RecordsResponse answers /telemetry/inverter, ascending in time. The last record of a
+// full page has the cursor of the next page.
 type RecordsResponse struct {
 	Records []Record `json:"records"`
 }
 
-// SiteRecordsResponse answers /telemetry/site: asset id → records. A unit without
-// records in the span is left out.
+// SiteRecordsResponse answers /telemetry/site: asset id → records, a page of all units in
+// the order of their ids. A unit without records in the page is left out. The last record of a
+// full page has the cursor of the next page.
 type SiteRecordsResponse struct {
 	Records map[string][]Record `json:"records"`
 }
@@ -92,7 +94,7 @@ type SiteSummary struct {
 	FleetPRPct           *float64 `json:"fleet_pr_pct"`
 	ActiveInverters      int      `json:"active_inverters"`
 	TotalInverters       int      `json:"total_inverters"`
-	LastUpdated          Time     `json:"last_updated" zero:"null"`
+	LastUpdated          NullTime `json:"last_updated"`
 	ServiceTime          Time     `json:"service_time"`           // extension: the clock of the service, which a simulated plant may run fast
 	TotalPowerKW         float64  `json:"total_power_kw"`         // extension; 0 if power_state is not measured
 	PowerState           string   `json:"power_state"`            // extension: PowerMeasured, PowerStale or PowerNone
@@ -150,13 +152,13 @@ var GetDataPeriod = define[PeriodQuery, DataPeriod](&dataPeriod, Operation{Permi
 var (
 	queryResolution = optional("resolution").about("The step of the records; without it they are as they were measured.", nil).
 			oneOf(Resolution5Min, Resolution15Min, ResolutionHour, ResolutionDaily).withReason("5min, 15min, hourly or daily")
-	recordLimit = optional("limit").about("The most records of each unit; without it all of the span.", nil).between(1, 0)
+	recordLimit = pageLimit().about("The most records of the page.", nil)
 	recordSpan  = rule(func(q *RecordsQuery) error { return endAfter(q.Start, q.End) })
 )
 
 var inverter = Route{
 	Name: "inverter", Method: http.MethodGet, Path: PathInverter, Host: HostTelemetry,
-	Summary: "Get the records of a unit", Description: "Ascending in time. A period without records is an empty list.",
+	Summary: "Get the records of a unit", Description: "Ascending in time. A period without records is an empty list. A page has 100 records unless limit says otherwise; its last record has the cursor of the next page if it is full.",
 	Reply: RecordsResponse{Records: []Record{
 		{AssetID: exampleAsset, SiteID: exampleSite, Timestamp: exampleNoon, Power: 41.5, KWh: 3.458, InverterState: 4, RunState: 1},
 	}},
@@ -169,12 +171,12 @@ var ListRecords = define[RecordsQuery, RecordsResponse](&inverter, Operation{Per
 
 var siteData = Route{
 	Name: "site-data", Method: http.MethodGet, Path: PathSiteData, Host: HostTelemetry,
-	Summary: "Get the records of all units of a site", Description: "By unit, ascending in time. A unit without records in the span is left out.", Errors: readErrors,
+	Summary: "Get the records of all units of a site", Description: "By unit, ascending in time. A unit without records in the span is left out. A page has 100 records of all units together unless limit says otherwise; its last record has the cursor of the next page if it is full.", Errors: readErrors,
 }
 
 // ListSiteRecords returns the records of all units of a site.
 var ListSiteRecords = define[RecordsQuery, SiteRecordsResponse](&siteData, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
-	Fields: Fields{querySite, queryCustomer, queryStart, queryEnd, recordSpan, queryResolution, recordLimit}})
+	Fields: Fields{querySite, queryCustomer, queryStart, queryEnd, recordSpan, queryResolution, recordLimit, recordCursor}})
 
 var latest = Route{
 	Name: "latest", Method: http.MethodGet, Path: PathLatest, Host: HostTelemetry,

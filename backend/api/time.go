@@ -32,13 +32,25 @@ func (t Time) String() string { return t.UTC().Format(TimeLayout) }
 // MarshalText writes the wire form.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// MarshalJSON writes the wire form as a JSON string, and the zero Time as null.
-func (t Time) MarshalJSON() ([]byte, error) {
+// MarshalJSON writes the wire form as a JSON string.
+func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
+
+// NullTime is a Time whose zero value is null on the wire.
+type NullTime Time
+
+// String is the wire form.
+func (t NullTime) String() string { return Time(t).String() }
+
+// MarshalJSON writes the wire form as a JSON string, and the zero NullTime as null.
+func (t NullTime) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
 	}
-	return []byte(`"` + t.String() + `"`), nil
+	return Time(t).MarshalJSON()
 }
+
+// UnmarshalJSON reads a JSON string as [Time.UnmarshalJSON] does; null leaves t as it is.
+func (t *NullTime) UnmarshalJSON(b []byte) error { return (*Time)(t).UnmarshalJSON(b) }
 
 // UnmarshalText reads any form that [ParseTime] takes, naive times as UTC.
 func (t *Time) UnmarshalText(b []byte) error {

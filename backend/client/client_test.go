@@ -111,11 +111,11 @@ func TestCalls(t *testing.T) {
 		{"records of a customer's site", func(c *client.Client) error {
 			_, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: "c", SiteID: "s", Start: at, End: at})
 			return err
-		}, "GET /telemetry/site?customer_id=c&end=2025-10-01T00%3A00%3A00Z&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
+		}, "GET /telemetry/site?customer_id=c&end=2025-10-01T00%3A00%3A00Z&limit=1000&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
 		{"alerts of a customer's site", func(c *client.Client) error {
 			_, err := c.SiteAlerts(ctx, api.AlertsQuery{CustomerID: "c", SiteID: "s", Start: at, End: at})
 			return err
-		}, "GET /ooda/site?customer_id=c&end=2025-10-01T00%3A00%3A00Z&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
+		}, "GET /ooda/site?customer_id=c&end=2025-10-01T00%3A00%3A00Z&limit=1000&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
 		{"nowcast", func(c *client.Client) error {
 			_, err := c.Nowcast(ctx, api.NowcastRequest{CustomerID: "c", TimeRange: api.Range6h, AssetFilter: []string{"a"}})
 			return err
@@ -156,7 +156,7 @@ func TestCalls(t *testing.T) {
 		{"site records", func(c *client.Client) error {
 			_, err := c.SiteRecords(ctx, api.RecordsQuery{AssetID: "ignored", SiteID: "s", Start: at, End: at})
 			return err
-		}, "GET /telemetry/site?end=2025-10-01T00%3A00%3A00Z&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
+		}, "GET /telemetry/site?end=2025-10-01T00%3A00%3A00Z&limit=1000&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
 		{"latest", func(c *client.Client) error { _, err := c.Latest(ctx, api.SiteRef{SiteID: "s"}); return err }, "GET /telemetry/latest?site_id=s "},
 		{"sites", func(c *client.Client) error { _, err := c.Sites(ctx, api.ListQuery{CustomerID: "c"}); return err }, `POST /terminal/sites {"action":"list","customer_id":"c"}`},
 		{"site", func(c *client.Client) error { _, err := c.Site(ctx, api.SiteRef{SiteID: "s"}); return err }, `POST /terminal/sites {"action":"get","site_id":"s"}`},

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -400,15 +401,60 @@ func (c *Client) DataPeriod(ctx context.Context, site api.SiteRef, assetID strin
 	return Call(ctx, c, api.GetDataPeriod, api.PeriodQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, AssetID: assetID})
 }
 
-// Inverter reads the records of one unit.
+// Inverter reads the records of one unit: a page if q.Limit is given, otherwise the whole
+// span, page by page.
 func (c *Client) Inverter(ctx context.Context, q api.RecordsQuery) (*api.RecordsResponse, error) {
-	return Call(ctx, c, api.ListRecords, q)
+	if q.Limit != 0 {
+		return Call(ctx, c, api.ListRecords, q)
+	}
+	q.Limit = api.MaxLimit
+	var all api.RecordsResponse
+	for {
+		page, err := Call(ctx, c, api.ListRecords, q)
+		if err != nil {
+			return nil, err
+		}
+		last := len(page.Records) - 1
+		if q.Cursor == "" && (last < 0 || page.Records[last].Cursor == "") {
+			return page, nil
+		}
+		if all.Records = append(all.Records, page.Records...); last < 0 || page.Records[last].Cursor == "" {
+			return &all, nil
+		}
+		q.Cursor = page.Records[last].Cursor
+	}
 }
 
-// SiteRecords reads the records of all units of a site.
+// SiteRecords reads the records of all units of a site: a page if q.Limit is given, otherwise
+// the whole span, page by page.
 func (c *Client) SiteRecords(ctx context.Context, q api.RecordsQuery) (*api.SiteRecordsResponse, error) {
 	q.AssetID = ""
-	return Call(ctx, c, api.ListSiteRecords, q)
+	if q.Limit != 0 {
+		return Call(ctx, c, api.ListSiteRecords, q)
+	}
+	q.Limit = api.MaxLimit
+	all := api.SiteRecordsResponse{Records: map[string][]api.Record{}}
+	for {
+		page, err := Call(ctx, c, api.ListSiteRecords, q)
+		if err != nil {
+			return nil, err
+		}
+		cursor := ""
+		for _, records := range page.Records {
+			if n := len(records); n > 0 {
+				cursor = cmp.Or(cursor, records[n-1].Cursor)
+			}
+		}
+		if q.Cursor == "" && cursor == "" {
+			return page, nil
+		}
+		for id, records := range page.Records {
+			all.Records[id] = append(all.Records[id], records...)
+		}
+		if q.Cursor = cursor; cursor == "" {
+			return &all, nil
+		}
+	}
 }
 
 // Latest reads the newest record of each unit of a site.
@@ -456,18 +502,61 @@ func (c *Client) AlertPeriod(ctx context.Context, site api.SiteRef, terminalDevi
 	return Call(ctx, c, api.GetAlertPeriod, api.AlertPeriodQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, TerminalDeviceID: terminalDeviceID})
 }
 
-// TerminalAlerts reads the alerts of q.TerminalDeviceID, ascending in time.
-// The last one of a page that q.Limit truncated carries the cursor of the
-// next.
+// TerminalAlerts reads the alerts of q.TerminalDeviceID, ascending in time: a page if q.Limit
+// is given, otherwise the whole span, page by page. The last one of a full page has the
+// cursor of the next.
 func (c *Client) TerminalAlerts(ctx context.Context, q api.AlertsQuery) (*api.AlertRecordsResponse, error) {
-	return Call(ctx, c, api.ListTerminalAlerts, q)
+	if q.Limit != 0 {
+		return Call(ctx, c, api.ListTerminalAlerts, q)
+	}
+	q.Limit = api.MaxLimit
+	var all api.AlertRecordsResponse
+	for {
+		page, err := Call(ctx, c, api.ListTerminalAlerts, q)
+		if err != nil {
+			return nil, err
+		}
+		last := len(page.Alerts) - 1
+		if q.Cursor == "" && (last < 0 || page.Alerts[last].Cursor == "") {
+			return page, nil
+		}
+		if all.Alerts = append(all.Alerts, page.Alerts...); last < 0 || page.Alerts[last].Cursor == "" {
+			return &all, nil
+		}
+		q.Cursor = page.Alerts[last].Cursor
+	}
 }
 
-// SiteAlerts reads the alerts of all terminal devices of a site; q.Limit is of
-// each.
+// SiteAlerts reads the alerts of all terminal devices of a site: a page if q.Limit is given,
+// otherwise the whole span, page by page.
 func (c *Client) SiteAlerts(ctx context.Context, q api.AlertsQuery) (*api.SiteAlertsResponse, error) {
-	q.TerminalDeviceID, q.Cursor = "", ""
-	return Call(ctx, c, api.ListSiteAlerts, q)
+	q.TerminalDeviceID = ""
+	if q.Limit != 0 {
+		return Call(ctx, c, api.ListSiteAlerts, q)
+	}
+	q.Limit = api.MaxLimit
+	all := api.SiteAlertsResponse{Alerts: map[string][]api.Alert{}}
+	for {
+		page, err := Call(ctx, c, api.ListSiteAlerts, q)
+		if err != nil {
+			return nil, err
+		}
+		cursor := ""
+		for _, alerts := range page.Alerts {
+			if n := len(alerts); n > 0 {
+				cursor = cmp.Or(cursor, alerts[n-1].Cursor)
+			}
+		}
+		if q.Cursor == "" && cursor == "" {
+			return page, nil
+		}
+		for device, alerts := range page.Alerts {
+			all.Alerts[device] = append(all.Alerts[device], alerts...)
+		}
+		if q.Cursor = cursor; cursor == "" {
+			return &all, nil
+		}
+	}
 }
 
 // MoveAlert acknowledges, shelves, unshelves, suppresses or unsuppresses an

@@ -39,7 +39,7 @@ type Alerts interface {
 func (s *server) alertHandlers() {
 	handle(s, api.GetAlertPeriod, s.alertPeriod)
 	handleStream(s, api.ListTerminalAlerts, s.listTerminalAlerts, func(q *api.AlertsQuery) error { _, err := alertCursorOf(q); return err })
-	handleStream(s, api.ListSiteAlerts, s.listSiteAlerts)
+	handleStream(s, api.ListSiteAlerts, s.listSiteAlerts, func(q *api.AlertsQuery) error { _, err := readAlertCursor(q); return err })
 	handle(s, api.ListAlerts, func(ctx context.Context, c *caller, r *api.AlertsRequest) (api.AlertsResponse, error) {
 		list, counts, next, err := s.Alerts.Alerts(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Page: r.Page}, r.State)
 		return api.AlertsResponse{Success: true, Alerts: nonNil(list), Counts: &counts, Count: len(list), NextCursor: next}, err
@@ -100,9 +100,23 @@ func (s *server) listSiteAlerts(ctx context.Context, c *caller, q *api.AlertsQue
 	if err != nil {
 		return nil, err
 	}
+	slices.Sort(devices)
+	from, err := readAlertCursor(q)
+	if err != nil {
+		return nil, err
+	}
 	return streamedArrays("alerts", devices, func(b *body, device string, prefix []byte) (int, error) {
+		if device < from.TerminalDeviceID || q.Limit == 0 {
+			return 0, nil
+		}
+		after := alertCursor{}
+		if device == from.TerminalDeviceID {
+			after = from
+		}
 		q.TerminalDeviceID = device
-		return s.writeAlerts(ctx, b, *q, alertCursor{}, prefix)
+		n, err := s.writeAlerts(ctx, b, *q, after, prefix)
+		q.Limit -= n
+		return n, err
 	}), nil
 }
 
@@ -179,6 +193,15 @@ func (c alertCursor) String() string {
 // alertCursorOf returns the cursor of a query of a terminal device; empty if the
 // query has none.
 func alertCursorOf(q *api.AlertsQuery) (c alertCursor, err error) {
+	c, err = readAlertCursor(q)
+	if err == nil && q.Cursor != "" && c.TerminalDeviceID != q.TerminalDeviceID {
+		err = api.InvalidParameter("cursor", "of another terminal device")
+	}
+	return c, err
+}
+
+// readAlertCursor returns the cursor of a query; empty if the query has none.
+func readAlertCursor(q *api.AlertsQuery) (c alertCursor, err error) {
 	if q.Cursor == "" {
 		return c, nil
 	}
@@ -189,11 +212,8 @@ func alertCursorOf(q *api.AlertsQuery) (c alertCursor, err error) {
 	if err == nil {
 		_, err = api.ParseTime(c.Timestamp, time.UTC)
 	}
-	switch {
-	case err != nil:
-		return c, api.InvalidParameter("cursor", "not a cursor of this service")
-	case c.TerminalDeviceID != q.TerminalDeviceID:
-		return c, api.InvalidParameter("cursor", "of another terminal device")
+	if err != nil || c.TerminalDeviceID == "" {
+		return alertCursor{}, api.InvalidParameter("cursor", "not a cursor of this service")
 	}
 	return c, nil
 }

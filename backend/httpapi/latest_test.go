@@ -40,7 +40,7 @@ func TestLatestIsTheLastRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids = append(ids, one.AssetID)
-		all := read("/telemetry/inverter?site_id=Second%20Site&asset_id=" + one.AssetID + "&start=2024-09-01T00:00:00Z&end=2025-10-03T00:00:00Z").Records
+		all := read("/telemetry/inverter?site_id=Second%20Site&asset_id=" + one.AssetID + "&start=2024-09-01T00:00:00Z&end=2025-10-03T00:00:00Z&limit=1000").Records
 		if last := string(all[len(all)-1]); last != string(record) {
 			t.Errorf("%s\nlatest %s\nlast   %s", one.AssetID, record, last)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/client"
 	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/store"
@@ -176,5 +177,76 @@ func TestScheduleWithoutAType(t *testing.T) {
 	}
 	if v := plan(`,"maintenance_type":"preventive"`); v["message"] != "Maintenance scheduled" {
 		t.Errorf("with its type: %v", v)
+	}
+}
+
+// Telemetry comes in pages of 100 records, at most 1,000, of a unit and of a site; the
+// cursor of the last record continues. The product's client reads all pages.
+func TestTelemetryInPages(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	day := time.Date(2025, 9, 30, 22, 0, 0, 0, time.UTC)
+	postAs(t, w, "own", api.PathAssets, `{"action":"add","asset_id":"INV-A","name":"n","type":"inverter","capacity_kw":50,"location":"l"}`)
+	w.measure(ownSite, ownAsset, "Africa/Johannesburg", day, 288)
+	w.measure(ownSite, "INV-A", "Africa/Johannesburg", day, 288)
+	const span = "&start=2025-09-30&end=2025-10-02"
+	get := func(url string, v any) {
+		t.Helper()
+		r := w.as("own", http.MethodGet, url, "")
+		if err := json.Unmarshal(r.Body.Bytes(), v); err != nil || r.Code != http.StatusOK {
+			t.Fatalf("%s: %d %.200s %v", url, r.Code, r.Body, err)
+		}
+	}
+	var unit api.RecordsResponse
+	get("/telemetry/inverter?site_id=Sibaya&asset_id="+ownAsset+span, &unit)
+	if n := len(unit.Records); n != api.DefaultLimit || unit.Records[n-1].Cursor == "" {
+		t.Errorf("a unit without a limit: %d records", n)
+	}
+	pages, seen, cursor := 0, map[string]int{}, ""
+	for {
+		var page api.SiteRecordsResponse
+		get("/telemetry/site?site_id=Sibaya&cursor="+cursor+span, &page)
+		n := 0
+		cursor = ""
+		for id, records := range page.Records {
+			n += len(records)
+			seen[id] += len(records)
+			for i, r := range records {
+				if i > 0 && !r.Timestamp.After(records[i-1].Timestamp.Time) {
+					t.Fatalf("%s after %s", r.Timestamp, records[i-1].Timestamp)
+				}
+				if r.Cursor != "" {
+					cursor = r.Cursor
+				}
+			}
+		}
+		if pages++; n > api.DefaultLimit || cursor != "" && n != api.DefaultLimit {
+			t.Fatalf("page %d has %d records, cursor %q", pages, n, cursor)
+		}
+		if cursor == "" {
+			break
+		}
+	}
+	if pages != 6 || seen[ownAsset] != 288 || seen["INV-A"] != 288 {
+		t.Errorf("%d pages with %v", pages, seen)
+	}
+	for _, bad := range []string{"&limit=1001", "&limit=0", "&limit=-1", "&cursor=x", "&cursor=e30"} {
+		for _, path := range []string{"/telemetry/inverter", "/telemetry/site", "/ooda/terminal", "/ooda/site"} {
+			if r := w.as("own", http.MethodGet, path+"?site_id=Sibaya&asset_id="+ownAsset+"&terminal_device_id=T"+span+bad, ""); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), "Invalid parameter: "+strings.Trim(strings.SplitN(bad, "=", 2)[0], "&")) {
+				t.Errorf("%s with %s: %d %s", path, bad, r.Code, r.Body)
+			}
+		}
+	}
+	c := client.New(client.Options{Transport: client.InProcess(w.handler), Credential: w.keys["own"], Now: time.Now})
+	for i := range 5 { // of a minute each: more than a page of the client's
+		w.measure(ownSite, ownAsset, "Africa/Johannesburg", day.AddDate(0, 0, -1-i), 288)
+	}
+	q := api.RecordsQuery{SiteID: ownSite, AssetID: ownAsset, Start: api.At(day.AddDate(0, 0, -10)), End: api.At(day.AddDate(0, 0, 2))}
+	one, err := c.Inverter(t.Context(), q)
+	if err != nil || len(one.Records) != 6*288 {
+		t.Fatalf("the client reads %d records of the unit, %v", len(one.Records), err)
+	}
+	all, err := c.SiteRecords(t.Context(), q)
+	if err != nil || len(all.Records[ownAsset]) != 6*288 || len(all.Records["INV-A"]) != 288 {
+		t.Errorf("the client reads %d and %d records of the site, %v", len(all.Records[ownAsset]), len(all.Records["INV-A"]), err)
 	}
 }

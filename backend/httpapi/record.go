@@ -260,16 +260,23 @@ func cursorAt(assetID string, at int64) string {
 // readCursor returns the time after which to continue; another unit's cursor is
 // refused.
 func readCursor(cursor, assetID string) (int64, error) {
-	var p position
+	p, err := readPosition(cursor)
+	if err == nil && p.AssetID != assetID {
+		err = api.InvalidParameter("cursor", "of another asset")
+	}
+	if err != nil {
+		return 0, err
+	}
+	return p.Timestamp.Unix(), nil
+}
+
+func readPosition(cursor string) (p position, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err == nil {
 		err = json.Unmarshal(b, &p)
 	}
-	switch {
-	case err != nil || p.Timestamp.IsZero():
-		return 0, api.InvalidParameter("cursor", "not a cursor of this service")
-	case p.AssetID != assetID:
-		return 0, api.InvalidParameter("cursor", "of another asset")
+	if err != nil || p.Timestamp.IsZero() || p.AssetID == "" {
+		return position{}, api.InvalidParameter("cursor", "not a cursor of this service")
 	}
-	return p.Timestamp.Unix(), nil
+	return p, nil
 }

@@ -16,7 +16,7 @@ import (
 func (s *server) telemetryHandlers() {
 	handle(s, api.GetDataPeriod, s.dataPeriod)
 	handleStream(s, api.ListRecords, s.listRecords, func(q *api.RecordsQuery) error { _, err := recordCursorOf(q); return err })
-	handleStream(s, api.ListSiteRecords, s.listSiteRecords)
+	handleStream(s, api.ListSiteRecords, s.listSiteRecords, func(q *api.RecordsQuery) error { _, err := siteCursorOf(q); return err })
 	handleStream(s, api.GetLatest, s.latest)
 }
 
@@ -29,7 +29,7 @@ type records struct {
 	siteID, assetID string
 	from, to        time.Time
 	resolution      string
-	limit           int // 0: no limit
+	limit           int // of the page
 	after           int64
 	cursor          bool             // after counts
 	usual           map[string]int64 // usual steps of the site's units in seconds
@@ -59,6 +59,15 @@ func recordCursorOf(q *api.RecordsQuery) (int64, error) {
 	return readCursor(q.Cursor, q.AssetID)
 }
 
+// siteCursorOf returns the unit and the time that the records of a query of a site follow;
+// empty if the query has no cursor.
+func siteCursorOf(q *api.RecordsQuery) (p position, err error) {
+	if q.Cursor == "" {
+		return p, nil
+	}
+	return readPosition(q.Cursor)
+}
+
 func (s *server) listRecords(ctx context.Context, c *caller, q *api.RecordsQuery) (any, error) {
 	r := recordsOfQuery(q)
 	var err error
@@ -81,9 +90,21 @@ func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQ
 	if r.usual, err = s.Telemetry.Steps(ctx, q.SiteID); err != nil {
 		return nil, err
 	}
+	from, err := siteCursorOf(q)
+	if err != nil {
+		return nil, err
+	}
 	return streamedArrays("records", ids, func(b *body, id string, prefix []byte) (int, error) {
+		if id < from.AssetID || r.limit == 0 {
+			return 0, nil
+		}
+		if r.cursor = q.Cursor != "" && id == from.AssetID; r.cursor {
+			r.after = from.Timestamp.Unix()
+		}
 		r.assetID = id
-		return s.writeRecords(ctx, b, r, c.site, prefix)
+		n, err := s.writeRecords(ctx, b, r, c.site, prefix)
+		r.limit -= n
+		return n, err
 	}), nil
 }
 

@@ -119,6 +119,8 @@ func (s *schemas) of(t reflect.Type) *Schema {
 		return &Schema{Type: "string", Description: "An ISO 8601 time with Z, an offset or neither, or a date."}
 	case t == timeType:
 		return &Schema{Type: "string", Format: "date-time", Pattern: timePattern}
+	case t == reflect.TypeFor[api.NullTime]():
+		return &Schema{Type: []string{"string", "null"}, Format: "date-time", Pattern: timePattern}
 	case t == reflect.TypeFor[api.Date]():
 		return &Schema{Type: "string", Format: "date"}
 	case t == anyType:
@@ -177,7 +179,7 @@ func (s *schemas) component(t reflect.Type) string {
 }
 
 // object is the schema of a struct itself. What is never left out of JSON is
-// required, and null where a pointer may be nil or a zero value has the tag zero:"null".
+// required, and null where a pointer may be nil.
 func (s *schemas) object(t reflect.Type) *Schema {
 	o := &Schema{Type: "object", Description: comments()[t.Name()]}
 	s.fields(t, o)
@@ -212,7 +214,7 @@ func (s *schemas) fields(t reflect.Type, o *Schema) {
 		if !optional {
 			o.Required = append(o.Required, name)
 		}
-		if kind, plain := p.Type.(string); plain && !optional && (f.Type.Kind() == reflect.Pointer || f.Tag.Get("zero") == "null") {
+		if kind, plain := p.Type.(string); plain && !optional && f.Type.Kind() == reflect.Pointer {
 			p.Type = []string{kind, "null"}
 		}
 		o.Properties = append(o.Properties, Member[*Schema]{name, p})

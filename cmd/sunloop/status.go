@@ -92,7 +92,7 @@ func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
 	zone := zones.Of(s.Site.Ref())
 	fmt.Fprintf(out, "%s: %s", zones.Label(s.Site.Ref()), plain.Vitals(s.Summary.SiteSummary))
 	if !s.Summary.LastUpdated.IsZero() {
-		fmt.Fprintf(out, ", data of %s", plain.When(s.Summary.LastUpdated, zone))
+		fmt.Fprintf(out, ", data of %s", plain.When(api.Time(s.Summary.LastUpdated), zone))
 	}
 	fmt.Fprintln(out)
 	for _, f := range s.Findings {

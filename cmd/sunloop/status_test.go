@@ -21,7 +21,7 @@ func TestStatusOfStaleSite(t *testing.T) {
 		{5 * time.Hour, `"total_power_kw":null`, "power unknown of 229 kW expected, 0.00 kWh today"},
 		{time.Minute, `"total_power_kw":0`, "0.00 kW of 229 kW expected, 0.00 kWh today, 0 of 3 units feed in"},
 	} {
-		s := api.SiteSummary{TotalInverters: 3, ServiceTime: api.At(now), LastUpdated: api.At(now.Add(-tt.age)), ExpectedPowerKW: &expected}
+		s := api.SiteSummary{TotalInverters: 3, ServiceTime: api.At(now), LastUpdated: api.NullTime(api.At(now.Add(-tt.age))), ExpectedPowerKW: &expected}
 		b, err := json.Marshal(siteStatus{Summary: statusOf(s)})
 		if err != nil || !strings.Contains(string(b), tt.json) {
 			t.Errorf("%v: %s, %v", tt.age, b, err)

@@ -133,7 +133,7 @@ func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, 
 			continue
 		}
 		at := time.Unix(f.Frame.Times[f.Frame.Len()-1], 0)
-		out.LastUpdated = record.Latest(out.LastUpdated, api.At(at))
+		out.LastUpdated = api.NullTime(record.Latest(api.Time(out.LastUpdated), api.At(at)))
 		power := f.Frame.At(series.PowerKW, f.Frame.Len()-1)
 		if now.Sub(at) > stale || math.IsNaN(power) {
 			continue

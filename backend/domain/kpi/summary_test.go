@@ -66,7 +66,7 @@ func TestSiteSummary(t *testing.T) {
 		// Over the 16 quarter hours with irradiance (7·20 + 9·40) kW of 100 kW
 		// under 500 W/m²: 500/16/100/0.5.
 		FleetPRPct:      ptr(62.5),
-		ActiveInverters: 2, TotalInverters: 2, LastUpdated: api.At(d.Clock), ServiceTime: api.At(d.Clock), TotalPowerKW: 40, PowerState: api.PowerMeasured,
+		ActiveInverters: 2, TotalInverters: 2, LastUpdated: api.NullTime(api.At(d.Clock)), ServiceTime: api.At(d.Clock), TotalPowerKW: 40, PowerState: api.PowerMeasured,
 		ExpectedPowerKW: ptr(50), ExpectedKWhToday: ptr(1200), ExpectedKWhSoFar: ptr(600), SpecificYieldKWhKWp: ptr(1.2),
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-3 })); diff != "" {

@@ -137,7 +137,7 @@ func (p *Plant) last(now time.Time) time.Time { return now.Add(-p.Silent).Trunca
 // Summary is the day so far.
 func (p *Plant) Summary(now time.Time) api.SiteSummary {
 	start := p.Midnight(now)
-	s := api.SiteSummary{TotalInverters: p.Units, LastUpdated: api.At(p.last(now)), ServiceTime: api.At(now)}
+	s := api.SiteSummary{TotalInverters: p.Units, LastUpdated: api.NullTime(api.At(p.last(now))), ServiceTime: api.At(now)}
 	for i := range p.Units {
 		if kw := p.PowerKW(i, p.last(now)); p.Silent <= api.PowerStaleAfter {
 			s.TotalPowerKW += kw

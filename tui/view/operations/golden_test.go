@@ -86,7 +86,7 @@ func TestFaces(t *testing.T) {
 		"empty": func() *state.Site {
 			s := &state.Site{Site: p.Site(), Zone: p.Zone}
 			s.Day.Set(state.Day{Start: p.Midnight(stage.Noon), End: p.Midnight(stage.Noon).AddDate(0, 0, 1)}, stage.Noon)
-			s.Summary.Set(api.SiteSummary{LastUpdated: api.At(stage.Noon.AddDate(-1, 0, 0))}, stage.Noon)
+			s.Summary.Set(api.SiteSummary{LastUpdated: api.NullTime(api.At(stage.Noon.AddDate(-1, 0, 0)))}, stage.Noon)
 			s.Forecast.Set(api.GeneratedForecast{}, stage.Noon)
 			s.Findings.Set(nil, stage.Noon)
 			s.Activities.Set(nil, stage.Noon)

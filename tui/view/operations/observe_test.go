@@ -28,7 +28,7 @@ func faces() map[string]func() *state.Site {
 		"empty": func() *state.Site {
 			s := &state.Site{Site: p.Site(), Zone: p.Zone}
 			s.Day.Set(state.Day{Start: p.Midnight(stage.Noon), End: p.Midnight(stage.Noon).AddDate(0, 0, 1)}, stage.Noon)
-			s.Summary.Set(api.SiteSummary{LastUpdated: api.At(stage.Noon.AddDate(-1, 0, 0))}, stage.Noon)
+			s.Summary.Set(api.SiteSummary{LastUpdated: api.NullTime(api.At(stage.Noon.AddDate(-1, 0, 0)))}, stage.Noon)
 			s.Forecast.Set(p.Forecast(stage.Noon), stage.Noon)
 			s.Alerts.Set(state.AlertList{}, stage.Noon)
 			return s
