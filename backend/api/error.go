@@ -13,6 +13,9 @@ type ErrorBody struct {
 	Status    string         `json:"status"`  // always "error"
 	Error     string         `json:"error"`
 	RequestID string         `json:"request_id"`
+	Code      string         `json:"code"`            // stable, for programs: see docs/errors.md
+	Field     string         `json:"field,omitempty"` // of the request that is refused
+	Docs      string         `json:"docs"`            // where the code is described
 	Details   map[string]any `json:"details,omitempty"`
 }
 
@@ -21,6 +24,7 @@ type ErrorBody struct {
 type Error struct {
 	Status     int
 	Message    string
+	Code       string // empty: that of the message, see [CodeOf]
 	Details    map[string]any
 	RequestID  string // set by the client
 	RetryAfter int    // whole seconds, 0 when the answer carries none
@@ -135,5 +139,7 @@ func InvalidField(name, why string) *Error {
 
 // Conflict returns a 409 whose message names the conflict.
 func Conflict(format string, args ...any) *Error {
-	return newError(http.StatusConflict, fmt.Sprintf(format, args...))
+	e := newError(http.StatusConflict, fmt.Sprintf(format, args...))
+	e.Code = CodeOf(http.StatusConflict, format)
+	return e
 }

@@ -252,7 +252,7 @@ func refusal(resp *resty.Response) error {
 	e.RetryAfter = int(retryAfter(resp) / time.Second)
 	var body api.ErrorBody
 	if json.Unmarshal(bytes.TrimSpace(resp.Body()), &body) == nil && body.Error != "" {
-		e.Message, e.Details = body.Error, body.Details
+		e.Message, e.Code, e.Details = body.Error, body.Code, body.Details
 		if body.RequestID != "" {
 			e.RequestID = body.RequestID
 		}

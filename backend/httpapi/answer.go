@@ -134,7 +134,7 @@ var (
 	typeJSON       = []string{"application/json"}
 	cacheReads     = []string{"private, no-cache"}
 	cacheNever     = []string{"no-store"}
-	answerInternal = []byte(`{"success":false,"status":"error","error":"Internal error"}`)
+	answerInternal = []byte(`{"success":false,"status":"error","error":"Internal error","code":"internal_error"}`)
 )
 
 // answer writes a result: a value as JSON, or a streamed body. Reads carry a
@@ -331,7 +331,7 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 	}
 	buf := buffers.Get().(*bytes.Buffer)
 	defer release(buf)
-	err = encode(buf, api.ErrorBody{Status: "error", Error: refusal.Message, RequestID: requestID(w), Details: refusal.Details})
+	err = encode(buf, refusal.Body(viewOf(q.Context()).prefix, requestID(w)))
 	b := buf.Bytes()
 	if err != nil {
 		b = answerInternal

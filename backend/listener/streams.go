@@ -64,5 +64,5 @@ func unavailable(w http.ResponseWriter, reason string) {
 	h.Set("Retry-After", "1")
 	e := api.ErrUnavailable.With("reason", reason)
 	w.WriteHeader(e.Status)
-	_ = json.NewEncoder(w).Encode(api.ErrorBody{Status: "error", Error: e.Message, Details: e.Details})
+	_ = json.NewEncoder(w).Encode(e.Body("", ""))
 }

@@ -354,7 +354,7 @@ func errorResponse(status int, known []*api.Error) *Response {
 			if m.Examples == nil {
 				m.Examples = map[string]Example{}
 			}
-			m.Examples["example"+strconv.Itoa(len(m.Examples)+1)] = Example{e.Message, api.ErrorBody{Status: "error", Error: e.Message, RequestID: "req_01J9Z0", Details: e.Details}}
+			m.Examples["example"+strconv.Itoa(len(m.Examples)+1)] = Example{e.Message, e.Body("", "req_01J9Z0")}
 		}
 	}
 	r := &Response{Description: errorWords[status], Content: Ordered[MediaType]{{contentJSON, m}}}

@@ -32,7 +32,7 @@ var Page = sync.OnceValue(func() HTMLPage {
 	sum := sha256.Sum256([]byte(pageCSS))
 	style := base64.StdEncoding.EncodeToString(sum[:])
 	t := template.Must(template.New("page").Funcs(template.FuncMap{
-		"type": typeWords, "reference": referenceOf, "curl": curl, "operations": operations, "lines": lines, "rich": rich, "pretty": pretty, "names": names, "parameter": parameterOf,
+		"type": typeWords, "reference": referenceOf, "curl": curl, "operations": operations, "lines": lines, "rich": rich, "pretty": pretty, "names": names, "parameter": parameterOf, "errors": Errors,
 		"style": func() template.HTML { return template.HTML("<style>" + pageCSS + "</style>") }, //nolint:gosec // our own file
 	}).Parse(pageHTML))
 	var b bytes.Buffer

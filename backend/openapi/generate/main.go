@@ -37,10 +37,12 @@ func main() {
 const (
 	commentsFile = "backend/openapi/comments.json"
 	tableFile    = "docs/api.md"
+	codesFile    = "backend/openapi/errors.json"
+	errorsFile   = "docs/errors.md"
 )
 
 func write(root string) error {
-	for name, make := range map[string]func(string) ([]byte, error){commentsFile: commentsOf, tableFile: pageOf} {
+	for name, make := range map[string]func(string) ([]byte, error){commentsFile: commentsOf, tableFile: pageOf, codesFile: errorsJSONOf, errorsFile: errorsPageOf} {
 		b, err := make(root)
 		if err != nil {
 			return err

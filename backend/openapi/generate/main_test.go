@@ -10,7 +10,7 @@ import (
 // tree.
 func TestFilesAreFresh(t *testing.T) {
 	const root = "../../.."
-	for name, make := range map[string]func(string) ([]byte, error){commentsFile: commentsOf, tableFile: pageOf} {
+	for name, make := range map[string]func(string) ([]byte, error){commentsFile: commentsOf, tableFile: pageOf, codesFile: errorsJSONOf, errorsFile: errorsPageOf} {
 		want, err := make(root)
 		if err != nil {
 			t.Fatal(err)

@@ -126,7 +126,7 @@ func (s *Service) fail(w http.ResponseWriter, e *api.Error) {
 		w.Header().Set("Retry-After", fmt.Sprint(e.RetryAfter))
 	}
 	w.WriteHeader(e.Status)
-	_ = json.NewEncoder(w).Encode(api.ErrorBody{Status: "error", Error: e.Message, Details: e.Details, RequestID: "req-1"})
+	_ = json.NewEncoder(w).Encode(e.Body("", "req-1"))
 }
 
 // question are the fields of a request's body that choose the answer.
