@@ -235,11 +235,21 @@ func (o *Operation) Check(request any, given func(name string) bool) error {
 		if f.isMissing(v, given) {
 			return f.MissingError()
 		}
-		if err := f.checkValue(v.FieldByIndex(f.index)); err != nil {
+		value := v.FieldByIndex(f.index)
+		if f.outOfRangeAtZero() && value.IsZero() && given != nil && given(f.Name) {
+			return f.InvalidError() // it is not absent
+		}
+		if err := f.checkValue(value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// outOfRangeAtZero reports whether the field is a number for which zero is out of range,
+// and not a word for its absence.
+func (f Field) outOfRangeAtZero() bool {
+	return f.rule == nil && f.Words == nil && (f.open || f.Min > 0)
 }
 
 func (f Field) isMissing(v reflect.Value, given func(string) bool) bool {

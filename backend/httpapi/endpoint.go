@@ -125,6 +125,9 @@ func (s *server) register(o *api.Operation, h *handler) {
 // decode reads and checks the parameters of a request in the contract's order:
 // the body, its action, and the fields of the operation.
 func (e *endpoint) decode(in *input) (*operation, error) {
+	if e.form != nil && !in.isForm() && !in.mayBeJSON() {
+		return nil, errUnsupportedType
+	}
 	if e.form != nil && (e.FormOnly || in.isForm()) {
 		if !in.isForm() {
 			return nil, api.ErrCSVRequired

@@ -12,6 +12,7 @@ import (
 	"net/textproto"
 	"os"
 	"strconv"
+	"strings"
 
 	"app.sunloop/backend/api"
 )
@@ -26,6 +27,21 @@ const (
 func (in *input) isForm() bool {
 	kind, _, err := mime.ParseMediaType(in.Header.Get("Content-Type"))
 	return err == nil && kind == "multipart/form-data"
+}
+
+// errUnsupportedType refuses a file that is sent as the body itself.
+var errUnsupportedType = (&api.Error{Status: http.StatusUnsupportedMediaType, Message: "Unsupported content type"}).
+	With("reason", "send the file as the field file of a multipart/form-data form, or its s3_path in a JSON body")
+
+// mayBeJSON reports whether the body may be JSON by its Content-Type: some programs name
+// none, or one of forms or plain texts, for JSON.
+func (in *input) mayBeJSON() bool {
+	header := in.Header.Get("Content-Type")
+	if header == "" {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(header)
+	return err == nil && (strings.HasSuffix(kind, "json") || kind == "application/x-www-form-urlencoded" || kind == "text/plain")
 }
 
 // form is an upload's form, its parts in any order.

@@ -23,7 +23,7 @@ func TestHeadersOfRefusals(t *testing.T) {
 		d.KeyRate = 1
 		d.Uploads = panicky{d.Uploads}
 	})
-	always := map[string]string{"X-Content-Type-Options": "nosniff"}
+	always := map[string]string{"X-Content-Type-Options": "nosniff", "Api-Version": api.Version}
 	refused := map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store"}
 	rated := map[string]string{"Ratelimit-Policy": `"key";q=1;w=60`, "Ratelimit": `"key";r=0;t=60`}
 	cases := []struct {

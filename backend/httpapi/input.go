@@ -71,6 +71,9 @@ func (in *input) json(v any) error {
 	if err != nil {
 		return err
 	}
+	if name := duplicateName(b); name != "" {
+		return api.InvalidField(name, "it is there twice")
+	}
 	// Its texts, in the struct and once more for the audit trail, and its values.
 	if err := in.claim.grow(2*int64(len(b)) + valueMemory*int64(values)); err != nil {
 		return err
@@ -120,6 +123,46 @@ func (in *input) readBody() ([]byte, error) {
 			return b, nil
 		case err != nil:
 			return nil, readFailure(err)
+		}
+	}
+}
+
+// duplicateName returns the first name that an object of a JSON text has twice, without
+// regard to case, as the decoder reads names; empty if there is none. Proxies and programs
+// differ in which of the values they take.
+func duplicateName(b []byte) string {
+	type object struct {
+		names map[string]bool // nil: a list
+		value bool            // the next text is a value
+	}
+	var open []object
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return "" // also of a text that is no JSON, which the decoder refuses
+		}
+		if t == json.Delim('}') || t == json.Delim(']') {
+			open = open[:len(open)-1]
+			continue
+		}
+		if n := len(open); n > 0 && open[n-1].names != nil {
+			if name, ok := t.(string); ok && !open[n-1].value {
+				if folded := strings.ToLower(name); open[n-1].names[folded] {
+					return name
+				} else {
+					open[n-1].names[folded], open[n-1].value = true, true
+				}
+				continue
+			}
+			open[n-1].value = false
+		}
+		switch t {
+		case json.Delim('{'):
+			open = append(open, object{names: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, object{})
 		}
 	}
 }

@@ -24,6 +24,7 @@ func (s *server) outermost(next http.Handler) http.Handler {
 		}
 		h[api.HeaderRequestID] = []string{id}
 		h["X-Content-Type-Options"] = nosniff
+		h["Api-Version"] = version
 		if s.secure(q) {
 			h.Set("Strict-Transport-Security", "max-age=31536000")
 		}
@@ -35,7 +36,10 @@ func (s *server) outermost(next http.Handler) http.Handler {
 	})
 }
 
-var nosniff = []string{"nosniff"}
+var (
+	nosniff = []string{"nosniff"}
+	version = []string{api.Version}
+)
 
 // guarded turns a panic into the contract's 500, or breaks the answer off
 // when a part of it is sent already.
@@ -153,7 +157,7 @@ func (s *server) cors(h http.Header, q *http.Request) (preflight bool) {
 	default:
 		return false
 	}
-	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, API-Version")
 	if q.Method != http.MethodOptions || q.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
