@@ -249,7 +249,7 @@ func (o *Operation) Check(request any, given func(name string) bool) error {
 // outOfRangeAtZero reports whether the field is a number for which zero is out of range,
 // and not a word for its absence.
 func (f Field) outOfRangeAtZero() bool {
-	return f.rule == nil && f.Words == nil && (f.open || f.Min > 0)
+	return f.rule == nil && f.Values == nil && (f.open || f.Min > 0)
 }
 
 func (f Field) isMissing(v reflect.Value, given func(string) bool) bool {
