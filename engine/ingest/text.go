@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	letters "unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -92,7 +93,15 @@ func encodingByWords(raw []byte) (best namedEncoding, ok bool) {
 			continue
 		}
 		n, seen := 0, map[string]bool{}
+		_, oneByte := e.Encoding.(*charmap.Charmap)
 		for _, t := range tokensOf(string(text)) {
+			if strings.ContainsFunc(t, isLatin) {
+				if oneByte && strings.ContainsFunc(t, isLetterBeyondLatin) { // "Vдli" is "Väli"
+					n = 0
+					break
+				}
+				continue
+			}
 			if !seen[t] && strings.ContainsFunc(t, func(r rune) bool { return r >= 0x80 }) && tokenConcepts(t) != 0 {
 				seen[t] = true
 				n += utf8.RuneCountInString(t)
@@ -107,6 +116,10 @@ func encodingByWords(raw []byte) (best namedEncoding, ok bool) {
 	}
 	return best, most > first
 }
+
+func isLatin(r rune) bool { return r < 0x80 && letters.IsLetter(r) }
+
+func isLetterBeyondLatin(r rune) bool { return letters.IsLetter(r) && !letters.Is(letters.Latin, r) }
 
 // unquoteLines takes off the quotes around whole lines, which programs that
 // hold a table for a single column of text add; quotes within are doubled then.
