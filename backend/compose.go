@@ -80,7 +80,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 	snapshots.Schedules = p.maintenance // each needs the other
 	p.pipeline, err = pipeline.New(pipeline.Config{
 		Records: st.records, Telemetry: st.records, Queue: st.records, Cluster: st.records, Objects: st.objects, ImportSource: st.external,
-		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
+		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: maintenance.SiteRecords(), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Exclusive: !st.shared(), // a file has one owner at a time
@@ -106,7 +106,7 @@ func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *p
 	return httpapi.New(httpapi.Deps{
 		Records: st.records, Telemetry: st.records, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
 		Auth: p.auth, Audit: p.trail, Freemium: p.freemium, Journal: d.logs,
-		Sites: p.domain.Sites, Assets: p.domain.Sites, Activities: p.domain.Sites, Findings: p.domain.Findings, Issues: p.domain.Issues, Alerts: p.domain.Alerts,
+		Sites: p.domain.Sites, SiteChanges: p.pipeline.Changes, Assets: p.domain.Sites, Activities: p.domain.Sites, Findings: p.domain.Findings, Issues: p.domain.Issues, Alerts: p.domain.Alerts,
 		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Availability: p.domain.Availability, Nowcasts: p.domain.KPIs, Snapshots: snapshots,
 		Uploads: p.pipeline.Imports, Forecasts: forecastRequests{p.pipeline.Forecasts, p.pipeline.Snapshots}, Detector: p.pipeline.Detections,
 		Diagnoser: p.pipeline.Detections, Models: p.pipeline.Training, Interpolations: p.pipeline.Gaps,

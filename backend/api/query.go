@@ -25,6 +25,7 @@ type ListQuery struct {
 	AssetID    string
 	Kind       string // of uploads of a site: UploadTrain or UploadNowcast
 	From, To   Time   // of findings: only those that were there in this period
+	Archived   bool   // of sites: archived ones too
 	Page
 }
 

@@ -169,6 +169,12 @@ const (
 	ActionDeliveries  = "deliveries"
 	ActionReplay      = "replay"
 	ActionPause       = "pause"
+	ActionRename      = "rename"
+	ActionArchive     = "archive"
+	ActionUnarchive   = "unarchive"
+	ActionZone        = "zone"
+	ActionMerge       = "merge"
+	ActionFinish      = "finish"
 )
 
 // Endpoint is a declared operation with the types of its request and its
@@ -207,6 +213,9 @@ type Target struct {
 	Asset   string // the field with the unit's id; empty: no unit
 	NewSite bool   // the site may not exist yet
 	Cached  bool   // records of the site and the unit may be some seconds old
+	// AnyState means that the operation is also for archived sites, though it may
+	// write, and for sites that are being removed or changed.
+	AnyState bool
 }
 
 // Route is a method of a path, with what its operations share.

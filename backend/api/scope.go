@@ -13,6 +13,7 @@ type Scope struct {
 	Actor     string   // who acts, for activities and audit: a username or a key id
 	ActorID   string   // user_id or api_key_id
 	Role      string
+	Writes    bool // the request changes records, which those of archived sites do not allow
 }
 
 // Unlimited is the scope of the service itself, for its jobs and for

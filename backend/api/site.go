@@ -39,6 +39,66 @@ type Site struct {
 	Availability *AvailabilityContract `json:"availability,omitempty"`
 	AssetCount   int                   `json:"asset_count"`
 	CreatedAt    Time                  `json:"created_at,omitzero"`
+	ArchivedAt   Time                  `json:"archived_at,omitzero"` // absent: the site is not archived
+	// Change is a change of the whole site that runs, or the last one if it failed.
+	Change *SiteChange `json:"change,omitempty"`
+}
+
+// Kinds of changes of a whole site.
+const (
+	ChangeRemove = "remove" // of the site with all its data
+	ChangeZone   = "zone"   // of the time zone, with its files read again
+	ChangeMerge  = "merge"  // of two units
+)
+
+// SiteChange is a change of a whole site that runs in the background. While it
+// runs, the site takes no other change.
+type SiteChange struct {
+	Kind        string `json:"kind" limit:"word"`                  // one of ChangeRemove, ChangeZone, ChangeMerge
+	Timezone    string `json:"timezone,omitempty" limit:"word"`    // of zone: the new one
+	AssetID     string `json:"asset_id,omitempty" limit:"id"`      // of merge: the unit that stays
+	FromAssetID string `json:"from_asset_id,omitempty" limit:"id"` // of merge: the unit that goes
+	Actor       string `json:"actor" limit:"id"`
+	StartedAt   Time   `json:"started_at"`
+	Error       string `json:"error,omitempty" limit:"line cut"` // why it failed and changed nothing; empty: it runs
+}
+
+// Running reports whether the change has neither ended nor failed.
+func (c *SiteChange) Running() bool { return c != nil && c.Error == "" }
+
+// CheckState refuses a request by the state of its site: a site that is being
+// removed is unknown, and an archived one is not written to.
+func (s Site) CheckState(writes bool) error {
+	switch {
+	case s.Change.Running() && s.Change.Kind == ChangeRemove:
+		return ErrSiteNotFound
+	case writes && !s.ArchivedAt.IsZero():
+		return Conflict("Site %s is archived, thus read-only", PublicSiteID(s.SiteID))
+	}
+	return nil
+}
+
+// SiteEffects are what a change of a site does, shown before it is made.
+type SiteEffects struct {
+	Uploads       int      `json:"uploads"`                // of the site, with their kept files
+	UploadsRead   int      `json:"uploads_read,omitempty"` // zone: files that are read again
+	UploadsOwn    int      `json:"uploads_own,omitempty"`  // zone: of these, files whose times do not change, as they carry a zone or an offset
+	UploadsGone   int      `json:"uploads_gone,omitempty"` // zone: uploads whose files are not kept; their values stay at their times
+	RowsMoved     int      `json:"rows_moved,omitempty"`   // zone: stamps of units that get another time
+	Units         int      `json:"units,omitempty"`        // remove
+	Findings      int      `json:"findings,omitempty"`     // remove
+	Alerts        int      `json:"alerts,omitempty"`       // remove
+	Orders        int      `json:"orders,omitempty"`       // remove
+	Models        int      `json:"models,omitempty"`       // remove
+	FirstRecord   Time     `json:"first_record,omitzero"`  // of the telemetry now
+	LastRecord    Time     `json:"last_record,omitzero"`
+	NewFirst      Time     `json:"new_first_record,omitzero"` // zone: afterwards
+	NewLast       Time     `json:"new_last_record,omitzero"`
+	RowsFilled    int      `json:"rows_filled,omitempty"`                // merge: stamps at which the second unit gives values that the first lacks
+	RowsEqual     int      `json:"rows_equal,omitempty"`                 // merge: stamps at which both have the same values
+	RowsConflict  int      `json:"rows_conflict,omitempty"`              // merge: stamps at which both have different values; those of the first stay
+	FirstConflict Time     `json:"first_conflict,omitzero"`              // merge
+	Notes         []string `json:"notes,omitempty" limit:"100 line cut"` // sentences
 }
 
 // Mountings are how modules are mounted: on open racks (glass and polymer, or
@@ -72,12 +132,18 @@ func checkClear(names []string) error {
 func IrradianceClasses() []string { return []string{"A", "B"} }
 
 // SitesRequest is the body of POST /terminal/sites (extension): action list,
-// get or set. set creates a site or changes the fields that are given.
+// get, set, add, rename, archive, unarchive, zone or remove. set creates a site or
+// changes the fields that are given.
 type SitesRequest struct {
 	Action     string `json:"action" limit:"word"`
 	CustomerID string `json:"customer_id,omitempty" limit:"id"`
 	SiteID     string `json:"site_id,omitempty" limit:"id"`
 	Site       *Site  `json:"site,omitempty"`
+	Name       string `json:"name,omitempty" limit:"name"`     // rename
+	Timezone   string `json:"timezone,omitempty" limit:"word"` // zone: IANA name
+	Confirm    string `json:"confirm,omitempty" limit:"id"`    // remove: the site's id once more
+	DryRun     bool   `json:"dry_run,omitempty"`               // zone and remove: only say what they would do
+	Archived   bool   `json:"archived,omitempty"`              // list: archived sites too
 	// Clear are fields whose values set removes, before it sets those that are given:
 	// of [ClearableSettings].
 	Clear []string `json:"clear,omitempty" limit:"20 word"`
@@ -86,12 +152,13 @@ type SitesRequest struct {
 
 // SitesResponse answers /terminal/sites.
 type SitesResponse struct {
-	Success    bool   `json:"success"`
-	Message    string `json:"message,omitempty"`
-	Sites      []Site `json:"sites,omitzero"` // list: there even when empty
-	Site       *Site  `json:"site,omitempty"`
-	Count      int    `json:"count"`
-	NextCursor string `json:"next_cursor,omitempty"`
+	Success    bool         `json:"success"`
+	Message    string       `json:"message,omitempty"`
+	Sites      []Site       `json:"sites,omitzero"` // list: there even when empty
+	Site       *Site        `json:"site,omitempty"`
+	Effects    *SiteEffects `json:"effects,omitempty"` // zone and remove
+	Count      int          `json:"count"`
+	NextCursor string       `json:"next_cursor,omitempty"`
 }
 
 // Page asks for a part of a list.
@@ -145,10 +212,11 @@ type Asset struct {
 	StringCount                  int         `json:"string_count,omitempty"`                  // strings of modules at it
 	FormerComponents             []Component `json:"former_components,omitempty" limit:"200"` // that were taken out, newest first
 	Version                      int         `json:"version,omitempty"`                       // rises with each change
+	FormerIDs                    []string    `json:"former_ids,omitempty" limit:"100 id"`     // of units that were merged into it; files that name them are of it
 }
 
 // AssetsRequest is the body of POST /terminal/assets: action add, list or get,
-// and as extensions set, install and remove. The fields of the asset stand at
+// and as extensions set, install, remove and merge. The fields of the asset stand at
 // the top level of the body. A change with a version is refused when the asset
 // has another by now.
 type AssetsRequest struct {
@@ -156,6 +224,8 @@ type AssetsRequest struct {
 	Asset
 	Component    *Component `json:"component,omitempty"`                // install
 	FormerSerial string     `json:"former_serial,omitempty" limit:"id"` // remove; install: of the component in whose place
+	FromAssetID  string     `json:"from_asset_id,omitempty" limit:"id"` // merge: the unit whose values are added, and which goes
+	DryRun       bool       `json:"dry_run,omitempty"`                  // merge: only say what it would do
 	// Clear are fields whose values set removes, before it sets those that are given:
 	// of [ClearableSettings].
 	Clear []string `json:"clear,omitempty" limit:"20 word"`
@@ -164,18 +234,19 @@ type AssetsRequest struct {
 
 // AssetsResponse answers /terminal/assets.
 type AssetsResponse struct {
-	Success    bool    `json:"success"`
-	Message    string  `json:"message,omitempty"`
-	AssetID    string  `json:"asset_id,omitempty"` // add
-	Assets     []Asset `json:"assets,omitzero"`    // list: there even when empty
-	Asset      *Asset  `json:"asset,omitempty"`    // all but list
-	Count      int     `json:"count"`
-	NextCursor string  `json:"next_cursor,omitempty"`
+	Success    bool         `json:"success"`
+	Message    string       `json:"message,omitempty"`
+	AssetID    string       `json:"asset_id,omitempty"` // add
+	Assets     []Asset      `json:"assets,omitzero"`    // list: there even when empty
+	Asset      *Asset       `json:"asset,omitempty"`    // all but list
+	Effects    *SiteEffects `json:"effects,omitempty"`  // merge
+	Count      int          `json:"count"`
+	NextCursor string       `json:"next_cursor,omitempty"`
 }
 
 var assets = Route{
 	Name: "assets", Path: PathAssets,
-	Summary: "Add, list, get and change units", Description: "The fields of a unit are at the top level of the body. A unit is added to the site that site_id names, which must exist; without it to the customer's only site, to the site with its location, or to a new site of this location. A change keeps fields that are omitted; one with a version is refused if the unit's version differs. To replace a component, name the serial of the replaced one.",
+	Summary: "Add, list, get and change units", Description: "The fields of a unit are at the top level of the body. A unit is added to the site that site_id names, which must exist; without it to the customer's only site, to the site with its location, or to a new site of this location. A change keeps fields that are omitted; one with a version is refused if the unit's version differs. To replace a component, name the serial of the replaced one. Merge moves the values of the unit `from_asset_id` into `asset_id` where that has none, in the background; `dry_run` counts what it would do.",
 	Example: AssetsRequest{Action: ActionGet, Asset: Asset{AssetID: exampleAsset}},
 	Reply: AssetsResponse{Success: true, Count: 1, Asset: &Asset{
 		AssetID: exampleAsset, Name: "Inverter 1", Type: "inverter", CapacityKW: 50, Location: "Roof", SiteID: exampleSite, CustomerID: exampleCustomer,
@@ -192,8 +263,14 @@ var (
 	SetAsset         = assetMove(ActionSet, rule(func(r *AssetsRequest) error { return checkClear(r.Clear) }))
 	InstallComponent = assetMove(ActionInstall, required("component"))
 	RemoveComponent  = assetMove(ActionRemove, required("former_serial"))
-	ListAssets       = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
-	GetAsset         = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
+	MergeAssets      = assetMove(ActionMerge, required("from_asset_id"), rule(func(r *AssetsRequest) error {
+		if r.FromAssetID == r.AssetID {
+			return InvalidField("from_asset_id", "is another unit than asset_id")
+		}
+		return nil
+	}))
+	ListAssets = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
+	GetAsset   = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
 		Fields: Fields{required("asset_id")}})
 )
 
@@ -216,17 +293,41 @@ func checkNewComponents(r *AssetsRequest) error {
 
 var sites = Route{
 	Name: "sites", Path: PathSites,
-	Summary: "Set, list and get sites", Description: "Set creates a site, or changes the given fields.",
-	Errors: []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound, Conflict("Site %s belongs to another customer", exampleSite)},
+	Summary: "Add, list, get, change, archive and remove sites",
+	Description: "Set creates a site, or changes the given fields; add only creates one. An archived site is read-only: it takes no data, is neither forecast nor " +
+		"monitored, and is in lists only with `archived`. Zone reads all kept files of the site again in another time zone; remove deletes the site with all its data. Both run in the " +
+		"background, all or nothing, and `dry_run` says what they would do.",
+	Errors: []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound, Conflict("Site %s belongs to another customer", exampleSite), Conflict("Site %s exists already", exampleSite),
+		Conflict("Site %s is archived, thus read-only", exampleSite)},
 }
 
 // Sites.
 var (
 	SetSite = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionSet, Permission: PermissionSites, Idempotent: true, Target: Target{NewSite: true},
 		Fields: Fields{required("site"), rule(nameSite), rule(func(r *SitesRequest) error { return checkClear(r.Clear) })}})
-	ListSites = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{NoSite: true}, Fields: Fields{pageLimit()}})
-	GetSite   = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("site_id")}})
+	AddSite = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionAdd, Permission: PermissionSites, Idempotent: true, Target: Target{NewSite: true},
+		Fields: Fields{required("site"), rule(nameSite)}})
+	ListSites     = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{NoSite: true}, Fields: Fields{pageLimit()}})
+	GetSite       = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Target: Target{AnyState: true}, Fields: Fields{required("site_id")}})
+	RenameSite    = siteMove(ActionRename, required("name").about("The new name that is shown; the id stays.", "Roof of the town hall"))
+	ArchiveSite   = siteMove(ActionArchive)
+	UnarchiveSite = siteMove(ActionUnarchive)
+	ZoneSite      = siteMove(ActionZone, required("timezone").about("An IANA time zone.", "Europe/Vienna"))
+	RemoveSite    = siteMove(ActionRemove, rule(confirmSite))
 )
+
+// siteMove is a change of a site that exists, which may be archived.
+func siteMove(action string, fields ...Field) Endpoint[SitesRequest, SitesResponse] {
+	return define[SitesRequest, SitesResponse](&sites, Operation{Action: action, Permission: PermissionSites, Target: Target{AnyState: true}, Fields: append(Fields{required("site_id")}, fields...)})
+}
+
+// confirmSite requires the id of a site that is removed a second time.
+func confirmSite(r *SitesRequest) error {
+	if !r.DryRun && r.Confirm != PublicSiteID(r.SiteID) {
+		return InvalidField("confirm", "repeat the site's id to delete it with all its data")
+	}
+	return nil
+}
 
 // nameSite sets the ids of a request to those of its site, which may have them
 // or leave them to the request.

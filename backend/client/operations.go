@@ -11,7 +11,7 @@ import (
 
 // Sites lists the accessible sites; q.CustomerID narrows.
 func (c *Client) Sites(ctx context.Context, q api.ListQuery) (*api.SitesResponse, error) {
-	return Call(ctx, c, api.ListSites, api.SitesRequest{CustomerID: q.CustomerID, Page: q.Page})
+	return Call(ctx, c, api.ListSites, api.SitesRequest{CustomerID: q.CustomerID, Archived: q.Archived, Page: q.Page})
 }
 
 // Site is one site.
@@ -26,6 +26,44 @@ func (c *Client) Site(ctx context.Context, site api.SiteRef) (*api.Site, error) 
 // SetSite creates a site or changes the fields that are given.
 func (c *Client) SetSite(ctx context.Context, site api.Site, clear ...string) (*api.SitesResponse, error) {
 	return Call(ctx, c, api.SetSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, Site: &site, Clear: clear})
+}
+
+// AddSite creates a site; one that exists is a conflict.
+func (c *Client) AddSite(ctx context.Context, site api.Site) (*api.SitesResponse, error) {
+	return Call(ctx, c, api.AddSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, Site: &site})
+}
+
+// RenameSite sets the name that is shown of a site.
+func (c *Client) RenameSite(ctx context.Context, site api.SiteRef, name string) (*api.SitesResponse, error) {
+	return Call(ctx, c, api.RenameSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, Name: name})
+}
+
+// ArchiveSite makes a site read-only.
+func (c *Client) ArchiveSite(ctx context.Context, site api.SiteRef) (*api.SitesResponse, error) {
+	return Call(ctx, c, api.ArchiveSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID})
+}
+
+// UnarchiveSite ends the archiving of a site.
+func (c *Client) UnarchiveSite(ctx context.Context, site api.SiteRef) (*api.SitesResponse, error) {
+	return Call(ctx, c, api.UnarchiveSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID})
+}
+
+// SetZone begins to read the files of a site again in another time zone; a dry run
+// only says what that changes.
+func (c *Client) SetZone(ctx context.Context, site api.SiteRef, zone string, dryRun bool) (*api.SitesResponse, error) {
+	return Call(ctx, c, api.ZoneSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, Timezone: zone, DryRun: dryRun})
+}
+
+// RemoveSite begins to delete a site with all its data; confirm is its id once more. A
+// dry run only says what that deletes.
+func (c *Client) RemoveSite(ctx context.Context, site api.SiteRef, confirm string, dryRun bool) (*api.SitesResponse, error) {
+	return Call(ctx, c, api.RemoveSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, Confirm: confirm, DryRun: dryRun})
+}
+
+// MergeAssets begins to move the values of the unit from into another one of the same
+// site; a dry run only counts what that does.
+func (c *Client) MergeAssets(ctx context.Context, to api.AssetRef, from string, dryRun bool) (*api.AssetsResponse, error) {
+	return Call(ctx, c, api.MergeAssets, api.AssetsRequest{Asset: api.Asset{AssetID: to.AssetID, SiteID: to.SiteID, CustomerID: to.CustomerID}, FromAssetID: from, DryRun: dryRun})
 }
 
 // Assets lists units; q.CustomerID and q.SiteID narrow.

@@ -68,6 +68,27 @@ func Tables() []store.Checked {
 	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables())
 }
 
+// SiteRecords returns the records of these packages: all are of sites, by their ids,
+// and are deleted with them.
+func SiteRecords() (list []store.Prefixed) {
+	for _, t := range Tables() {
+		list = append(list, t.(store.Prefixed))
+	}
+	return list
+}
+
+// RenameAsset replaces a unit of a site by another one in the records of these
+// packages but those of the units themselves.
+func RenameAsset(tx store.Tx, siteID, from, to string) error {
+	for _, rename := range []func(tx store.Tx, siteID, from, to string) error{upload.RenameAsset, finding.RenameAsset, alert.RenameAsset, issue.RenameAsset,
+		detection.RenameAsset, availability.RenameAsset} {
+		if err := rename(tx, siteID, from, to); err != nil {
+			return fmt.Errorf("replace the unit %s of site %s by %s: %w", from, siteID, to, err)
+		}
+	}
+	return nil
+}
+
 // ObjectRefs returns all objects that records refer to. Records that cannot be read
 // are left out: the check of their table reports them.
 func ObjectRefs(tx store.Tx) ([]record.ObjectRef, error) {

@@ -24,6 +24,7 @@ import (
 type Deps struct {
 	Auth           *auth.Service
 	Sites          Sites
+	SiteChanges    SiteChanges
 	Assets         Assets
 	Uploads        Uploads
 	Forecasts      Forecasts
@@ -245,6 +246,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	op := c.op
 	var absent error
 	if rt.Credential != api.CredentialNone {
+		g.scope.Writes = op.Writes() && !op.Target.AnyState
 		absent, err = s.permit(ctx, g, op, c.target)
 		if rt.Method == http.MethodGet && (errors.Is(err, api.ErrAmbiguousSite) || errors.Is(err, api.ErrAmbiguousAsset)) {
 			err = api.MissingParameter("customer_id").With("reason", "several customers have a site or a unit of this id: name the customer")
@@ -391,6 +393,13 @@ func (s *server) permit(ctx context.Context, g *caller, op *api.Operation, t tar
 		if absent, refused = s.permitSite(ctx, g, t); absent != nil || refused != nil {
 			return absent, refused
 		}
+		if g.site.SiteID != "" && !op.Target.AnyState {
+			if err := g.site.CheckState(g.scope.Writes); errors.Is(err, api.ErrSiteNotFound) {
+				return err, nil
+			} else if err != nil {
+				return nil, err
+			}
+		}
 	}
 	if t.asset != nil {
 		var err error
@@ -402,6 +411,15 @@ func (s *server) permit(ctx context.Context, g *caller, op *api.Operation, t tar
 			return err, nil
 		case err != nil:
 			return nil, err
+		}
+		if g.site.SiteID == "" && g.scope.Writes && g.asset.SiteID != "" {
+			site, err := s.Sites.Site(ctx, g.scope, g.asset.SiteID)
+			if err == nil {
+				err = site.CheckState(true)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	return nil, nil

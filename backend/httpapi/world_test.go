@@ -113,7 +113,7 @@ func newWorldOf(t testing.TB, edit func(*httpapi.Deps), customers ...string) *wo
 	without, box := newFreemium(t, w.store, w.clock.now)
 	w.box = box
 	w.deps = httpapi.Deps{
-		Auth: w.auth, Sites: w.domain.Sites, Assets: w.domain.Sites, Uploads: w.uploads, Forecasts: forecasts{w.domain.Forecasts}, Findings: w.domain.Findings, Activities: w.domain.Sites,
+		Auth: w.auth, Sites: w.domain.Sites, SiteChanges: siteChanges{w.domain}, Assets: w.domain.Sites, Uploads: w.uploads, Forecasts: forecasts{w.domain.Forecasts}, Findings: w.domain.Findings, Activities: w.domain.Sites,
 		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
@@ -251,6 +251,40 @@ func formOf(namesAndValues ...string) (body, contentType string) {
 		panic(err)
 	}
 	return b.String(), m.FormDataContentType()
+}
+
+// siteChanges archives sites; other changes it only acknowledges.
+type siteChanges struct{ domain *domain.Services }
+
+func (c siteChanges) Archive(ctx context.Context, scope api.Scope, siteID string) (before, after api.Site, err error) {
+	return c.domain.Sites.ArchiveSite(ctx, scope, siteID, func(tx store.Tx, siteID string) (bool, error) {
+		open, err := c.domain.Uploads.Open(tx, siteID)
+		return len(open) > 0, err
+	})
+}
+
+func (c siteChanges) EffectsOfRemoval(context.Context, api.Scope, string) (api.SiteEffects, error) {
+	return api.SiteEffects{}, nil
+}
+
+func (c siteChanges) Remove(ctx context.Context, scope api.Scope, siteID string) (api.Site, error) {
+	return c.domain.Sites.Site(ctx, scope, siteID)
+}
+
+func (c siteChanges) EffectsOfZone(context.Context, api.Scope, string, string) (api.SiteEffects, error) {
+	return api.SiteEffects{}, nil
+}
+
+func (c siteChanges) Zone(ctx context.Context, scope api.Scope, siteID, _ string) (api.Site, error) {
+	return c.domain.Sites.Site(ctx, scope, siteID)
+}
+
+func (c siteChanges) EffectsOfMerge(context.Context, api.Scope, string, string, string) (api.SiteEffects, error) {
+	return api.SiteEffects{}, nil
+}
+
+func (c siteChanges) Merge(ctx context.Context, scope api.Scope, siteID, _, _ string) (api.Site, error) {
+	return c.domain.Sites.Site(ctx, scope, siteID)
 }
 
 // uploads keeps what came in, in memory.

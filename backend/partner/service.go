@@ -196,3 +196,8 @@ func Tables() []store.Checked {
 		store.Unchecked(planWords),
 	}
 }
+
+// SiteRecords returns the records of sites, by their ids.
+func SiteRecords() []store.Prefixed {
+	return []store.Prefixed{marks, store.Unchecked(bucket), store.Unchecked(planWords)}
+}

@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
@@ -97,7 +98,8 @@ func (p *Pipeline) recover(ctx context.Context) error {
 	return p.requeue(ctx)
 }
 
-// requeue enqueues the job of every open upload, unless it is queued.
+// requeue enqueues the job of every open upload and of every running change of a
+// site, unless it is queued.
 func (p *Pipeline) requeue(ctx context.Context) error {
 	err := p.Records.Update(ctx, func(tx store.Tx) error {
 		open, err := p.Domain.Uploads.AllOpen(tx)
@@ -114,10 +116,21 @@ func (p *Pipeline) requeue(ctx context.Context) error {
 				return err
 			}
 		}
+		running, err := site.RunningChanges(tx)
+		if err != nil {
+			return err
+		}
+		for id := range running {
+			job := p.NewJob(sitedata.JobSite, sitedata.Payload{SiteID: id})
+			job.SkipIfPending = true
+			if err := tx.Enqueue(job); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("requeue open uploads: %w", err)
+		return fmt.Errorf("requeue open uploads and changes of sites: %w", err)
 	}
 	return nil
 }

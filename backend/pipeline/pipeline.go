@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"app.sunloop/backend/pipeline/gapfill"
 	"app.sunloop/backend/pipeline/importer"
 	"app.sunloop/backend/pipeline/livedata"
+	"app.sunloop/backend/pipeline/sitechange"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/pipeline/snapshot"
 	"app.sunloop/backend/pipeline/training"
@@ -41,10 +43,15 @@ type Config struct {
 	Partner      *partner.Service         // nil: one without planned work and exchange rates
 	Weather      weather.Provider         // nil: climatology only
 	Repairs      detection.RepairVerifier // nil: no repair is verified
-	Now          func() time.Time         // the plant's clock
-	Wall         func() time.Time         // the real clock: leases, retries
-	Logger       *slog.Logger             // nil: nothing is logged
-	Hooks        sitedata.Hooks
+	SiteRecords  []store.Prefixed         // of packages above the domain, deleted with a site
+	Access       sitechange.Access        // nil: no credentials name sites
+	// RenameAsset replaces a unit in the records of packages above the domain; nil:
+	// there are none.
+	RenameAsset func(tx store.Tx, siteID, from, to string) error
+	Now         func() time.Time // the plant's clock
+	Wall        func() time.Time // the real clock: leases, retries
+	Logger      *slog.Logger     // nil: nothing is logged
+	Hooks       sitedata.Hooks
 
 	Workers      int // concurrent jobs; 2
 	TrainWorkers int // cores that one training takes; all
@@ -116,6 +123,7 @@ type Pipeline struct {
 	Training   *training.Trainer
 	Snapshots  *snapshot.Builder
 	Gaps       *gapfill.Filler
+	Changes    *sitechange.Changer
 
 	config   Config
 	handlers map[string]handler
@@ -154,7 +162,10 @@ func New(c Config) (*Pipeline, error) {
 		Workers: c.TrainWorkers, TrainingDays: c.TrainingDays, Quiet: c.Quiet}
 	p.Snapshots = &snapshot.Builder{Data: data, Forecasts: p.Forecasts, Partner: c.Partner}
 	p.Gaps = &gapfill.Filler{Data: data}
+	p.Changes = &sitechange.Changer{Data: data, Queue: c.Queue, Imports: p.Imports, Access: c.Access, RenameAsset: c.RenameAsset,
+		SiteRecords: slices.Concat(domain.SiteRecords(), c.SiteRecords, partner.SiteRecords(), sitedata.SiteRecords())}
 	p.handlers = map[string]handler{
+		sitedata.JobSite:        {p.Changes.RunJob, p.Changes.JobFailed},
 		sitedata.JobIngest:      {p.Imports.RunJob, p.Imports.JobFailed},
 		sitedata.JobTrain:       {p.Training.RunJob, p.Training.JobFailed},
 		sitedata.JobForecast:    {p.Forecasts.RunJob, p.Forecasts.JobFailed},

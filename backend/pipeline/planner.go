@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
@@ -141,12 +142,15 @@ func (p *Pipeline) enqueueDue(ctx context.Context) error {
 	})
 }
 
-// siteStates returns the states of all sites, and the sites whose history is
-// being imported: the training at the end of the import forecasts and detects.
+// siteStates returns the states of all sites, and the sites for which no job is due:
+// those that are archived or being changed, and those whose history is being imported,
+// as the training at the end of the import forecasts and detects.
 func (p *Pipeline) siteStates(ctx context.Context) (all []sitedata.State, loading map[string]bool, err error) {
-	loading = map[string]bool{}
 	err = p.Records.View(ctx, func(tx store.Tx) error {
 		if all, err = sitedata.States(tx); err != nil {
+			return err
+		}
+		if loading, err = site.Suspended(tx); err != nil {
 			return err
 		}
 		open, err := p.Domain.Uploads.AllOpen(tx)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
@@ -19,6 +21,7 @@ const (
 	JobDone      = "done"
 	JobCancelled = "cancelled" // by a person
 	JobStopped   = "stopped"   // by the end of the service
+	JobPostponed = "postponed" // while its site is being changed
 	JobRetried   = "retried"   // failed, and will be retried
 	JobFailed    = "failed"    // failed for the last time
 )
@@ -45,9 +48,12 @@ func (p *Pipeline) run(ctx context.Context, job store.Claimed) store.JobResult {
 // finish returns what the queue does with a job that ended with an error, or nil,
 // and the outcome of the run.
 func (p *Pipeline) finish(ctx context.Context, job store.Claimed, cause error) (v store.JobResult, outcome string) {
+	var postponed sitedata.Postponed
 	switch {
 	case cause == nil:
 		return store.JobResult{}, JobDone
+	case errors.As(cause, &postponed):
+		return store.JobResult{Outcome: store.Stopped, RunAt: p.Wall().Add(postponed.For), Cause: postponed.Why}, JobPostponed
 	case errors.Is(context.Cause(ctx), store.ErrCancelled):
 		p.Logger.InfoContext(ctx, "job cancelled", "job", job.ID, "kind", job.Kind, "error", cause)
 		return store.JobResult{}, JobCancelled
@@ -127,5 +133,45 @@ func (p *Pipeline) handle(ctx context.Context, job store.Claimed) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
+	if err := p.checkSuspended(ctx, job); err != nil {
+		if errors.Is(err, errSiteSuspended) {
+			return nil
+		}
+		return err
+	}
 	return h.run(ctx, job)
+}
+
+// errSiteSuspended says that a job is not run, as its site is archived or is being
+// removed. The planner enqueues another when the site needs it.
+var errSiteSuspended = errors.New("the site is suspended")
+
+// suspendedPause is the pause before a job is tried again whose site is being changed.
+const suspendedPause = 2 * time.Second
+
+// checkSuspended postpones a job whose site is being changed, and returns
+// errSiteSuspended where it is archived or being removed.
+func (p *Pipeline) checkSuspended(ctx context.Context, job store.Claimed) error {
+	body, err := sitedata.ReadPayload(job)
+	if err != nil || body.SiteID == "" || job.Kind == sitedata.JobSite {
+		return err
+	}
+	var change *site.Change
+	var archived bool
+	err = p.Records.View(ctx, func(tx store.Tx) error {
+		if change, err = site.RunningChange(tx, body.SiteID); err != nil || change != nil {
+			return err
+		}
+		archived, err = site.IsArchived(tx, body.SiteID)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case archived || change != nil && change.Kind == api.ChangeRemove:
+		return errSiteSuspended
+	case change != nil:
+		return sitedata.Postponed{For: suspendedPause, Why: "site " + body.SiteID + " is being changed"}
+	}
+	return nil
 }

@@ -214,6 +214,8 @@ var terminalCases = []Case{
 		withValue("former_serial", "none", api.ErrComponentNotFound)),
 	For(api.RemoveComponent, Case{Params: append(slices.Clone(forAsset), p("former_serial", "9")), Fields: words("success message asset_id asset.version"),
 		Errors: []ErrorCase{withValue("former_serial", "none", api.ErrComponentNotFound), withValue("asset_id", "INV-none", api.ErrAssetNotFound)}, TestedBy: "the tests of components: a unit has each once"}),
+	For(api.MergeAssets, Case{Params: append(slices.Clone(forAsset), p("from_asset_id", "INV-2", goodAsset), p("dry_run", true)), Fields: words("success asset_id effects"),
+		Errors: []ErrorCase{withValue("asset_id", "INV-none", api.ErrAssetNotFound)}, TestedBy: "the tests of merged units: a unit is merged once"}),
 
 	For(api.RunDetection, Case{Params: append(slices.Clone(forAsset), p("lookback_hours", 48)), Fields: append(words("success message detection_id asset_id anomalies_detected status"),
 		prefixed("analysis.", "severity_label severity_score status summary anomalies metrics energy_at_risk_kw")...), Errors: badAction(withValue("asset_id", "INV-none", api.ErrAssetNotFound))}),
@@ -274,6 +276,17 @@ var unknownKey = api.UnknownID("API key not found")
 // move is an operation on a record that is found by its id.
 func move[Req, Resp any](e api.Endpoint[Req, Resp], id, good, none string, notFound *api.Error, more []Param, fields []string, errs ...ErrorCase) Case {
 	return For(e, Case{Params: append([]Param{p(id, good)}, more...), Fields: fields, Errors: append([]ErrorCase{withValue(id, none, notFound)}, errs...)})
+}
+
+// siteMove is a change of a whole site.
+func siteMove(e api.Endpoint[api.SitesRequest, api.SitesResponse], more []Param) Case {
+	return move(e, "site_id", goodSite, "Nowhere", api.ErrSiteNotFound, more, words("success site.site_id"), foreign)
+}
+
+// tested is a case whose good request others try.
+func tested(c Case, by string) Case {
+	c.TestedBy = by
+	return c
 }
 
 func orderMove(e api.Endpoint[api.OrderRequest, api.OrderResponse], from, wrongFrom string, more []Param, errs ...ErrorCase) Case {
@@ -353,6 +366,13 @@ var moveCases = []Case{
 	For(api.SetSite, Case{Params: []Param{p("site", map[string]any{"site_id": "{new}", "customer_id": goodCustomer, "timezone": "Africa/Johannesburg"})}, Fields: words("success site.site_id site.timezone"),
 		Errors: badAction(ErrorCase{Why: "a zone that is none", With: map[string]any{"site": map[string]any{"site_id": goodSite, "customer_id": goodCustomer, "timezone": "Moon/Base"}}, Err: api.InvalidField("timezone", "")})}),
 	list(api.ListSites, nil, append(words("success count"), prefixed("sites[].", "site_id customer_id name timezone")...)),
+	For(api.AddSite, Case{Params: []Param{p("site", map[string]any{"site_id": "{new}", "customer_id": goodCustomer, "timezone": "Africa/Johannesburg"})}, Fields: words("success site.site_id site.timezone"),
+		Errors: badAction(ErrorCase{Why: "an id that is there", With: map[string]any{"site": map[string]any{"site_id": goodSite, "customer_id": goodCustomer}}, Err: conflict})}),
+	siteMove(api.RenameSite, []Param{p("name", "Roof of the town hall")}),
+	siteMove(api.UnarchiveSite, nil),
+	tested(siteMove(api.ArchiveSite, nil), "the tests of archived sites: the site takes no data afterwards"),
+	tested(siteMove(api.ZoneSite, []Param{p("timezone", "Europe/Vienna"), p("dry_run", true)}), "the tests of changes of zones, with files"),
+	tested(siteMove(api.RemoveSite, []Param{must("confirm", goodSite, "other"), p("dry_run", false)}), "the tests of removed sites: the site is gone afterwards"),
 	move(api.GetSite, "site_id", goodSite, "Nowhere", api.ErrSiteNotFound, nil, words("success site.site_id site.customer_id"), foreign),
 
 	For(api.ListGaps, Case{Params: []Param{p("customer_id", goodCustomer), p("result_id", ""), p("limit", 5)},

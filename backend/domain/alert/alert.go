@@ -280,7 +280,10 @@ func (s *Service) alert(tx store.Tx, scope api.Scope, siteID, id string) (Alert,
 	}
 	a := list[0]
 	a.ExpireTimers(s.now())
-	return a, scope.Check(a.CustomerID, a.SiteID)
+	if err := scope.Check(a.CustomerID, a.SiteID); err != nil {
+		return a, err
+	}
+	return a, site.CheckWritable(tx, scope, a.SiteID)
 }
 
 // FindAlert is one alert; [api.ErrAlertNotFound] for an unknown id, and for
@@ -322,5 +325,13 @@ func EachOpen(tx store.Tx, siteID string, now time.Time, do func(Alert)) error {
 		a.ExpireTimers(now)
 		do(a)
 		return nil
+	})
+}
+
+// RenameAsset replaces a unit by another one in the alerts of a site.
+func RenameAsset(tx store.Tx, siteID, from, to string) error {
+	return alerts.ChangePrefix(tx, store.Key(siteID), func(a *Alert) bool {
+		one := record.Rename(&a.AssetID, from, to)
+		return a.Metadata != nil && record.RenameIn(&a.Metadata.AssetIDs, from, to) || one
 	})
 }

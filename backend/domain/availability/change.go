@@ -152,3 +152,8 @@ func (s *Service) Changes(ctx context.Context, scope api.Scope, siteID string, p
 	list, next, err := record.List(ctx, s.records, changes, store.Query{Prefix: store.Key(siteID), Reverse: true}, page, func(change) bool { return true })
 	return record.Convert(list, change.toAPI), next, record.Wrap(err, "list the availability changes of site "+siteID)
 }
+
+// RenameAsset replaces a unit by another one in the changes of a site.
+func RenameAsset(tx store.Tx, siteID, from, to string) error {
+	return changes.ChangePrefix(tx, store.Key(siteID), func(c *change) bool { return record.RenameIn(&c.AssetIDs, from, to) })
+}

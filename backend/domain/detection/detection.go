@@ -250,3 +250,13 @@ func PruneDetections(tx store.Tx, before time.Time) (int, error) {
 func PruneDiagnostics(tx store.Tx, before time.Time) (int, error) {
 	return record.Prune(tx, diagnostics, func(_ string, made time.Time) bool { return made.Before(before) })
 }
+
+// RenameAsset replaces a unit by another one in the runs of the detector and the
+// diagnoses of a site.
+func RenameAsset(tx store.Tx, siteID, from, to string) error {
+	err := detections.ChangePrefix(tx, store.Key(siteID), func(d *Detection) bool { return record.Rename(&d.AssetID, from, to) })
+	if err != nil {
+		return err
+	}
+	return diagnostics.ChangePrefix(tx, store.Key(siteID), func(d *Diagnostic) bool { return record.Rename(&d.AssetID, from, to) })
+}

@@ -305,3 +305,11 @@ func (s *Service) CountActive(ctx context.Context) (map[string]int, error) {
 	}
 	return open, nil
 }
+
+// RenameAsset replaces a unit by another one in the findings of a site.
+func RenameAsset(tx store.Tx, siteID, from, to string) error {
+	return findings.ChangePrefix(tx, store.Key(siteID), func(f *Finding) bool {
+		a, b := record.Rename(&f.AssetID, from, to), record.Rename(&f.Subject, from, to)
+		return record.RenameIn(&f.AssetIDs, from, to) || a || b
+	})
+}

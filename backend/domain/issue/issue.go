@@ -278,7 +278,10 @@ func (s *Service) FindInTx(tx store.Tx, scope api.Scope, siteID, issueID string)
 	if len(list) == 0 || siteID != "" && siteID != list[0].SiteID {
 		return Issue{}, api.ErrIssueNotFound
 	}
-	return list[0], scope.Check(list[0].CustomerID, list[0].SiteID)
+	if err := scope.Check(list[0].CustomerID, list[0].SiteID); err != nil {
+		return list[0], err
+	}
+	return list[0], site.CheckWritable(tx, scope, list[0].SiteID)
 }
 
 // LatestOpen is the newest issue of a unit and type that is not resolved; ok is
@@ -321,4 +324,12 @@ func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) 
 		out[n] = i.toAPI()
 	}
 	return out, next, record.Wrap(err, "list issues")
+}
+
+// RenameAsset replaces a unit by another one in the issues of a site.
+func RenameAsset(tx store.Tx, siteID, from, to string) error {
+	return issues.ChangePrefix(tx, store.Key(siteID), func(i *Issue) bool {
+		one := record.Rename(&i.AssetID, from, to)
+		return record.Rename(&i.Subject, from, to) || one
+	})
 }

@@ -343,3 +343,11 @@ func withoutLossRate(k api.KPIs) api.KPIs {
 	k.Figures = slices.DeleteFunc(slices.Clone(k.Figures), func(f api.KPI) bool { return f.Name == lossRate })
 	return k
 }
+
+// Forget deletes the windows of a site whose days have changed.
+func Forget(tx store.Tx, siteID string) error {
+	if _, err := windows.DeletePrefix(tx, store.Key(siteID), math.MaxInt); err != nil {
+		return fmt.Errorf("delete the windows of site %s: %w", siteID, err)
+	}
+	return nil
+}

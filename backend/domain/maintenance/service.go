@@ -106,8 +106,11 @@ func byID[T any](tx store.Tx, t store.Table[T], scope api.Scope, id string, refu
 	case len(list) == 0:
 		return none, refusal
 	}
-	customer, site := owner(list[0])
-	if err := scope.Check(customer, site); err != nil {
+	customer, siteID := owner(list[0])
+	if err := scope.Check(customer, siteID); err != nil {
+		return none, err
+	}
+	if err := site.CheckWritable(tx, scope, siteID); err != nil {
 		return none, err
 	}
 	return list[0], nil
@@ -353,4 +356,18 @@ func (s *Service) limits(o order) Limits {
 		return s.Limits[api.MaintenanceEmergency]
 	}
 	return s.Limits[o.Priority]
+}
+
+// SiteRecords returns the records of sites, by their ids.
+func SiteRecords() []store.Prefixed {
+	return []store.Prefixed{boms, subscriptions, deliveries, schedules, orders}
+}
+
+// RenameAsset replaces a unit by another one in the work of a site.
+func RenameAsset(tx store.Tx, siteID, from, to string) error {
+	prefix := store.Key(siteID)
+	return errors.Join(
+		orders.ChangePrefix(tx, prefix, func(o *order) bool { return record.Rename(&o.AssetID, from, to) }),
+		schedules.ChangePrefix(tx, prefix, func(r *schedule) bool { return record.Rename(&r.AssetID, from, to) }),
+		boms.ChangePrefix(tx, prefix, func(b *bom) bool { return record.Rename(&b.AssetID, from, to) }))
 }

@@ -84,6 +84,34 @@ func ObjectRefs(tx store.Tx) (refs []record.ObjectRef, err error) {
 	}))
 }
 
+// ObjectsOfSite returns the objects to which models and interpolations of a site
+// refer: keys, and URIs.
+func ObjectsOfSite(tx store.Tx, siteID string) (keys, uris []string, err error) {
+	ofSite := store.Query{Prefix: store.Key(siteID)}
+	err = models.Each(tx, ofSite, func(m Model) error {
+		if m.Artefacts.Model != "" {
+			keys = append(keys, m.Artefacts.All()...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the models of site %s: %w", siteID, err)
+	}
+	err = interpolations.Each(tx, ofSite, func(i Interpolation) error {
+		if i.FilledValues != "" {
+			uris = append(uris, i.FilledValues)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the interpolations of site %s: %w", siteID, err)
+	}
+	return keys, uris, nil
+}
+
+// Records returns the models and the interpolations, by site.
+func Records() []store.Prefixed { return []store.Prefixed{models, interpolations} }
+
 // IsReferenced reports whether a model of the site refers to the object of a key, or
 // an interpolation to its URI.
 func IsReferenced(tx store.Tx, siteID, key, uri string) (refers bool, err error) {

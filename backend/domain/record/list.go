@@ -136,3 +136,26 @@ func Page[T any](list []T, p api.Page) ([]T, string, error) {
 	}
 	return list[from:to], next, nil
 }
+
+// Rename replaces an id by another one, and reports whether it did.
+func Rename(id *string, from, to string) bool {
+	if *id != from {
+		return false
+	}
+	*id = to
+	return true
+}
+
+// RenameIn replaces an id of a list by another one, which is in it once, and reports
+// whether it did.
+func RenameIn(list *[]string, from, to string) bool {
+	if !slices.Contains(*list, from) {
+		return false
+	}
+	out := slices.DeleteFunc(slices.Clone(*list), func(id string) bool { return id == from })
+	if !slices.Contains(out, to) {
+		out = append(out, to)
+	}
+	*list = out
+	return true
+}

@@ -3,6 +3,7 @@ package site
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"app.sunloop/backend/store"
 )
@@ -42,4 +43,30 @@ func (s *Service) ReplaceCapacity(tx store.Tx, siteID string, former, kW float64
 		return fmt.Errorf("replace the capacity of site %s: %w", siteID, err)
 	}
 	return nil
+}
+
+// MergeAssets deletes a unit that was merged into another one, which keeps its id and
+// name as former ones: files that name them are of it from now on.
+func (s *Service) MergeAssets(tx store.Tx, siteID, to, from string) error {
+	second, err := AssetIn(tx, siteID, from)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read asset %s: %w", from, err)
+	}
+	first, err := AssetIn(tx, siteID, to)
+	if err != nil {
+		return fmt.Errorf("read asset %s: %w", to, err)
+	}
+	for _, id := range append([]string{from, second.Name}, second.FormerIDs...) {
+		if id != to && id != first.Name && !slices.Contains(first.FormerIDs, id) {
+			first.FormerIDs = append(first.FormerIDs, id)
+		}
+	}
+	first.Version++
+	if err := assets.Put(tx, first); err != nil {
+		return fmt.Errorf("store asset %s: %w", to, err)
+	}
+	return s.DeleteAsset(tx, siteID, from)
 }

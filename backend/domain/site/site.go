@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func New(records store.Records, telemetry store.Telemetry, now func() time.Time,
 
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked {
-	return []store.Checked{sites, siteClaims, assets, store.Unchecked(estimatesBucket)}
+	return []store.Checked{sites, siteClaims, changes, assets, store.Unchecked(estimatesBucket)}
 }
 
 // TerminalOf returns the device that monitors a site's units, except for
@@ -58,6 +59,12 @@ var sites = store.Table[api.Site]{
 	Key:    func(s api.Site) []byte { return store.Key(s.SiteID) },
 	Indexes: []store.Index[api.Site]{
 		{Name: "customer", Key: func(s api.Site) []byte { return store.Key(s.CustomerID) }},
+		{Name: "archived", Key: func(s api.Site) []byte {
+			if s.ArchivedAt.IsZero() {
+				return nil
+			}
+			return store.Key(s.SiteID)
+		}},
 	},
 	Form: store.As(newSiteRecord, siteRecord.toAPI),
 }
@@ -73,7 +80,10 @@ func (s *Service) Site(ctx context.Context, scope api.Scope, siteID string) (api
 		if site, err = s.SiteIn(tx, scope, siteID); err != nil {
 			return err
 		}
-		site.AssetCount, err = countAssets(tx, siteID)
+		if site.AssetCount, err = countAssets(tx, siteID); err != nil {
+			return err
+		}
+		site.Change, err = lastChange(tx, siteID)
 		return err
 	})
 	return site, err
@@ -104,8 +114,15 @@ var siteClaims = store.Table[siteClaim]{
 // SitesNamed lists the sites of all customers that have the id.
 func (s *Service) SitesNamed(ctx context.Context, siteID string) (all []api.Site, err error) {
 	err = s.records.View(ctx, func(tx store.Tx) error {
-		all, err = sitesNamed(tx, siteID)
-		return err
+		if all, err = sitesNamed(tx, siteID); err != nil {
+			return err
+		}
+		for i := range all {
+			if all[i].Change, err = lastChange(tx, all[i].SiteID); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return all, err
 }
@@ -244,21 +261,30 @@ func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) (
 	}
 	list, next, err := record.SortedList[api.Site]{
 		Table: sites, Query: sq,
-		Keep:  func(v *api.Site) bool { return record.Matches(scope, q)(siteOwner(*v)) },
+		Keep: func(v *api.Site) bool {
+			return (q.Archived || v.ArchivedAt.IsZero()) && record.Matches(scope, q)(siteOwner(*v))
+		},
 		Order: func(v *api.Site) record.SortKey { return record.SortKey{}.Text(v.Name[:min(len(v.Name), 1000)]) },
 	}.Page(ctx, s.records, q.Page)
 	if err != nil {
 		return nil, "", record.Wrap(err, "list sites")
 	}
 	err = s.records.View(ctx, func(tx store.Tx) (err error) {
+		running, err := RunningChanges(tx)
+		if err != nil {
+			return err
+		}
 		for i := range list {
 			if list[i].AssetCount, err = countAssets(tx, list[i].SiteID); err != nil {
 				return err
 			}
+			if change := running[list[i].SiteID]; change != nil {
+				list[i].Change = &change.SiteChange
+			}
 		}
 		return nil
 	})
-	return list, next, err
+	return slices.DeleteFunc(list, func(v api.Site) bool { return v.Change != nil && v.Change.Kind == api.ChangeRemove }), next, err
 }
 
 // SitesIn returns the sites that the query selects within a caller's scope.
@@ -268,6 +294,9 @@ func (s *Service) SitesIn(tx store.Tx, scope api.Scope, q api.ListQuery) ([]api.
 		sq = store.Query{Index: "customer", Prefix: store.Key(q.CustomerID)}
 	}
 	all, _, err := sites.List(tx, sq)
+	if !q.Archived {
+		all = slices.DeleteFunc(all, func(v api.Site) bool { return !v.ArchivedAt.IsZero() })
+	}
 	return record.FilterScope(all, scope, q, siteOwner), err
 }
 

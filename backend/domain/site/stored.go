@@ -32,6 +32,7 @@ type siteRecord struct {
 	Availability                 *contractRecord `json:"availability,omitempty"`
 	AssetCount                   int             `json:"asset_count"`
 	CreatedAt                    api.Time        `json:"created_at,omitzero"`
+	ArchivedAt                   api.Time        `json:"archived_at,omitzero"`
 }
 
 // contractRecord is a stored definition of availability.
@@ -47,7 +48,7 @@ func newSiteRecord(v api.Site) siteRecord {
 		CapacityKW: v.CapacityKW, TiltDeg: v.TiltDeg, AzimuthDeg: v.AzimuthDeg, DCRatingKW: v.DCRatingKW, ACRatingKW: v.ACRatingKW,
 		ModuleTempCoefficientPctPerK: v.ModuleTempCoefficientPctPerK, Mounting: v.Mounting, IrradianceRole: v.IrradianceRole,
 		IrradianceTiltDeg: v.IrradianceTiltDeg, IrradianceAzimuthDeg: v.IrradianceAzimuthDeg, IrradianceClass: v.IrradianceClass, Currency: v.Currency,
-		TariffPerKWh: v.TariffPerKWh, TerminalDeviceID: v.TerminalDeviceID, Availability: (*contractRecord)(v.Availability), AssetCount: v.AssetCount, CreatedAt: v.CreatedAt,
+		TariffPerKWh: v.TariffPerKWh, TerminalDeviceID: v.TerminalDeviceID, Availability: (*contractRecord)(v.Availability), AssetCount: v.AssetCount, CreatedAt: v.CreatedAt, ArchivedAt: v.ArchivedAt,
 	}
 }
 
@@ -57,7 +58,7 @@ func (r siteRecord) toAPI() api.Site {
 		CapacityKW: r.CapacityKW, TiltDeg: r.TiltDeg, AzimuthDeg: r.AzimuthDeg, DCRatingKW: r.DCRatingKW, ACRatingKW: r.ACRatingKW,
 		ModuleTempCoefficientPctPerK: r.ModuleTempCoefficientPctPerK, Mounting: r.Mounting, IrradianceRole: r.IrradianceRole,
 		IrradianceTiltDeg: r.IrradianceTiltDeg, IrradianceAzimuthDeg: r.IrradianceAzimuthDeg, IrradianceClass: r.IrradianceClass, Currency: r.Currency,
-		TariffPerKWh: r.TariffPerKWh, TerminalDeviceID: r.TerminalDeviceID, Availability: (*api.AvailabilityContract)(r.Availability), AssetCount: r.AssetCount, CreatedAt: r.CreatedAt,
+		TariffPerKWh: r.TariffPerKWh, TerminalDeviceID: r.TerminalDeviceID, Availability: (*api.AvailabilityContract)(r.Availability), AssetCount: r.AssetCount, CreatedAt: r.CreatedAt, ArchivedAt: r.ArchivedAt,
 	}
 }
 
@@ -93,6 +94,7 @@ type assetRecord struct {
 	StringCount                  int               `json:"string_count,omitempty"`
 	FormerComponents             []componentRecord `json:"former_components,omitempty" limit:"200"`
 	Version                      int               `json:"version,omitempty"`
+	FormerIDs                    []string          `json:"former_ids,omitempty" limit:"100 id"`
 }
 
 // componentRecord is a component of a stored asset.
@@ -112,7 +114,7 @@ func newAssetRecord(v api.Asset) assetRecord {
 		SiteID: v.SiteID, CustomerID: v.CustomerID, Timezone: v.Timezone, Latitude: v.Latitude, Longitude: v.Longitude, RatedPowerKW: v.RatedPowerKW,
 		TiltDeg: v.TiltDeg, AzimuthDeg: v.AzimuthDeg, WarrantyExpiryDate: v.WarrantyExpiryDate, TerminalDeviceID: v.TerminalDeviceID,
 		StringCount: v.StringCount, FormerComponents: record.Convert(v.FormerComponents, func(v api.Component) componentRecord { return componentRecord(v) }),
-		Version: v.Version, CapacityKWh: v.CapacityKWh, WarrantyThroughputKWh: v.WarrantyThroughputKWh,
+		Version: v.Version, FormerIDs: v.FormerIDs, CapacityKWh: v.CapacityKWh, WarrantyThroughputKWh: v.WarrantyThroughputKWh,
 		DCRatingKW: v.DCRatingKW, ACRatingKW: v.ACRatingKW, ModuleTempCoefficientPctPerK: v.ModuleTempCoefficientPctPerK,
 		Mounting: v.Mounting, IrradianceRole: v.IrradianceRole, IrradianceTiltDeg: v.IrradianceTiltDeg,
 		IrradianceAzimuthDeg: v.IrradianceAzimuthDeg, IrradianceClass: v.IrradianceClass,
@@ -125,7 +127,7 @@ func (r assetRecord) toAPI() api.Asset {
 		Components: record.Convert(r.Components, func(v componentRecord) api.Component { return api.Component(v) }), CreatedAt: r.CreatedAt, SiteID: r.SiteID,
 		CustomerID: r.CustomerID, Timezone: r.Timezone, Latitude: r.Latitude, Longitude: r.Longitude, RatedPowerKW: r.RatedPowerKW, TiltDeg: r.TiltDeg,
 		AzimuthDeg: r.AzimuthDeg, WarrantyExpiryDate: r.WarrantyExpiryDate, TerminalDeviceID: r.TerminalDeviceID, StringCount: r.StringCount,
-		FormerComponents: record.Convert(r.FormerComponents, func(v componentRecord) api.Component { return api.Component(v) }), Version: r.Version,
+		FormerComponents: record.Convert(r.FormerComponents, func(v componentRecord) api.Component { return api.Component(v) }), Version: r.Version, FormerIDs: r.FormerIDs,
 		CapacityKWh: r.CapacityKWh, WarrantyThroughputKWh: r.WarrantyThroughputKWh,
 		DCRatingKW: r.DCRatingKW, ACRatingKW: r.ACRatingKW, ModuleTempCoefficientPctPerK: r.ModuleTempCoefficientPctPerK,
 		Mounting: r.Mounting, IrradianceRole: r.IrradianceRole, IrradianceTiltDeg: r.IrradianceTiltDeg,

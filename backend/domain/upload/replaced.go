@@ -3,7 +3,9 @@ package upload
 import (
 	"errors"
 	"fmt"
+	"math"
 
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 )
 
@@ -13,6 +15,7 @@ const (
 	ReplacedFurther  = "further"  // values that were added besides those of the file
 	ReplacedCapacity = "capacity" // the unit's capacity before the upload raised it: the power of one sample, in kW
 	ReplacedDone     = "done"     // no values: all others of the upload are stored
+	ReplacedStaged   = "staged"   // values of [ReplacedBefore] once the site's change of zone is made
 )
 
 // Replaced is a part of what an import found stored of a unit, with which the
@@ -82,9 +85,61 @@ func (s *Service) DropReplaced(tx store.Tx, siteID, uploadID string) error {
 	return nil
 }
 
+// UseStaged puts the staged values of an upload in the place of those that it replaced.
+func (s *Service) UseStaged(tx store.Tx, siteID, uploadID string) error {
+	return replaced.ChangePrefix(tx, store.Key(siteID, uploadID), func(r *Replaced) bool {
+		staged := r.Kind == ReplacedStaged
+		if staged {
+			r.Kind = ReplacedBefore
+		}
+		return staged
+	})
+}
+
+// DropReplacedOf deletes the parts of an upload of some kinds.
+func (s *Service) DropReplacedOf(tx store.Tx, siteID, uploadID string, kinds ...string) error {
+	for _, kind := range kinds {
+		if _, err := replaced.DeletePrefix(tx, store.Key(siteID, uploadID, kind), math.MaxInt); err != nil {
+			return fmt.Errorf("delete the values that upload %s replaced: %w", uploadID, err)
+		}
+	}
+	return nil
+}
+
 // OfSite are all uploads of a site, oldest first.
 func (s *Service) OfSite(tx store.Tx, siteID string) ([]Upload, error) {
 	list, _, err := uploads.List(tx, store.Query{Prefix: store.Key(siteID)})
+	if err != nil {
+		return nil, fmt.Errorf("list the uploads of site %s: %w", siteID, err)
+	}
+	return list, nil
+}
+
+// mergedParts is added to the numbers of parts of a unit that was merged into another.
+const mergedParts = 1 << 24
+
+// RenameAsset replaces a unit by another one in the uploads of a site and in what they
+// replaced.
+func RenameAsset(tx store.Tx, siteID, from, to string) error {
+	err := uploads.ChangePrefix(tx, store.Key(siteID), func(u *Upload) bool {
+		one := record.RenameIn(&u.NewAssetIDs, from, to)
+		return record.RenameIn(&u.AssetIDs, from, to) || one
+	})
+	if err != nil {
+		return err
+	}
+	return replaced.ChangePrefix(tx, store.Key(siteID), func(r *Replaced) bool {
+		if !record.Rename(&r.AssetID, from, to) {
+			return false
+		}
+		r.Part += mergedParts
+		return true
+	})
+}
+
+// SomeOfSite are up to n uploads of a site.
+func (s *Service) SomeOfSite(tx store.Tx, siteID string, n int) ([]Upload, error) {
+	list, _, err := uploads.List(tx, store.Query{Prefix: store.Key(siteID), Limit: n})
 	if err != nil {
 		return nil, fmt.Errorf("list the uploads of site %s: %w", siteID, err)
 	}

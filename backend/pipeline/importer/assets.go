@@ -102,13 +102,14 @@ func checkAssetCount(r *ingest.Result) error {
 	return &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("the file speaks of %d units; %d are the most", len(r.Assets), maxAssets)}
 }
 
-// findAsset returns the asset with a name: its id, its name, or the serial number
-// of one of its components.
+// findAsset returns the asset with a name: its id, its name, that of a unit that was
+// merged into it, or the serial number of one of its components.
 func findAsset(known []api.Asset, name string) *api.Asset {
 	id := assetID(name)
 	for _, is := range []func(a api.Asset) bool{
 		func(a api.Asset) bool { return a.AssetID == name || a.AssetID == id },
 		func(a api.Asset) bool { return strings.EqualFold(a.Name, name) },
+		func(a api.Asset) bool { return slices.Contains(a.FormerIDs, name) || slices.Contains(a.FormerIDs, id) },
 		func(a api.Asset) bool {
 			return slices.ContainsFunc(a.Components, func(c api.Component) bool { return c.Serial == name })
 		},

@@ -6,6 +6,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
@@ -18,6 +19,9 @@ import (
 func (im *Importer) Cancel(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error) {
 	u, err := im.Find(ctx, scope, uploadID)
 	if err != nil {
+		return u, err
+	}
+	if err := im.checkWritable(ctx, scope, u.SiteID); err != nil {
 		return u, err
 	}
 	var training bool
@@ -105,4 +109,19 @@ func (im *Importer) cancelTraining(tx store.Tx, u upload.Upload, actor string) e
 func (im *Importer) recordCancellation(tx store.Tx, u upload.Upload, actor, title string) error {
 	return im.Domain.Activities.Record(tx, activity.Record{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseOrient, Title: title,
 		Description: fmt.Sprintf("%s, of site %s", name(u), u.SiteID), Actor: actor})
+}
+
+// checkWritable refuses a request to change an archived site, or one whose change of
+// the whole site runs.
+func (im *Importer) checkWritable(ctx context.Context, scope api.Scope, siteID string) error {
+	return im.Records.View(ctx, func(tx store.Tx) error {
+		if err := site.CheckWritable(tx, scope, siteID); err != nil || !scope.Writes {
+			return err
+		}
+		change, err := site.RunningChange(tx, siteID)
+		if err == nil && change != nil {
+			err = api.Conflict("Site %s is being changed: try again when that has ended", siteID)
+		}
+		return err
+	})
 }

@@ -34,6 +34,9 @@ func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
 	if err != nil || u.Ended() || u.Version > 0 {
 		return err
 	}
+	if err := im.waitForChange(ctx, u); err != nil {
+		return err
+	}
 	defer im.Progress.Forget(u.UploadID)
 	im.Progress.SetUpload(u.UploadID, sitedata.StageValidating, 0)
 	result, options, err := im.readObject(ctx, u)
@@ -79,6 +82,16 @@ func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
 		im.Hooks.Upload(u.Kind, UploadImported)
 	}
 	return err
+}
+
+// waitForChange postpones an import while its site is being changed, unless the change
+// waits for it.
+func (im *Importer) waitForChange(ctx context.Context, u upload.Upload) error {
+	change, err := im.Domain.Sites.RunningChangeOf(ctx, u.SiteID)
+	if err != nil || change == nil || slices.Contains(change.WaitFor, u.UploadID) {
+		return err
+	}
+	return sitedata.Postponed{For: 2 * time.Second, Why: "site " + u.SiteID + " is being changed"}
 }
 
 const day = 24 * time.Hour

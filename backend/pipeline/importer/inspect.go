@@ -212,8 +212,13 @@ func (im *Importer) changesOf(ctx context.Context, siteID, assetID string, f ser
 	if err != nil {
 		return c, fmt.Errorf("read the telemetry of asset %s: %w", assetID, err)
 	}
+	return changesIn(stored, f), nil
+}
+
+// changesIn is what a frame changes in what is stored.
+func changesIn(stored, f series.Frame) (c changes) {
 	if stored.Len() == 0 {
-		return c, nil
+		return c
 	}
 	stored = energy.WithoutDerived(stored, math.MinInt64, math.MaxInt64)
 	merged := energy.Merge(stored, f)
@@ -223,7 +228,7 @@ func (im *Importer) changesOf(ctx context.Context, siteID, assetID string, f ser
 	added, _ := missingIn(merged, stored, false)
 	c.further, _ = missingIn(added, f, false)
 	c.rows = len(changed)
-	return c, nil
+	return c
 }
 
 // common returns the values of a at whose stamps b has the same quantity.

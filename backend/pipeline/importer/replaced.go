@@ -88,24 +88,32 @@ func overlaps(newest map[string]int64, assets []ingest.Asset, units []api.Asset)
 // first.
 func (im *Importer) keepChanges(ctx context.Context, u upload.Upload, assetID string, c changes, first int) error {
 	for kind, f := range map[string]series.Frame{upload.ReplacedBefore: c.before, upload.ReplacedFurther: c.further} {
-		for part := first; f.Len() > 0; part++ {
-			end := int64(math.MaxInt64)
-			if f.Len() > replacedStamps {
-				end = f.Times[replacedStamps]
-			}
-			values, err := block.Encode(nil, f.Slice(f.Times[0], end))
-			if err != nil {
-				return fmt.Errorf("encode the replaced values of asset %s: %w", assetID, err)
-			}
-			err = im.Records.Update(ctx, func(tx store.Tx) error {
-				return im.Domain.Uploads.AddReplaced(tx, upload.Replaced{SiteID: u.SiteID, UploadID: u.UploadID, Kind: kind, AssetID: assetID, Part: part, Values: values})
-			})
-			if err != nil {
-				return err
-			}
-			if f = f.Slice(end, math.MaxInt64); end == math.MaxInt64 {
-				break
-			}
+		if err := im.keepParts(ctx, u, assetID, kind, f, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepParts stores values of one unit in parts that are numbered from first.
+func (im *Importer) keepParts(ctx context.Context, u upload.Upload, assetID, kind string, f series.Frame, first int) error {
+	for part := first; f.Len() > 0; part++ {
+		end := int64(math.MaxInt64)
+		if f.Len() > replacedStamps {
+			end = f.Times[replacedStamps]
+		}
+		values, err := block.Encode(nil, f.Slice(f.Times[0], end))
+		if err != nil {
+			return fmt.Errorf("encode the replaced values of asset %s: %w", assetID, err)
+		}
+		err = im.Records.Update(ctx, func(tx store.Tx) error {
+			return im.Domain.Uploads.AddReplaced(tx, upload.Replaced{SiteID: u.SiteID, UploadID: u.UploadID, Kind: kind, AssetID: assetID, Part: part, Values: values})
+		})
+		if err != nil {
+			return err
+		}
+		if f = f.Slice(end, math.MaxInt64); end == math.MaxInt64 {
+			break
 		}
 	}
 	return nil

@@ -34,6 +34,9 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 	if err := scope.Check(u.CustomerID, u.SiteID); err != nil {
 		return api.Upload{}, err
 	}
+	if err := im.checkWritable(ctx, scope, u.SiteID); err != nil {
+		return api.Upload{}, err
+	}
 	switch {
 	case u.ProcessingStatus == api.UploadReverted:
 		return u.Upload, api.Conflict("Upload %s is reverted already", uploadID)
@@ -192,7 +195,7 @@ func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site)
 	if u.ObjectKey == "" {
 		return nil, "", api.Conflict("The file of upload %s is not kept any more, so that its values are not known", u.UploadID)
 	}
-	result, err := im.readAgain(ctx, u)
+	result, err := im.readAgain(ctx, u, "")
 	if err != nil {
 		return nil, "", err
 	}
@@ -221,7 +224,7 @@ func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site)
 			return err
 		}
 		for _, r := range list {
-			if r.Kind == upload.ReplacedDone || r.Kind == upload.ReplacedCapacity {
+			if r.Kind != upload.ReplacedBefore && r.Kind != upload.ReplacedFurther {
 				continue
 			}
 			f, err := block.Decode(r.Values)
@@ -240,9 +243,13 @@ func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site)
 	return parts, result.Shape, err
 }
 
-// readAgain reads the kept file of an upload as its import did.
-func (im *Importer) readAgain(ctx context.Context, u upload.Upload) (*ingest.Result, error) {
+// readAgain reads the kept file of an upload as its import did, or in another time
+// zone, if that is not empty.
+func (im *Importer) readAgain(ctx context.Context, u upload.Upload, zone string) (*ingest.Result, error) {
 	req := u.Request.Of(u.CustomerID, u.SiteID)
+	if zone != "" {
+		req.Timezone = zone
+	}
 	options, err := im.readOptions(ctx, req)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
@@ -221,7 +222,10 @@ func (im *Importer) accept(ctx context.Context, u upload.Upload, ours bool) (api
 	var stored upload.Upload
 	var fresh bool
 	err := im.Records.Update(ctx, func(tx store.Tx) error {
-		var err error
+		err := site.CheckWritable(tx, api.Scope{Writes: true}, u.SiteID)
+		if err != nil {
+			return err
+		}
 		if stored, fresh, err = im.Domain.Uploads.Add(tx, u, im.NewJob(sitedata.JobIngest, sitedata.Payload{UploadID: u.UploadID})); err != nil {
 			return err
 		}

@@ -222,3 +222,8 @@ func Announced(tx store.Tx, each func(key string)) error {
 func Tables() []store.Checked {
 	return []store.Checked{calibrations, states, store.Unchecked(intentBucket), store.Unchecked(progressBucket)}
 }
+
+// SiteRecords returns the records of sites, by their ids.
+func SiteRecords() []store.Prefixed {
+	return []store.Prefixed{calibrations, states, store.Unchecked(progressBucket)}
+}

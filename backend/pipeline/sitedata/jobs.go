@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"app.sunloop/backend/store"
 )
@@ -18,16 +19,17 @@ const (
 	JobMaintain    = "maintain"
 	JobInterpolate = "interpolate"
 	JobSnapshot    = "snapshot"
+	JobSite        = "site" // a change of a whole site
 )
 
 // JobKinds returns all kinds of jobs.
 func JobKinds() []string {
-	return []string{JobIngest, JobTrain, JobForecast, JobDetect, JobMaintain, JobInterpolate, JobSnapshot}
+	return []string{JobIngest, JobTrain, JobForecast, JobDetect, JobMaintain, JobInterpolate, JobSnapshot, JobSite}
 }
 
 // maxAttempts of each kind. A crash counts as an attempt, so imports and
 // trainings have many; jobs that the planner enqueues again have few.
-var maxAttempts = map[string]int{JobIngest: 50, JobTrain: 30, JobForecast: 5, JobDetect: 5, JobMaintain: 5, JobInterpolate: 30, JobSnapshot: 5}
+var maxAttempts = map[string]int{JobIngest: 50, JobTrain: 30, JobForecast: 5, JobDetect: 5, JobMaintain: 5, JobInterpolate: 30, JobSnapshot: 5, JobSite: 1000}
 
 // Payload is what a job carries: the upload or the site that it works on.
 type Payload struct {
@@ -54,6 +56,14 @@ func ReadPayload(job store.Claimed) (Payload, error) {
 	}
 	return body, nil
 }
+
+// Postponed is an error of a job that cannot run yet, which counts as no attempt.
+type Postponed struct {
+	For time.Duration
+	Why string
+}
+
+func (e Postponed) Error() string { return "postponed: " + e.Why }
 
 // Permanent is an error of a job that another attempt would repeat.
 type Permanent struct{ error }
