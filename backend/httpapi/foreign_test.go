@@ -29,7 +29,7 @@ type things map[string]string
 var idFields = map[string]string{
 	"customer_id": "customer", "customer_ids": "customer", "site.customer_id": "customer",
 	"site_id": "site", "site_ids": "site", "permitted_site_ids": "site", "site": "site", "site.site_id": "site",
-	"asset_id": "asset", "device_id": "asset", "component": "asset", "asset_filter": "asset", "asset_ids": "asset", "change_id": "change",
+	"asset_id": "asset", "from_asset_id": "asset", "former_ids": "asset", "device_id": "asset", "component": "asset", "asset_filter": "asset", "asset_ids": "asset", "change_id": "change",
 	"terminal_device_id": "device", "site.terminal_device_id": "device",
 	"issue_id": "issue", "schedule_id": "schedule", "bom_id": "bom", "order_id": "order", "job_id": "order",
 	"subscription_id": "subscription", "delivery_id": "delivery", "alert_id": "alert", "detection_id": "detection",

@@ -44,7 +44,7 @@ func TestBashCompletion(t *testing.T) {
 		want  string // in their order
 	}{
 		{[]string{"se"}, "serve"},
-		{[]string{"s"}, "serve ssh status simulate score"},
+		{[]string{"s"}, "serve ssh status sites simulate score"},
 		{[]string{"--theme", ""}, "auto control-room daylight contrast mono sundown"},
 		{[]string{"--theme", "=", "da"}, "daylight"},
 		{[]string{"--theme", "="}, "auto control-room daylight contrast mono sundown"},

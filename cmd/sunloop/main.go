@@ -52,6 +52,8 @@ type cli struct {
 	Ratings      RatingsCmd      `cmd:"" help:"Print or set the ratings and irradiance sensors of sites, which KPIs need."`
 	Availability AvailabilityCmd `cmd:"" help:"Print and change the availability of units by the categories of IEC TS 63019."`
 
+	Sites       SitesCmd       `cmd:"" help:"List, add, rename, archive and remove sites, and change their time zones."`
+	Units       UnitsCmd       `cmd:"" help:"Merge units."`
 	Backtest    BacktestCmd    `cmd:"" help:"Backtest the forecast on a history in files against simple references."`
 	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show the error of each method on hidden samples."`
 	Simulate    SimulateCmd    `cmd:"" help:"Write simulated fleets with known faults: telemetry as CSV, truth as JSON."`

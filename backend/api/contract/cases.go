@@ -372,7 +372,9 @@ var moveCases = []Case{
 	siteMove(api.UnarchiveSite, nil),
 	tested(siteMove(api.ArchiveSite, nil), "the tests of archived sites: the site takes no data afterwards"),
 	tested(siteMove(api.ZoneSite, []Param{p("timezone", "Europe/Vienna"), p("dry_run", true)}), "the tests of changes of zones, with files"),
-	tested(siteMove(api.RemoveSite, []Param{must("confirm", goodSite, "other"), p("dry_run", false)}), "the tests of removed sites: the site is gone afterwards"),
+	For(api.RemoveSite, Case{Params: []Param{p("site_id", goodSite), must("confirm", goodSite, "other"), p("dry_run", false)}, Fields: words("success site.site_id"), TestedBy: "the tests of removed sites: the site is gone afterwards",
+		Errors: []ErrorCase{{Why: "an unknown site", With: map[string]any{"site_id": "Nowhere", "confirm": "Nowhere"}, Err: api.ErrSiteNotFound},
+			{Why: "a foreign site", With: map[string]any{"site_id": "{foreign_site}", "confirm": "{foreign_site}"}, Err: api.ErrForbidden}}}),
 	move(api.GetSite, "site_id", goodSite, "Nowhere", api.ErrSiteNotFound, nil, words("success site.site_id site.customer_id"), foreign),
 
 	For(api.ListGaps, Case{Params: []Param{p("customer_id", goodCustomer), p("result_id", ""), p("limit", 5)},

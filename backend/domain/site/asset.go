@@ -153,7 +153,7 @@ func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset
 		if asset.Timezone == "" {
 			asset.Timezone = site.Timezone
 		}
-		asset.CreatedAt, asset.Version, asset.FormerComponents = api.At(s.now()), 1, nil
+		asset.CreatedAt, asset.Version, asset.FormerComponents, asset.FormerIDs = api.At(s.now()), 1, nil, nil
 		if err := assets.Put(tx, asset); err != nil {
 			return fmt.Errorf("store asset %s: %w", asset.AssetID, err)
 		}

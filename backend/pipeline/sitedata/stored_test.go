@@ -30,13 +30,14 @@ func TestJobsAsStored(t *testing.T) {
 		{"maintain", Payload{}, "all", `{}`, 5},
 		{"interpolate", site, "South", `{"site_id":"South"}`, 30},
 		{"snapshot", site, "South", `{"site_id":"South"}`, 5},
+		{"site", site, "South", `{"site_id":"South"}`, 1000},
 	} {
 		j := p.NewJob(want.kind, want.body)
 		if j.Kind != want.kind || j.Unique != want.unique || string(j.Payload) != want.payload || j.MaxAttempts != want.attempts || !j.RunAt.Equal(day0) || j.SkipIfPending {
 			t.Errorf("%s: %+v", want.kind, j)
 		}
 	}
-	if kinds := strings.Join(JobKinds(), " "); kinds != "ingest train forecast detect maintain interpolate snapshot" {
+	if kinds := strings.Join(JobKinds(), " "); kinds != "ingest train forecast detect maintain interpolate snapshot site" {
 		t.Errorf("kinds: %s", kinds)
 	}
 }
