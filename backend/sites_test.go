@@ -272,7 +272,7 @@ func TestZoneOfASite(t *testing.T) {
 	first := localDays(day, 3, 1, "INV-1", "INV-2")
 	second := localDays(day.AddDate(0, 0, 2), 2, 0.5, "INV-1")
 	offset := strings.ReplaceAll(strings.ReplaceAll(localDays(day.AddDate(0, 0, 5), 1, 2, "INV-1"), ":00,", ":00Z,"), "time ,", "time,")
-	want := siteService(t) // read in the right zone at once
+	want := siteService(t)    // read in the right zone at once
 	var sent, wanted []string // ids
 	for _, f := range []string{first, second, offset} {
 		sent = append(sent, h.send("roof", "Europe/Vienna", f).UploadID)
