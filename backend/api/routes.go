@@ -340,7 +340,7 @@ func Routes() []*Route {
 	return []*Route{
 		&login, &verifyMFA, &exchange, &refresh, &logout, &apiKeyInfo, &validateAPIKey, &setupStatus, &setup, &keySet,
 		&freemiumVerify, &freemiumForecast,
-		&uploadTrain, &uploadNowcast, &v1UploadTrain, &v1UploadNowcast, &uploads, &upload, &uploadMove, &uploadInspect, &forecast, &energyForecast,
+		&uploadTrain, &uploadNowcast, &v1UploadTrain, &v1UploadNowcast, &uploads, &upload, &uploadMove, &uploadInspect, &uploadSessions, &uploadSession, &uploadSessionMove, &uploadPart, &forecast, &energyForecast,
 		&dataPeriod, &inverter, &siteData, &latest,
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,

@@ -51,6 +51,8 @@ type form struct {
 	filename string
 	spool    *spool     // nil: there was no file
 	refusal  *api.Error // of the file, once it is known whose it is
+
+	path func(name string) string // values of the path
 }
 
 // fingerprint is the same for the same fields and the same file, whatever the
@@ -81,7 +83,7 @@ func (in *input) parts() (*form, error) {
 	if err != nil {
 		return nil, errInvalidForm.With("reason", err.Error())
 	}
-	f := &form{fields: map[string]string{}}
+	f := &form{fields: map[string]string{}, path: in.PathValue}
 	for n := 0; ; n++ {
 		headers.begin()
 		part, err := parts.NextPart()

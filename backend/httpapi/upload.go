@@ -2,8 +2,11 @@ package httpapi
 
 import (
 	"context"
+	"encoding/hex"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"app.sunloop/backend/api"
 )
@@ -33,6 +36,17 @@ type Uploads interface {
 	// Revert undoes an import that has ended; api.ErrNotFound for an unknown id, 409
 	// where none of its values are stored.
 	Revert(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
+	// CreateSession begins an upload in parts. Session, AddPart, FinishSession and
+	// CancelSession answer api.ErrSessionNotFound for an unknown or expired one.
+	CreateSession(ctx context.Context, scope api.Scope, r api.UploadSessionRequest) (api.UploadSession, error)
+	Session(ctx context.Context, scope api.Scope, id string) (api.UploadSession, error)
+	// AddPart stores the part that begins at offset; 409 with the offset to continue at
+	// for another one. digest is the SHA-256 of the size bytes of file.
+	AddPart(ctx context.Context, scope api.Scope, id string, offset, size int64, digest []byte, file io.Reader) (api.UploadSession, error)
+	// FinishSession queues the import of the file; 409 when parts are missing or its
+	// checksum differs.
+	FinishSession(ctx context.Context, scope api.Scope, id, sum string) (api.UploadAck, error)
+	CancelSession(ctx context.Context, scope api.Scope, id string) (api.UploadAck, error)
 	// Uploads lists newest first; q.CustomerID and q.SiteID narrow.
 	Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error)
 }
@@ -60,6 +74,7 @@ func (s *server) uploadHandlers() {
 		inspection, err := s.Uploads.Inspect(ctx, c.scope, *r, file)
 		return api.InspectResponse{Success: true, Inspection: inspection}, err
 	})
+	s.sessionHandlers()
 	handle(s, api.ListUploads, func(ctx context.Context, c *caller, q *api.UploadsQuery) (api.UploadsResponse, error) {
 		list, next, err := s.Uploads.Uploads(ctx, c.scope, api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID, Kind: q.Kind, Page: q.Page})
 		return api.UploadsResponse{Success: true, Uploads: nonNil(list), Count: len(list), NextCursor: next}, err
@@ -130,4 +145,48 @@ func (s *server) upload(ctx context.Context, c *caller, f *form, r *api.UploadRe
 		return api.UploadAck{}, err
 	}
 	return s.Uploads.Upload(ctx, c.scope, *r, file)
+}
+
+// sessionHandlers registers the routes of uploads in parts.
+func (s *server) sessionHandlers() {
+	handle(s, api.CreateUploadSession, func(ctx context.Context, c *caller, r *api.UploadSessionRequest) (api.UploadSessionResponse, error) {
+		v, err := s.Uploads.CreateSession(ctx, c.scope, *r)
+		return api.UploadSessionResponse{Success: true, Session: v}, err
+	})
+	handle(s, api.GetUploadSession, func(ctx context.Context, c *caller, q *api.UploadSessionQuery) (api.UploadSessionResponse, error) {
+		v, err := s.Uploads.Session(ctx, c.scope, q.ID)
+		return api.UploadSessionResponse{Success: true, Session: v}, err
+	})
+	handle(s, api.FinishUploadSession, func(ctx context.Context, c *caller, r *api.UploadSessionMoveRequest) (api.UploadAck, error) {
+		return s.Uploads.FinishSession(ctx, c.scope, r.ID, r.SHA256)
+	})
+	handle(s, api.CancelUploadSession, func(ctx context.Context, c *caller, r *api.UploadSessionMoveRequest) (api.UploadAck, error) {
+		return s.Uploads.CancelSession(ctx, c.scope, r.ID)
+	})
+	handleForm(s, api.SendUploadPart, func(f *form) (*api.UploadSessionQuery, error) {
+		if f.refusal != nil {
+			return nil, f.refusal
+		}
+		if err := missing(api.MissingParameter, "offset", f.fields["offset"], "sha256", f.fields["sha256"]); err != nil {
+			return nil, err
+		}
+		if n, err := strconv.ParseInt(f.fields["offset"], 10, 64); err != nil || n < 0 {
+			return nil, api.InvalidParameter("offset", "a number of bytes")
+		}
+		if !strings.EqualFold(f.fields["sha256"], hex.EncodeToString(f.spool.digest.Sum(nil))) {
+			return nil, api.InvalidParameter("sha256", "it is not that of the part, which was changed on the way: send it again")
+		}
+		return &api.UploadSessionQuery{ID: f.path("id")}, nil
+	}, func(ctx context.Context, c *caller, f *form, r *api.UploadSessionQuery) (api.UploadSessionResponse, error) {
+		file, err := f.spool.reader()
+		if err != nil {
+			return api.UploadSessionResponse{}, err
+		}
+		offset, err := strconv.ParseInt(f.fields["offset"], 10, 64)
+		if err != nil {
+			return api.UploadSessionResponse{}, err
+		}
+		v, err := s.Uploads.AddPart(ctx, c.scope, r.ID, offset, f.spool.size, f.spool.digest.Sum(nil), file)
+		return api.UploadSessionResponse{Success: true, Session: v}, err
+	})
 }

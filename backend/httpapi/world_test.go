@@ -309,6 +309,26 @@ func (u *uploads) Upload(_ context.Context, scope api.Scope, req api.UploadReque
 	return u.add(scope, req)
 }
 
+func (u *uploads) CreateSession(_ context.Context, scope api.Scope, r api.UploadSessionRequest) (api.UploadSession, error) {
+	return api.UploadSession{SessionID: "ups_1", CustomerID: r.CustomerID, SiteID: r.SiteID, Size: r.Size}, scope.Check(r.CustomerID, r.SiteID)
+}
+
+func (u *uploads) Session(context.Context, api.Scope, string) (api.UploadSession, error) {
+	return api.UploadSession{}, api.ErrSessionNotFound
+}
+
+func (u *uploads) AddPart(context.Context, api.Scope, string, int64, int64, []byte, io.Reader) (api.UploadSession, error) {
+	return api.UploadSession{}, api.ErrSessionNotFound
+}
+
+func (u *uploads) FinishSession(context.Context, api.Scope, string, string) (api.UploadAck, error) {
+	return api.UploadAck{}, api.ErrSessionNotFound
+}
+
+func (u *uploads) CancelSession(context.Context, api.Scope, string) (api.UploadAck, error) {
+	return api.UploadAck{}, api.ErrSessionNotFound
+}
+
 func (u *uploads) add(scope api.Scope, req api.UploadRequest) (api.UploadAck, error) {
 	if err := scope.Check(req.CustomerID, req.SiteID); err != nil {
 		return api.UploadAck{}, err

@@ -46,6 +46,9 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 	if err := p.dropUploads(ctx, rejected, now.Add(-keep.Refused)); err != nil {
 		return err
 	}
+	if err := p.Imports.DropSessions(ctx, ""); err != nil {
+		return err
+	}
 	if err := p.SweepObjects(ctx, false); err != nil {
 		return err
 	}

@@ -55,6 +55,7 @@ type uploadRecord struct {
 	RowsRemoved      int            `json:"rows_removed,omitempty"`
 	RowsRestored     int            `json:"rows_restored,omitempty"`
 	RevertedBy       string         `json:"reverted_by,omitempty" limit:"id"`
+	SessionID        string         `json:"session_id,omitempty" limit:"id"`
 }
 
 // requestRecord is the request of a stored upload, without what the upload has itself.
@@ -81,7 +82,7 @@ func newUploadRecord(v Upload) uploadRecord {
 		FirstRecord: v.FirstRecord, LastRecord: v.LastRecord, Decisions: v.Decisions, Warnings: v.Warnings, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 		Hash: v.Hash, ObjectKey: v.ObjectKey, Actor: v.Actor, Request: newRequestRecord(v.Request), Version: v.Version, Accepted: v.Accepted,
 		RowsReplaced: v.RowsReplaced, Columns: newColumnRecords(v.Columns), RunnersUp: v.RunnersUp, Mapping: v.Mapping, FirstDay: newDayRecord(v.FirstDay), NewSite: v.NewSite,
-		NewAssetIDs: v.NewAssetIDs, RowsRemoved: v.RowsRemoved, RowsRestored: v.RowsRestored, RevertedBy: v.RevertedBy,
+		NewAssetIDs: v.NewAssetIDs, RowsRemoved: v.RowsRemoved, RowsRestored: v.RowsRestored, RevertedBy: v.RevertedBy, SessionID: v.SessionID,
 	}
 }
 
@@ -96,7 +97,7 @@ func (r uploadRecord) upload() Upload {
 			RowsReplaced: r.RowsReplaced, Columns: columnsOf(r.Columns), RunnersUp: r.RunnersUp, Mapping: r.Mapping, FirstDay: r.FirstDay.toAPI(), NewSite: r.NewSite,
 			NewAssetIDs: r.NewAssetIDs, RowsRemoved: r.RowsRemoved, RowsRestored: r.RowsRestored, RevertedBy: r.RevertedBy,
 		},
-		Hash: r.Hash, ObjectKey: r.ObjectKey, Actor: r.Actor, Request: r.Request.toAPI(), Version: r.Version, Accepted: r.Accepted,
+		Hash: r.Hash, ObjectKey: r.ObjectKey, Actor: r.Actor, Request: r.Request.toAPI(), Version: r.Version, Accepted: r.Accepted, SessionID: r.SessionID,
 	}
 }
 

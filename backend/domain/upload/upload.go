@@ -27,7 +27,7 @@ func New(records store.Records, now func() time.Time) *Service {
 }
 
 // Tables returns the tables of the package, for a check of the data.
-func Tables() []store.Checked { return []store.Checked{uploads, profiles, replaced} }
+func Tables() []store.Checked { return []store.Checked{uploads, profiles, replaced, uploadSessions, sessionParts} }
 
 // Old are up to limit ended uploads from before a time that are to be
 // dropped, oldest first.
@@ -84,6 +84,7 @@ type Upload struct {
 	Request   api.UploadRequest // that came with the file; without kind, filename and bytes once it is stored
 	Version   uint64            // of the site's data once the file is imported
 	Accepted  time.Time         // by the real clock; zero in records of older versions
+	SessionID string            // whose parts are the file, until the import has joined them to an object
 }
 
 // uploads are keyed by site; ids sort by time. A file that ended badly leaves
@@ -326,11 +327,21 @@ func ObjectRefs(tx store.Tx) (refs []record.ObjectRef, err error) {
 			refs = append(refs, record.ObjectRef{By: "upload " + u.UploadID, Keys: []string{u.ObjectKey}, Bytes: u.Bytes, SHA256: u.Hash})
 		}
 	})
+	if err != nil {
+		return refs, err
+	}
+	err = record.EachReadable(tx, sessionParts, func(p SessionPart) {
+		refs = append(refs, record.ObjectRef{By: "upload session " + p.SessionID, Keys: []string{p.ObjectKey}, Bytes: p.Bytes, SHA256: p.SHA256})
+	})
 	return refs, err
 }
 
-// IsReferenced reports whether an upload refers to the object of a key.
+// IsReferenced reports whether an upload or a part of one refers to the object of a key.
 func IsReferenced(tx store.Tx, key string) (bool, error) {
 	list, _, err := uploads.List(tx, store.Query{Index: "object", Prefix: store.Key(key), Limit: 1})
-	return len(list) > 0, err
+	if err != nil || len(list) > 0 {
+		return len(list) > 0, err
+	}
+	parts, _, err := sessionParts.List(tx, store.Query{Index: "object", Prefix: store.Key(key), Limit: 1})
+	return len(parts) > 0, err
 }

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"app.sunloop/backend/api"
@@ -25,6 +26,7 @@ func (im *Importer) Cancel(ctx context.Context, scope api.Scope, uploadID string
 		return u, err
 	}
 	var training bool
+	var parts []string // keys of the objects of a session
 	err = im.Records.Update(ctx, func(tx store.Tx) error {
 		now, err := im.Domain.Uploads.GetIn(tx, uploadID)
 		if err != nil {
@@ -39,6 +41,11 @@ func (im *Importer) Cancel(ctx context.Context, scope api.Scope, uploadID string
 		case training:
 			return im.cancelTraining(tx, now, scope.Actor)
 		}
+		if now.SessionID != "" && now.ObjectKey == "" {
+			if parts, err = im.markParts(tx, now.SessionID); err != nil {
+				return err
+			}
+		}
 		return im.cancelImport(tx, now, scope.Actor)
 	})
 	if err != nil {
@@ -52,6 +59,7 @@ func (im *Importer) Cancel(ctx context.Context, scope api.Scope, uploadID string
 		if ok {
 			im.DeleteMarked(ctx, "", key)
 		}
+		im.DeleteMarked(ctx, "", parts...)
 	}
 	return im.Find(ctx, scope, uploadID)
 }
@@ -73,8 +81,10 @@ func (im *Importer) cancelImport(tx store.Tx, u upload.Upload, actor string) err
 	if err != nil {
 		return err
 	}
-	if err := im.MarkForDeletion(tx, "", key); err != nil {
-		return err
+	if key != "" {
+		if err := im.MarkForDeletion(tx, "", key); err != nil {
+			return err
+		}
 	}
 	if err := im.recordCancellation(tx, u, actor, "Import cancelled"); err != nil {
 		return err
@@ -124,4 +134,20 @@ func (im *Importer) checkWritable(ctx context.Context, scope api.Scope, siteID s
 		}
 		return err
 	})
+}
+
+// markParts deletes the parts of a session and marks their objects for deletion.
+func (im *Importer) markParts(tx store.Tx, sessionID string) ([]string, error) {
+	v, err := upload.SessionIn(tx, sessionID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	keys, err := upload.DeleteParts(tx, v)
+	if err != nil {
+		return nil, err
+	}
+	return keys, im.MarkForDeletion(tx, "", keys...)
 }

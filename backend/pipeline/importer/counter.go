@@ -27,6 +27,11 @@ const maxPowerFactor = 3
 // one after it, which are in other files. So a history in pieces equals one file,
 // in whatever order the pieces are imported.
 func (im *Importer) joinCounters(ctx context.Context, u upload.Upload, site api.Site, r *ingest.Result, units []api.Asset) error {
+	return im.joinPiece(ctx, u, site, r, units, 0)
+}
+
+// joinPiece is joinCounters for a piece of a large file.
+func (im *Importer) joinPiece(ctx context.Context, u upload.Upload, site api.Site, r *ingest.Result, units []api.Asset, n int) error {
 	if r.ValueKind != ingest.KindCounter {
 		return nil
 	}
@@ -43,7 +48,7 @@ func (im *Importer) joinCounters(ctx context.Context, u upload.Upload, site api.
 	if len(joined) == 0 {
 		return nil
 	}
-	const part = 1 << 20 // after those of the file
+	part := 1<<20 + n*partsOfPiece // after those of the file
 	for _, f := range joined {
 		c, err := im.changesOf(ctx, site.SiteID, f.AssetID, f.Frame)
 		if err != nil {

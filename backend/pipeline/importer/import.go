@@ -39,8 +39,22 @@ func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
 	}
 	defer im.Progress.Forget(u.UploadID)
 	im.Progress.SetUpload(u.UploadID, sitedata.StageValidating, 0)
-	result, options, err := im.readObject(ctx, u)
+	if u, err = im.assemble(ctx, u); err != nil {
+		return err
+	}
 	var refusal *ingest.Refusal
+	if u.Bytes > api.MaxUploadBytes {
+		err := im.importPieces(ctx, u)
+		if errors.As(err, &refusal) {
+			im.Hooks.Upload(u.Kind, UploadFailed)
+			return im.rejectImport(ctx, u, refusal)
+		}
+		if err == nil {
+			im.Hooks.Upload(u.Kind, UploadImported)
+		}
+		return err
+	}
+	result, options, err := im.readObject(ctx, u)
 	if errors.As(err, &refusal) {
 		im.Hooks.Upload(u.Kind, UploadFailed)
 		return im.rejectImport(ctx, u, refusal)

@@ -1,11 +1,11 @@
 package importer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"sync"
 	"time"
@@ -15,7 +15,9 @@ import (
 	"app.sunloop/backend/store/objects"
 )
 
-func (im *Importer) putObject(ctx context.Context, scope api.Scope, req api.UploadRequest, data []byte) (string, error) {
+// putObject stores a file under a key that no other one has. open returns the file from
+// its beginning.
+func (im *Importer) putObject(ctx context.Context, scope api.Scope, req api.UploadRequest, open func() io.Reader) (string, error) {
 	name := objects.Upload{Kind: req.Kind, Client: cmp.Or(scope.ActorID, "direct"), Customer: req.CustomerID, Region: req.Region,
 		Location: req.Location, Manufacturer: cmp.Or(req.Manufacturer, "auto")}
 	folder := path.Dir(name.Key())
@@ -33,7 +35,7 @@ func (im *Importer) putObject(ctx context.Context, scope api.Scope, req api.Uplo
 			}
 			return "", fmt.Errorf("store object %s: a thousand others are being stored", key)
 		}
-		err = im.Objects.Put(ctx, key, bytes.NewReader(data))
+		err = im.Objects.Put(ctx, key, open())
 		switch {
 		case err == nil:
 			return key, nil

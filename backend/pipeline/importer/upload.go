@@ -28,6 +28,9 @@ type Importer struct {
 	Queue        store.Queue
 	ImportSource *objects.ImportSource // sources that s3_path may name besides the service's own objects; nil: none
 
+	LargestFile int64                         // bytes of a file in parts; 0: [api.DefaultLargeUpload]
+	Free        func() (bytes int64, ok bool) // of the disk of the objects; nil: they are not on a disk of this machine
+
 	stamps     uniqueSeconds
 	largeFiles chan struct{} // one element for each large file in memory
 }
@@ -154,7 +157,7 @@ func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u upload.Upl
 		return api.UploadAck{}, err
 	}
 	var err error
-	if u.ObjectKey, err = im.putObject(ctx, scope, u.Request, data); err != nil {
+	if u.ObjectKey, err = im.putObject(ctx, scope, u.Request, func() io.Reader { return bytes.NewReader(data) }); err != nil {
 		return api.UploadAck{}, err
 	}
 	return im.accept(ctx, u, true)

@@ -93,7 +93,7 @@ func (c *Changer) remove(ctx context.Context, change site.Change) error {
 			return err
 		}
 	}
-	if err := errors.Join(c.removeUploads(ctx, siteID), c.removeModels(ctx, siteID)); err != nil {
+	if err := errors.Join(c.removeUploads(ctx, siteID), c.Imports.DropSessions(ctx, siteID), c.removeModels(ctx, siteID)); err != nil {
 		return err
 	}
 	for done := false; !done; {

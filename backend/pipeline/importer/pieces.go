@@ -1,0 +1,321 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/upload"
+	"app.sunloop/backend/pipeline/sitedata"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/ingest/format"
+	"app.sunloop/engine/ingest/piece"
+)
+
+// maxWarnings bounds the warnings about all pieces of a file.
+const maxWarnings = 200
+
+// pieces reads a large file in pieces, so that memory does not grow with it. Its result
+// is that of the first piece, with the counts of all.
+type pieces struct {
+	im      *Importer
+	upload  upload.Upload
+	options ingest.Options
+	n       int // of pieces so far
+	total   *ingest.Result
+}
+
+// each calls do with the result of each piece. Pieces other than the first that have no
+// value are counted as skipped rows.
+func (p *pieces) each(ctx context.Context, share func(done float64), do func(r *ingest.Result) error) error {
+	object, err := p.im.Objects.Open(ctx, p.upload.ObjectKey)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = object.Close() }() // only read
+	counted := &countingReader{r: object}
+	text, err := openText(counted, p.im.MaxLargeUpload())
+	if err != nil {
+		return err
+	}
+	p.n, p.total = 0, nil
+	return piece.Each(text, piece.Size, func(v piece.Piece) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p.n++
+		result, err := p.read(v)
+		if err != nil {
+			return err
+		}
+		share(float64(counted.n) / float64(max(p.upload.Bytes, 1)))
+		if result == nil {
+			return nil
+		}
+		p.add(result)
+		return do(result)
+	}, func(data []byte) (dataLine int, err error) {
+		first, err := readWhole(bytes.NewReader(data), p.options)
+		if err != nil {
+			return 0, err
+		}
+		if len(p.options.Mapping.Entries) == 0 {
+			p.options.Mapping = first.Mapping
+		}
+		if first.ValueKind != ingest.KindPower {
+			p.options.EnergyKind = first.ValueKind
+		}
+		return first.DataLine, nil
+	})
+}
+
+// read reads one piece; nil for one without a value.
+func (p *pieces) read(v piece.Piece) (*ingest.Result, error) {
+	result, err := readWhole(bytes.NewReader(v.Data), p.options)
+	var refusal *ingest.Refusal
+	if !errors.As(err, &refusal) {
+		return result, err
+	}
+	if p.total != nil && (refusal.Kind == ingest.NoDataRows || refusal.Kind == ingest.NoPowerOrEnergy) {
+		n := bytes.Count(v.Data, []byte("\n"))
+		p.total.Rows.Read += n
+		p.total.Rows.Skipped["no value"] += n
+		p.warn(ingest.Decision{Topic: "rows", Text: fmt.Sprintf("%d rows in a row have no value that is usable", n)})
+		return nil, nil
+	}
+	if p.n > 1 {
+		refusal.Message = fmt.Sprintf("part %d, from byte %d of the text: %s", p.n, v.Start, refusal.Message)
+		refusal.Line = 0
+	}
+	return nil, refusal
+}
+
+// add adds the counts and warnings of a piece.
+func (p *pieces) add(r *ingest.Result) {
+	if p.total == nil {
+		total := *r
+		total.Rows.Skipped = map[string]int{}
+		for why, n := range r.Rows.Skipped {
+			total.Rows.Skipped[why] = n
+		}
+		total.Warnings = slices.Clone(r.Warnings)
+		p.total = &total
+		return
+	}
+	t := p.total
+	t.Rows.Read, t.Rows.Used = t.Rows.Read+r.Rows.Read, t.Rows.Used+r.Rows.Used
+	t.Rows.Stored, t.Rows.Missing = t.Rows.Stored+r.Rows.Stored, t.Rows.Missing+r.Rows.Missing
+	for why, n := range r.Rows.Skipped {
+		t.Rows.Skipped[why] += n
+	}
+	if !r.First.IsZero() && (t.First.IsZero() || r.First.Before(t.First)) {
+		t.First = r.First
+	}
+	if r.Last.After(t.Last) {
+		t.Last = r.Last
+	}
+	for _, w := range r.Warnings {
+		p.warn(w)
+	}
+}
+
+func (p *pieces) warn(w ingest.Decision) {
+	if len(p.total.Warnings) < maxWarnings && !slices.Contains(p.total.Warnings, w) {
+		p.total.Warnings = append(p.total.Warnings, w)
+	}
+}
+
+// importPieces imports a large file. First all of it is read and what it replaces is
+// kept, so that a file that is refused stores nothing; then it is read again and stored.
+func (im *Importer) importPieces(ctx context.Context, u upload.Upload) error {
+	req := u.Request.Of(u.CustomerID, u.SiteID)
+	options, err := im.readOptions(ctx, req)
+	if err != nil {
+		return err
+	}
+	before, known, err := im.siteAndUnits(ctx, req)
+	if err != nil {
+		return err
+	}
+	p := &pieces{im: im, upload: u, options: options}
+	replaced, doubts, err := im.checkPieces(ctx, p, before, known)
+	if err != nil {
+		return err
+	}
+	im.Progress.SetUpload(u.UploadID, sitedata.StageStoring, 0)
+	var site api.Site
+	var units []api.Asset
+	var words []string
+	p.options = options
+	err = p.each(ctx, func(done float64) { im.Progress.SetUpload(u.UploadID, sitedata.StageStoring, done) }, func(r *ingest.Result) error {
+		is, some, said, err := im.resolveAssets(ctx, u, r)
+		if err != nil {
+			return err
+		}
+		site = is
+		for _, unit := range some {
+			if !slices.ContainsFunc(units, func(a api.Asset) bool { return a.AssetID == unit.AssetID }) {
+				units = append(units, unit)
+			}
+		}
+		for _, w := range said {
+			if len(words) < maxWarnings && !slices.Contains(words, w) {
+				words = append(words, w)
+			}
+		}
+		if err := im.storeFrames(ctx, "", site, r.Assets, some); err != nil {
+			return err
+		}
+		return im.joinPiece(ctx, u, site, r, some, p.n)
+	})
+	if err != nil {
+		return err
+	}
+	p.total.Warnings = append(p.total.Warnings, doubts...)
+	words = append(words, fmt.Sprintf("file: read in %d pieces", p.n))
+	if replaced > 0 {
+		words = append(words, fmt.Sprintf("rows: the values of %d rows of units replaced others that were stored", replaced))
+	}
+	return im.recordImport(ctx, u, site, units, p.total, words)
+}
+
+// checkPieces reads the whole file, and keeps what it replaces unless an attempt before
+// has done so.
+func (im *Importer) checkPieces(ctx context.Context, p *pieces, before api.Site, known []api.Asset) (replaced int, doubts []ingest.Decision, err error) {
+	u := p.upload
+	done := false
+	err = im.Records.View(ctx, func(tx store.Tx) error {
+		done, err = im.Domain.Uploads.HasReplaced(tx, u.SiteID, u.UploadID)
+		return err
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	newest, err := im.newestStamps(ctx, u.SiteID)
+	if err != nil {
+		return 0, nil, err
+	}
+	options := p.options
+	err = p.each(ctx, func(done float64) { im.Progress.SetUpload(u.UploadID, sitedata.StageValidating, 0.5+0.5*done) }, func(r *ingest.Result) error {
+		if p.n == 1 && u.Kind == api.UploadTrain {
+			if doubts, err = im.doubts(ctx, u.Request.Of(u.CustomerID, u.SiteID), before, known, options, r); err != nil {
+				return err
+			}
+		}
+		if done {
+			return nil
+		}
+		for _, a := range r.Assets {
+			unit := findAsset(known, a.Name)
+			if unit == nil || a.Frame.Len() == 0 {
+				continue
+			}
+			if last, ok := newest[unit.AssetID]; !ok || a.Frame.Times[0] > last {
+				continue
+			}
+			c, err := im.changesOf(ctx, u.SiteID, unit.AssetID, a.Frame)
+			if err != nil {
+				return err
+			}
+			replaced += c.rows
+			if err := im.keepChanges(ctx, u, unit.AssetID, c, p.n*partsOfPiece); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || done {
+		return u.RowsReplaced, doubts, err
+	}
+	err = im.Records.Update(ctx, func(tx store.Tx) error {
+		if err := im.Domain.Uploads.AddReplaced(tx, upload.Replaced{SiteID: u.SiteID, UploadID: u.UploadID, Kind: upload.ReplacedDone}); err != nil {
+			return err
+		}
+		_, err := im.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadProcessing, func(u *upload.Upload) { u.RowsReplaced = replaced })
+		return err
+	})
+	return replaced, doubts, err
+}
+
+// partsOfPiece is the number of parts of replaced values that a piece may have of a unit.
+const partsOfPiece = 64
+
+// countingReader counts what was read.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// openText opens the text of a large file, which may be compressed, up to most bytes.
+// Other formats cannot be read in pieces and are refused.
+func openText(r io.Reader, most int64) (io.Reader, error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	start, err := in.Peek(1 << 10)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read the file: %w", err)
+	}
+	has := func(magic string) bool { return strings.HasPrefix(string(start), magic) }
+	var text io.Reader = in
+	switch {
+	case has("\x1f\x8b"):
+		text, err = gzip.NewReader(in)
+	case has("BZh"):
+		text = bzip2.NewReader(in)
+	case has("\x28\xb5\x2f\xfd"):
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(64<<20)); err == nil {
+			text = d.IOReadCloser()
+		}
+	case format.Packed(start) || bytes.IndexByte(start, 0) >= 0:
+		return nil, &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("a file of this format may have %d MB: extract it, or export it as CSV, which may have %d MB", api.MaxUploadBytes>>20, most>>20)}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, &ingest.Refusal{Kind: ingest.NotCSV, Message: "the compressed file is damaged: " + err.Error()}
+	}
+	return &boundedText{r: text, left: most, most: most}, nil
+}
+
+// boundedText refuses a text that is longer than a limit, as a compressed file may be,
+// or which is damaged.
+type boundedText struct {
+	r          io.Reader
+	left, most int64
+}
+
+func (b *boundedText) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("the text of the file is larger than %d MB: split it", b.most>>20)}
+	}
+	if err != nil && isCorrupt(err) {
+		return n, &ingest.Refusal{Kind: ingest.NotCSV, Message: "the compressed file is damaged: " + err.Error()}
+	}
+	return n, err
+}
+
+// isCorrupt reports whether an error is one of compressed data.
+func isCorrupt(err error) bool {
+	var structural bzip2.StructuralError
+	return errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &structural) || errors.Is(err, zstd.ErrMagicMismatch) ||
+		errors.Is(err, zstd.ErrCRCMismatch) || errors.Is(err, io.ErrUnexpectedEOF)
+}
