@@ -91,6 +91,10 @@ type Config struct {
 	// although they are private or not encrypted.
 	WebhookAllow []string
 
+	// LargestUpload is the size of the largest file that is taken in parts, in bytes;
+	// 0: [api.DefaultLargeUpload].
+	LargestUpload int64
+
 	TrainingDays  int           // days of data before training starts; 180
 	Workers       int           // jobs at a time; 2
 	HorizonHours  int           // of stored forecasts; 48

@@ -83,7 +83,7 @@ var (
 	ErrNotFound          = newError(http.StatusNotFound, "Not found")
 	ErrMethodNotAllowed  = newError(http.StatusMethodNotAllowed, "Method not allowed")
 	ErrTooSlow           = newError(http.StatusRequestTimeout, "The request body came too slowly")
-	ErrFileTooLarge      = newError(http.StatusRequestEntityTooLarge, "File too large: the limit is 10 MB")
+	ErrFileTooLarge      = newError(http.StatusRequestEntityTooLarge, "File too large: the limit is 10 MB").With("reason", largerFiles)
 	ErrTooManyRequests   = newError(http.StatusTooManyRequests, "Too many requests")
 	ErrInternal          = newError(http.StatusInternalServerError, "Internal error")
 	ErrUnavailable       = newError(http.StatusServiceUnavailable, "Service unavailable")
@@ -136,6 +136,9 @@ func InvalidParameter(name, why string) *Error {
 func InvalidField(name, why string) *Error {
 	return newError(http.StatusBadRequest, "Invalid field: "+name).With("field", name).With("reason", why)
 }
+
+// largerFiles says how a file is sent that is too large for one request.
+const largerFiles = "send a larger file in parts to POST /uploads/sessions, as sunloop import FILE --site SITE --remote URL does"
 
 // Conflict returns a 409 whose message names the conflict.
 func Conflict(format string, args ...any) *Error {

@@ -84,7 +84,7 @@ var (
 var uploadSessions = Route{
 	Name: "upload-sessions", Path: PathUploadSessions, Files: true,
 	Summary:     "Begin to upload a large file in parts",
-	Description: "For files above 10 MB, up to the limit of the service (2 GB by default). Send the parts in order, each with its offset and checksum, then finish. An interrupted upload continues at the offset that GET returns. A caller has at most 4 unfinished sessions. `sunloop import --remote` does all of this.",
+	Description: "For files above 10 MB, up to the limit of the service (2 GB by default). Send the parts in order, each with its offset and checksum, then finish. An interrupted upload continues at the offset that GET returns, and one that is begun again with the same fields and checksum is the same session. A caller has at most 4 unfinished sessions. `sunloop import --remote` does all of this.",
 	Errors:      []*Error{MissingField("size"), ErrNoSpace, TooMany("The caller", MaxUploadSessions, "unfinished uploads"), BodyTooLarge(DefaultLargeUpload)},
 }
 

@@ -119,6 +119,11 @@ func kilowatts(v float64) string {
 // postForm streams a form with a file behind its fields, which are names and values
 // in turn: no more of the file is held than a buffer.
 func postForm[Req, Resp any](ctx context.Context, c *Client, e api.Endpoint[Req, Resp], fields []string, filename string, file io.Reader, progress Progress) (*Resp, error) {
+	return postFormTo[Resp](ctx, c, e.Route, e.Route.Path, fields, filename, file, progress)
+}
+
+// postFormTo is postForm to a path with its parameters filled in.
+func postFormTo[Resp any](ctx context.Context, c *Client, route *api.Route, path string, fields []string, filename string, file io.Reader, progress Progress) (*Resp, error) {
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
 	written := make(chan struct{})
@@ -126,7 +131,7 @@ func postForm[Req, Resp any](ctx context.Context, c *Client, e api.Endpoint[Req,
 		defer close(written)
 		_ = pw.CloseWithError(writeForm(form, fields, filename, file, progress))
 	}()
-	v, err := call[Resp](ctx, c, request{method: e.Route.Method, path: e.Route.Path, bare: e.Route.Credential == api.CredentialNone, stream: pr, contentType: form.FormDataContentType()})
+	v, err := call[Resp](ctx, c, request{method: route.Method, path: path, bare: route.Credential == api.CredentialNone, stream: pr, contentType: form.FormDataContentType()})
 	// The service may answer before it has read all; the writer must not stay
 	// behind with the caller's file.
 	_ = pr.CloseWithError(io.ErrClosedPipe)

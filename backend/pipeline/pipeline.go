@@ -69,6 +69,9 @@ type Config struct {
 	// the start belong to a dead process and are taken over at once.
 	Exclusive bool
 	Keep      Retention
+
+	LargestFile int64                         // bytes of a file in parts; 0: api.DefaultLargeUpload
+	Free        func() (bytes int64, ok bool) // of the disk of the objects; nil: they are not on a disk of this machine
 }
 
 // Retention is how long records are kept; zero values take the defaults.
@@ -156,6 +159,7 @@ func New(c Config) (*Pipeline, error) {
 	p := &Pipeline{Data: data, config: c, lastRun: map[string]time.Time{}}
 	p.Imports = importer.New(data, c.Queue, c.ImportSource)
 	p.Live = livedata.New(data)
+	p.Imports.LargestFile, p.Imports.Free = c.LargestFile, c.Free
 	p.Forecasts = &forecasting.Forecaster{Data: data, HorizonHours: c.HorizonHours, KeepForecasts: c.Keep.Forecasts}
 	p.Detections = &detection.Detector{Data: data, Repairs: c.Repairs}
 	p.Training = &training.Trainer{Data: data, Imports: p.Imports, Forecasts: p.Forecasts, Detections: p.Detections,

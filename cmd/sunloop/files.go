@@ -215,7 +215,12 @@ func headerOf(data []byte, dataLine int) []byte {
 
 // progress says how much of a file is done, how fast, and how long the rest takes.
 func progress(name string, done, size int64, took time.Duration) string {
-	rate := float64(done) / max(took.Seconds(), 1e-3)
+	return progressFrom(name, 0, done, size, took)
+}
+
+// progressFrom is progress of a file of which a part was done before.
+func progressFrom(name string, before, done, size int64, took time.Duration) string {
+	rate := max(float64(done-before), 1) / max(took.Seconds(), 1e-3)
 	text := fmt.Sprintf("%s: %d MB at %.1f MB/s", name, done>>20, rate/(1<<20))
 	if size > 0 {
 		const cells = 20

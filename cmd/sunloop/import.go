@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -177,23 +178,26 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 		file.Asset = cmp.Or(c.Asset, byValues[s.path])
 		o := o
 		o.Asset = file.Asset
-		err := s.pieces(std, func(data []byte) (*ingest.Result, error) { return ingest.Read(bytes.NewReader(data), o) },
-			func(data []byte, name string, first *ingest.Result, last bool) error {
-				columns := c.columns
-				if first != nil {
-					columns = first.Mapping.Text()
-					if c.columns == "" { // not stated by a person
-						columns = api.InferredMapping + "\n" + columns
+		err := file.sendLarge(ctx, cl, s, i == len(sources)-1, std, &done)
+		if errors.Is(err, errNotLarge) {
+			err = s.pieces(std, func(data []byte) (*ingest.Result, error) { return ingest.Read(bytes.NewReader(data), o) },
+				func(data []byte, name string, first *ingest.Result, last bool) error {
+					columns := c.columns
+					if first != nil {
+						columns = first.Mapping.Text()
+						if c.columns == "" { // not stated by a person
+							columns = api.InferredMapping + "\n" + columns
+						}
 					}
-				}
-				u, err := file.send(ctx, cl, data, name, columns, last && i == len(sources)-1, std.out)
-				if err != nil {
-					return err
-				}
-				done = u
-				printContradictions(std.out, *u, s.name, units)
-				return nil
-			})
+					u, err := file.send(ctx, cl, data, name, columns, last && i == len(sources)-1, std.out)
+					if err != nil {
+						return err
+					}
+					done = u
+					printContradictions(std.out, *u, s.name, units)
+					return nil
+				})
+		}
 		var lost *serviceLost
 		switch {
 		case err == nil:
@@ -215,6 +219,51 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 		return exitStatus(1)
 	}
 	return nil
+}
+
+// errNotLarge says that a file is sent in one request, or in pieces.
+var errNotLarge = errors.New("not a large file")
+
+// sendLarge sends a large file to a service in parts, which continue after an
+// interruption of either side.
+func (c *ImportFileCmd) sendLarge(ctx context.Context, cl *client.Client, s source, last bool, std streams, done **api.Upload) error {
+	if c.Remote == "" || s.path == "-" {
+		return errNotLarge
+	}
+	info, err := os.Stat(s.path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() <= int64(s.whole) {
+		return errNotLarge
+	}
+	f, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	req := c.request(filepath.Base(s.path), c.columns)
+	if req.Kind = api.UploadTrain; c.Nowcast {
+		req.Kind = api.UploadNowcast
+	}
+	start, first := time.Now(), int64(-1)
+	ack, err := cl.UploadLarge(ctx, client.LargeUpload{Request: req, File: f, Size: info.Size(), Progress: func(sent int64, again error) {
+		switch {
+		case again != nil:
+			fmt.Fprintf(std.err, "%s: %v; trying again\n", s.name, inWords(again))
+		case first < 0:
+			if first = sent; sent > 0 {
+				fmt.Fprintf(std.err, "%s: continues at %d MB\n", s.name, sent>>20)
+			}
+		default:
+			fmt.Fprintln(std.err, progressFrom(s.name, first, sent, info.Size(), time.Since(start)))
+		}
+	}})
+	if err != nil {
+		return notSent(s.name, err)
+	}
+	u, err := c.followed(ctx, cl, ack, s.name, last, std.out)
+	if err == nil {
+		*done = u
+	}
+	return err
 }
 
 // serviceLost is an error of the service rather than of the file: the files that
@@ -255,14 +304,7 @@ func printContradictions(out io.Writer, u api.Upload, file string, units map[str
 // send uploads a file and follows it until its data are stored, or the last one to
 // its end.
 func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte, name, columns string, last bool, out io.Writer) (*api.Upload, error) {
-	location := c.Location
-	if location == "" {
-		location = "unknown"
-	}
-	req := api.UploadRequest{
-		CustomerID: c.Customer, SiteID: c.Site, Region: c.Region, Location: location, Manufacturer: c.Manufacturer,
-		Timezone: c.TZ, CapacityKW: c.CapacityKW, AssetID: c.Asset, Filename: name, Mapping: columns,
-	}
+	req := c.request(name, columns)
 	upload := cl.UploadTrain
 	if c.Nowcast {
 		upload = cl.UploadNowcast
@@ -271,6 +313,24 @@ func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte
 	if err != nil {
 		return nil, notSent(name, err)
 	}
+	return c.followed(ctx, cl, ack, name, last, out)
+}
+
+// request is the request of a file.
+func (c *ImportFileCmd) request(name, columns string) api.UploadRequest {
+	location := c.Location
+	if location == "" {
+		location = "unknown"
+	}
+	return api.UploadRequest{
+		CustomerID: c.Customer, SiteID: c.Site, Region: c.Region, Location: location, Manufacturer: c.Manufacturer,
+		Timezone: c.TZ, CapacityKW: c.CapacityKW, AssetID: c.Asset, Filename: name, Mapping: columns,
+	}
+}
+
+// followed follows an acknowledged file until its data are stored, or the last one to its
+// end, and prints what became of it.
+func (c *ImportFileCmd) followed(ctx context.Context, cl *client.Client, ack *api.UploadAck, name string, last bool, out io.Writer) (*api.Upload, error) {
 	if message := ack.Message; c.NoTrain {
 		fmt.Fprintln(out, "File uploaded as", ack.UploadID+". Its data are stored; nothing is trained.")
 	} else {

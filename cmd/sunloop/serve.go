@@ -45,6 +45,8 @@ type ServiceFlags struct {
 type OutsideFlags struct {
 	WebhookAllow []string `placeholder:"HOST" env:"SUNLOOP_WEBHOOK_ALLOW" help:"Host, host:port, address or network [10.1.0.0/16] to which webhooks may be sent although it is private or without encryption: for labs."`
 
+	MaxUpload int64 `name:"max-upload" default:"2048" placeholder:"MB" env:"SUNLOOP_MAX_UPLOAD" help:"Size in MB of the largest file that is taken in parts (${default})."`
+
 	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Location whose files an upload may name by s3_path [s3://bucket/exports, file:///srv/gateway]; {customer_id} in it is replaced by the caller's customer."`
 }
 
@@ -54,7 +56,10 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 	cfg.Now, cfg.Logger = now, log
 	cfg.RequireMFA, cfg.TrainingDays, cfg.Workers, cfg.ImportFrom, cfg.PartsFile, cfg.WebhookAllow = f.MFA, f.TrainingDays, f.Workers, f.ImportFrom, f.Parts, f.WebhookAllow
 	cfg.TokenLifetime, cfg.SigningKeyAge, cfg.Providers = f.TokenLifetime, f.SigningKeyAge, g.file.Providers
+	cfg.LargestUpload = f.MaxUpload << 20
 	switch {
+	case f.MaxUpload < 10 || f.MaxUpload > 1<<20:
+		return cfg, fmt.Errorf("--max-upload is from 10 to %d MB, not %d", 1<<20, f.MaxUpload)
 	case f.TokenLifetime < time.Minute:
 		return cfg, fmt.Errorf("--token-lifetime is a minute or more, not %s", f.TokenLifetime)
 	case f.SigningKeyAge < 0:

@@ -42,7 +42,8 @@ func (im *Importer) MaxLargeUpload() int64 {
 	return api.DefaultLargeUpload
 }
 
-// CreateSession begins an upload in parts.
+// CreateSession begins an upload in parts. A caller that has begun to send the same file
+// with the same fields gets that session, and continues it.
 func (im *Importer) CreateSession(ctx context.Context, scope api.Scope, r api.UploadSessionRequest) (api.UploadSession, error) {
 	most := im.MaxLargeUpload()
 	switch {
@@ -68,14 +69,20 @@ func (im *Importer) CreateSession(ctx context.Context, scope api.Scope, r api.Up
 		return api.UploadSession{}, fmt.Errorf("begin the checksum: %w", err)
 	}
 	now := im.Wall()
-	v := upload.Session{SessionID: record.NewID("ups", im.Now()), CustomerID: req.CustomerID, SiteID: req.SiteID, Actor: scope.Actor, ActorID: scope.ActorID, Request: req,
+	fresh := upload.Session{SessionID: record.NewID("ups", im.Now()), CustomerID: req.CustomerID, SiteID: req.SiteID, Actor: scope.Actor, ActorID: scope.ActorID, Request: req,
 		Size: r.Size, SHA256: sum, Digest: state, ExpiresAt: now.Add(sessionLives).UTC()}
+	var v upload.Session
 	err = im.Records.Update(ctx, func(tx store.Tx) error {
+		v = fresh
 		if err := site.CheckWritable(tx, api.Scope{Writes: true}, v.SiteID); err != nil {
 			return err
 		}
 		own, all, reserved, needed := 0, 0, v.Size, sessionDiskCopy*v.Size
+		same := false
 		err := upload.OpenSessions(tx, now, func(o upload.Session) {
+			if v.SHA256 != "" && o.SHA256 == v.SHA256 && o.ActorID == v.ActorID && o.Actor == v.Actor && o.SiteID == v.SiteID && o.Size == v.Size && o.Request == v.Request {
+				v, same = o, true
+			}
 			if all++; o.ActorID == v.ActorID && o.Actor == v.Actor {
 				own++
 			}
@@ -83,7 +90,7 @@ func (im *Importer) CreateSession(ctx context.Context, scope api.Scope, r api.Up
 			needed += sessionDiskCopy*o.Size - o.Offset
 		})
 		switch {
-		case err != nil:
+		case err != nil || same:
 			return err
 		case own >= api.MaxUploadSessions:
 			return api.TooMany("The caller", api.MaxUploadSessions, "unfinished uploads in parts: finish or cancel one")
