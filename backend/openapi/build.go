@@ -279,6 +279,7 @@ var errorWords = map[int]string{
 	http.StatusTooManyRequests:       "Too many requests: wait for Retry-After seconds",
 	http.StatusInternalServerError:   "The service failed",
 	http.StatusServiceUnavailable:    "The service cannot work at the moment",
+	http.StatusInsufficientStorage:   "There is no room for the file",
 }
 
 // statuses returns the statuses of errors that a route may respond with,
