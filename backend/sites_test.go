@@ -195,7 +195,7 @@ func TestArchivedSite(t *testing.T) {
 	h.send("roof", "", localDays(day.AddDate(0, 0, 3), 1, 1, "INV-1"))
 }
 
-// TestRemovedSite: nothing of it is left, other sites stay, scopes that named it do not
+// TestRemovedSite: none of it is left, other sites stay, scopes that named it do not
 // widen, and its id can be used again.
 func TestRemovedSite(t *testing.T) {
 	h := siteService(t)

@@ -133,7 +133,7 @@ func (t *tries) do(ctx context.Context, call func() error) error {
 }
 
 // mayRetry reports whether a call may succeed later: the service was not reached, is
-// restarting, or wants to be asked later.
+// restarting, or asks to be asked later.
 func mayRetry(err error) bool {
 	var refusal *api.Error
 	if !errors.As(err, &refusal) {

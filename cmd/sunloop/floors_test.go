@@ -86,6 +86,7 @@ var floors = []struct {
 	{"app.sunloop/backend/partner", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "engine/..."}},
 	{"app.sunloop/backend/pipeline/sitedata", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/domain/...", "engine/..."}},
 	{"app.sunloop/backend/pipeline/importer", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/block", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "engine/..."}},
+	{"app.sunloop/backend/pipeline/sitechange", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/block", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "backend/pipeline/importer", "engine/..."}},
 	{"app.sunloop/backend/pipeline/livedata", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "engine/..."}},
 	{"app.sunloop/backend/gateway/modbus", nil},
 	{"app.sunloop/backend/gateway", []string{"backend/api", "backend/limit", "backend/gateway/modbus", "backend/store", "engine/energy", "engine/reading", "engine/series", "engine/solar", "engine/sunspec"}},

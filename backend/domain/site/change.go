@@ -162,7 +162,7 @@ func (s *Service) EndChange(tx store.Tx, siteID string) error {
 	return nil
 }
 
-// RunningChangeOf is [RunningChange] in a transaction of its own.
+// RunningChangeOf is [RunningChange] in its own transaction.
 func (s *Service) RunningChangeOf(ctx context.Context, siteID string) (c *Change, err error) {
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		c, err = RunningChange(tx, siteID)

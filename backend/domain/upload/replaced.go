@@ -85,7 +85,7 @@ func (s *Service) DropReplaced(tx store.Tx, siteID, uploadID string) error {
 	return nil
 }
 
-// UseStaged puts the staged values of an upload in the place of those that it replaced.
+// UseStaged uses the staged values of an upload instead of those that it replaced.
 func (s *Service) UseStaged(tx store.Tx, siteID, uploadID string) error {
 	return replaced.ChangePrefix(tx, store.Key(siteID, uploadID), func(r *Replaced) bool {
 		staged := r.Kind == ReplacedStaged
