@@ -27,7 +27,9 @@ func New(records store.Records, now func() time.Time) *Service {
 }
 
 // Tables returns the tables of the package, for a check of the data.
-func Tables() []store.Checked { return []store.Checked{uploads, profiles, replaced, uploadSessions, sessionParts} }
+func Tables() []store.Checked {
+	return []store.Checked{uploads, profiles, replaced, uploadSessions, sessionParts}
+}
 
 // Old are up to limit ended uploads from before a time that are to be
 // dropped, oldest first.
