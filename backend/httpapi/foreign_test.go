@@ -191,7 +191,7 @@ func (w *world) named(route *api.Route, r request, own things, p idParameter, id
 	body, kind := "", contentJSON
 	switch {
 	case r.form:
-		fields := map[string]string{"customer_id": own["customer"], "site_id": own["site"], "region": "r", "location": "l"}
+		fields := map[string]string{"customer_id": own["customer"], "site_id": own["site"], "region": "r", "location": "l", "offset": "0", "sha256": sumOfForm}
 		if p.in == "form" {
 			fields[p.name] = id
 		}

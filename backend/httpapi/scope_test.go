@@ -75,11 +75,11 @@ var requests = map[string]request{
 	"assets list":                {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
 	"assets get":                 {body: `{"action":"get","asset_id":"{asset}"}`, absent: 404},
 	"sites set":                  {body: `{"action":"set","site":{"customer_id":"{customer}","site_id":"{site}","name":"n","timezone":"UTC"}}`, absent: 200},
-	"upload-sessions ":           {body: `{"customer_id":"{customer}","site_id":"{site}","size":1}`, absent: 200},
-	"upload-session ":            {own: 404, absent: 404},
-	"upload-session-move finish": {body: `{"action":"finish"}`, own: 404, absent: 404},
-	"upload-session-move cancel": {body: `{"action":"cancel"}`, own: 404, absent: 404},
-	"upload-part ":               {form: true, own: 404, absent: 404},
+	"upload-sessions":            {body: `{"customer_id":"{customer}","site_id":"{site}","size":1}`, absent: 200},
+	"upload-session":             {own: 403, absent: 404},
+	"upload-session-move finish": {body: `{"action":"finish"}`, own: 403, absent: 404},
+	"upload-session-move cancel": {body: `{"action":"cancel"}`, own: 403, absent: 404},
+	"upload-part":                {form: true, own: 403, absent: 404},
 	"assets merge":               {body: `{"action":"merge","asset_id":"{asset}","from_asset_id":"other","dry_run":true}`, absent: 404},
 	"sites add":                  {body: `{"action":"add","site":{"customer_id":"{customer}","site_id":"{site}","name":"n","timezone":"UTC"}}`, own: 409, absent: 200},
 	"sites rename":               {body: `{"action":"rename","site_id":"{site}","name":"n"}`, absent: 404},
@@ -317,6 +317,9 @@ func (w *world) send(route *api.Route, r request, id ids, upload, credential str
 	return got.Code, got.Body.String()
 }
 
+// sumOfForm is the SHA-256 of the file in the forms of these tests.
+const sumOfForm = "522c65ad7976c91a8c3d610896907eed65299517fc11ed71df655430503c9d79"
+
 func (w *world) sent(route *api.Route, r request, id ids, upload, credential string, n int) *httptest.ResponseRecorder {
 	target := strings.NewReplacer("{id}", upload, "{site_id}", url.PathEscape(id.site)).Replace(route.Path)
 	if r.query != "" {
@@ -325,7 +328,7 @@ func (w *world) sent(route *api.Route, r request, id ids, upload, credential str
 	body, contentType := "", "application/json"
 	switch {
 	case r.form:
-		body, contentType = formOf("customer_id", id.customer, "site_id", id.site, "region", "r", "location", "l", "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n")
+		body, contentType = formOf("customer_id", id.customer, "site_id", id.site, "region", "r", "location", "l", "offset", "0", "sha256", sumOfForm, "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n")
 	case r.body != "":
 		body = strings.NewReplacer("{customer}", id.customer, "{site}", id.site, "{asset}", id.asset, "{n}", fmt.Sprint(n)).Replace(r.body)
 	}
