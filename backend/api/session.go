@@ -111,7 +111,7 @@ var sessionID = required("id").about("The upload session.", "ups_01J9Z0").inPath
 // Uploads in parts.
 var (
 	CreateUploadSession = define[UploadSessionRequest, UploadSessionResponse](&uploadSessions, Operation{Permission: PermissionUpload, Idempotent: true, Target: Target{NewSite: true},
-		Fields: Fields{required("customer_id"), required("site_id"), required("size"), optional("kind").oneOf(UploadTrain, UploadNowcast).because("it is historical or nowcast")}})
+		Fields: Fields{required("customer_id"), required("site_id"), required("size"), optional("kind").oneOf(UploadTrain, UploadNowcast).withReason("it is historical or nowcast")}})
 	GetUploadSession    = define[UploadSessionQuery, UploadSessionResponse](&uploadSession, Operation{Permission: PermissionUpload, Cacheable: true, Fields: Fields{sessionID}})
 	SendUploadPart      = define[UploadSessionQuery, UploadSessionResponse](&uploadPart, Operation{Permission: PermissionUpload, Fields: Fields{sessionID}})
 	FinishUploadSession = define[UploadSessionMoveRequest, UploadAck](&uploadSessionMove, Operation{Action: ActionFinish, Permission: PermissionUpload, Fields: Fields{sessionID}})
