@@ -13,7 +13,7 @@ import (
 // has no other site must not get all sites instead: such a key is revoked, and such a
 // user is blocked until an administrator assigns sites.
 func (s *Service) RemoveSite(ctx context.Context, customerID, siteID string) error {
-	defer s.known.forget()
+	defer s.known.invalidate()
 	err := s.records.Update(ctx, func(tx store.Tx) error {
 		keys, _, err := apiKeys.List(tx, store.Query{})
 		if err != nil {
