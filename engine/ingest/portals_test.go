@@ -96,6 +96,9 @@ func TestPortals(t *testing.T) {
 		"energy from and to the grid": {"Date/time UTC,Active energy Wh (A),Returned energy Wh (A),Min V\n" + portalDay(func(at time.Time, i int, a, _ float64) string {
 			return fmt.Sprintf("%s,%d,%.1f,229\n", at.Format(stamp), 60+i%7, a*250)
 		}), nil, portalEnergy(11), "fed into the grid"},
+		"stations with letters of phases": {"Time,\"ST-1, kW\",\"ST-2, kW\",\"ST-3, kW\"\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
+			return fmt.Sprintf("%s,%.3f,%.3f,%.3f\n", at.Format(stamp), a, b, a/2)
+		}), []string{"ST-1", "ST-2", "ST-3"}, both + portalEnergy(11)/2, ""},
 		"Windows-1252": {"Aeg\tBox\tToodang (kWh)\tV\xe4listemperatuur (\xb0C)\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
 			return fmt.Sprintf("%[1]s\tV\xe4li O\t%.3[2]f\t14\n%[1]s\tV\xe4li E\t%.3[3]f\t14\n", at.Format(stamp), a/4, b/4)
 		}), []string{"V\u00e4li O", "V\u00e4li E"}, both, ""},

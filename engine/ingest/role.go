@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,10 +106,11 @@ func (h header) input() int {
 // oneOfThree reports whether the name is that of one phase: "Phase A …", "L2
 // …", "PacR".
 func (h header) oneOfThree() bool {
-	if h.any(cPhase) {
+	n := len(h.tokens)
+	numbered := n > 1 && slices.Contains([]string{"rs", "st", "tr"}, h.tokens[0]) && digit(h.tokens[1][0]) // "ST-1" is a station
+	if h.any(cPhase) && !numbered {
 		return true
 	}
-	n := len(h.tokens)
 	for i, t := range h.tokens[:max(n-1, 0)] {
 		if number := h.tokens[i+1]; t == "l" && len(number) == 1 && strings.Contains("123", number) {
 			return true
