@@ -124,7 +124,7 @@ var uploadCases = []Case{
 	For(api.GetUploadSession, Case{Params: []Param{p("id", "ups_none")}, TestedBy: "the tests of uploads in parts", Errors: []ErrorCase{withValue("id", "ups_none", api.ErrSessionNotFound)}}),
 	For(api.FinishUploadSession, Case{Params: []Param{p("id", "ups_none")}, TestedBy: "the tests of uploads in parts", Errors: badAction(withValue("id", "ups_none", api.ErrSessionNotFound))}),
 	For(api.CancelUploadSession, Case{Params: []Param{p("id", "ups_none")}, TestedBy: "the tests of uploads in parts", Errors: []ErrorCase{withValue("id", "ups_none", api.ErrSessionNotFound)}}),
-	For(api.SendUploadPart, Case{Params: []Param{p("file", goodCSV), p("id", "ups_none"), must("offset", "0", "-1"), must("sha256", "{sha256}", "other")}, TestedBy: "the tests of uploads in parts"}),
+	For(api.SendUploadPart, Case{Params: []Param{p("file", goodCSV), p("id", "ups_none"), must("offset", "0", "-1"), must("sha256", "{sha256}", "other")}, TestedBy: "the tests of uploads in parts", Errors: []ErrorCase{missing("file", api.ErrCSVRequired)}}),
 	For(api.ListUploads, Case{Params: []Param{p("customer_id", goodCustomer), p("site_id", goodSite), p("limit", 5)},
 		Fields: append(words("success count"), prefixed("uploads[].", "upload_id processing_status site_id")...)}),
 	For(api.GetUpload, Case{Params: []Param{p("id", "{upload_id}")}, Fields: words("success upload upload.upload_id upload.processing_status"),
