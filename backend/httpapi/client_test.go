@@ -122,6 +122,7 @@ func drive(t *testing.T, w *world, c *client.Client) {
 	aq.Cursor = page.Alerts[0].Cursor
 	page, err = c.TerminalAlerts(ctx, aq)
 	must(err)
+	aq.Cursor = ""
 	all, err := c.SiteAlerts(ctx, aq)
 	must(err)
 	if len(page.Alerts) != 0 || len(all.Alerts["TERM-Sibaya"]) != 1 {

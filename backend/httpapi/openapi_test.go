@@ -162,7 +162,7 @@ func TestConforms(t *testing.T) {
 		{"another content type", http.MethodGet, "/healthz", "", "text/plain", `{"success":true}`, 200, false},
 		{"an empty 304", http.MethodGet, "/forecast", "", "", "", 304, true},
 		{"a 304 with a body", http.MethodGet, "/forecast", "", contentJSON, "{}", 304, false},
-		{"an unknown path", http.MethodGet, "/nowhere", "", contentJSON, `{"success":false,"status":"error","error":"Not found","request_id":"r"}`, 404, true},
+		{"an unknown path", http.MethodGet, "/nowhere", "", contentJSON, `{"success":false,"status":"error","error":"Not found","request_id":"r","code":"not_found","docs":"/docs#error-not_found"}`, 404, true},
 		{"an answer of an unknown path", http.MethodGet, "/nowhere", "", contentJSON, `{"success":true}`, 200, false},
 		{"an action", http.MethodPost, "/terminal/detections", `{"action":"list"}`, contentJSON, `{"success":true,"detections":[],"count":0}`, 200, true},
 		{"no action", http.MethodPost, "/terminal/detections", `{}`, contentJSON, `{"success":true,"detections":[],"count":0}`, 200, true},
