@@ -295,7 +295,7 @@ func TestUploads(t *testing.T) {
 		"missing":           {good + "x", nil, "there is no such file.", nil},
 		"a folder":          {filepath.Dir(good), nil, "it is no file, but a folder or a device.", nil},
 		"refused":           {good, api.ErrInvalidCSV.With("reason", "line 1: no column holds dates or times"), "plant.csv: Invalid CSV format: line 1: no column holds dates or times.", []string{"enter"}},
-		"too large":         {good, api.ErrFileTooLarge, "plant.csv: File too large: the limit is 10 MB.", []string{"enter"}},
+		"too large":         {good, api.ErrFileTooLarge, "plant.csv: File too large: the limit is 10 MB", []string{"enter"}},
 		"too large to read": {good, api.ErrFileTooLarge.With("at", "inspect"), "plant.csv: File too large: the limit is 10 MB", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
