@@ -52,7 +52,7 @@ func (m *Model) draw() {
 	all.Clear(m.prefs.palette.Style(themes.Background))
 	m.frame.layout = layout.Compute(m.frame.size, m.nav.focus, m.nav.zoom, m.prefs.layout)
 	if m.frame.layout.Mode == layout.TooSmall {
-		m.frame.grid.Region(m.frame.layout.Message).Put(0, 0, view.Words(m.frame.layout.Words(), m.o.ASCII), m.prefs.palette.Style(themes.Text))
+		m.frame.grid.Region(m.frame.layout.Message).Put(0, 0, view.Drawable(m.frame.layout.SizeMessage(), m.o.ASCII), m.prefs.palette.Style(themes.Text))
 		return
 	}
 	m.drawStatus(m.frame.grid.Region(m.frame.layout.Status), v)

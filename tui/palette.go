@@ -30,7 +30,7 @@ func (m *Model) paletteDialog() view.Dialog {
 	}
 	for _, e := range m.paletteActions() {
 		add("do "+string(e.Action), widget.Choice{
-			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: paletteWords(e.Action), Why: m.disabled(e), Quiet: m.never(e), Do: view.Run{Action: e.Action},
+			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Terms: paletteWords(e.Action), Why: m.disabled(e), Quiet: m.never(e), Do: view.Run{Action: e.Action},
 		})
 	}
 	for _, e := range m.o.Keys.Entries() { // those of other panes and screens, where they are done
@@ -44,7 +44,7 @@ func (m *Model) paletteDialog() view.Dialog {
 			then = view.Notify{Text: "Select what it is about, then press " + e.Binding.Help().Key + ": " + e.Binding.Help().Desc + ".", Role: themes.Text}
 		}
 		add("do "+string(e.Action), widget.Choice{
-			Text: e.Binding.Help().Desc, Key: strings.TrimSpace(opener.Binding.Help().Key + ", " + e.Binding.Help().Key), Words: paletteWords(e.Action), Why: m.disabled(opener), Quiet: true,
+			Text: e.Binding.Help().Desc, Key: strings.TrimSpace(opener.Binding.Help().Key + ", " + e.Binding.Help().Key), Terms: paletteWords(e.Action), Why: m.disabled(opener), Quiet: true,
 			Do: view.Batch{view.Run{Action: opens}, then},
 		})
 	}
@@ -53,7 +53,7 @@ func (m *Model) paletteDialog() view.Dialog {
 	}
 	m.paletteThings(add)
 	for _, s := range settings.All() {
-		add("set "+s.Name, widget.Choice{Text: "setting " + s.Words, Detail: m.prefs.value(s.Name), Words: s.Group + " " + s.Name, Do: m.openSetting(s.Name)})
+		add("set "+s.Name, widget.Choice{Text: "setting " + s.Title, Detail: m.prefs.value(s.Name), Terms: s.Group + " " + s.Name, Do: m.openSetting(s.Name)})
 	}
 	for _, name := range m.presetNames() {
 		a, _ := m.preset(name)
@@ -138,23 +138,23 @@ func (m *Model) paletteThings(add func(id string, c widget.Choice)) {
 		if a.Metadata != nil {
 			hand.FindingID = a.Metadata.SummaryID
 		}
-		add("alarm "+a.AlertID, widget.Choice{Text: "alarm " + widget.Family(a.AlertType) + " " + a.AssetID, Detail: a.State, Words: widget.AlarmPriority(a.AlertSeverity) + " " + a.Message, Do: view.Select{Selection: hand, Focus: view.Observe}})
+		add("alarm "+a.AlertID, widget.Choice{Text: "alarm " + widget.Family(a.AlertType) + " " + a.AssetID, Detail: a.State, Terms: widget.AlarmPriority(a.AlertSeverity) + " " + a.Message, Do: view.Select{Selection: hand, Focus: view.Observe}})
 	}
 	for _, f := range site.Findings.Data {
 		add("finding "+f.SummaryID, widget.Choice{
-			Text: "finding " + widget.Family(f.FaultFamily) + " " + f.AssetID, Detail: findingDetail(f), Words: f.SummaryID,
+			Text: "finding " + widget.Family(f.FaultFamily) + " " + f.AssetID, Detail: findingDetail(f), Terms: f.SummaryID,
 			Do: view.Select{Selection: view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}},
 		})
 	}
 	for _, o := range site.Orders.Data {
 		add("order "+o.OrderID, widget.Choice{
-			Text: "order " + o.AssetID + " " + o.MaintenanceType, Detail: workflow.OrderStatus(o.Status), Words: o.OrderID + " " + o.AssignedTechnician + " " + o.FaultFamily,
+			Text: "order " + o.AssetID + " " + o.MaintenanceType, Detail: workflow.OrderStatus(o.Status), Terms: o.OrderID + " " + o.AssignedTechnician + " " + o.FaultFamily,
 			Do: view.Select{Selection: view.Selection{AssetID: o.AssetID, FindingID: o.SummaryID, OrderID: o.OrderID}, Focus: view.Act},
 		})
 	}
 	for _, s := range site.Schedules.Data {
 		add("plan "+s.ScheduleID, widget.Choice{
-			Text: "plan " + s.AssetID + " " + s.MaintenanceType, Detail: widget.When(s.ScheduledDate.Time, m.siteNow(), site.Zone), Words: s.ScheduleID + " " + s.Status + " " + s.Reason,
+			Text: "plan " + s.AssetID + " " + s.MaintenanceType, Detail: widget.When(s.ScheduledDate.Time, m.siteNow(), site.Zone), Terms: s.ScheduleID + " " + s.Status + " " + s.Reason,
 			Do: view.Select{Selection: view.Selection{AssetID: s.AssetID, OrderID: s.OrderID}, Focus: view.Decide},
 		})
 	}
@@ -198,7 +198,7 @@ func (m *Model) siteDialog() view.Dialog {
 		if !ok {
 			detail = fmt.Sprintf("%s, %s, %s", s.Name, widget.Power(s.CapacityKW), widget.CountOf(s.AssetCount, "unit", "units"))
 		}
-		choices = append(choices, widget.Choice{Text: label(s.Ref()), Detail: detail, Words: s.Name, Do: view.OpenSite{Site: s.Ref()}})
+		choices = append(choices, widget.Choice{Text: label(s.Ref()), Detail: detail, Terms: s.Name, Do: view.OpenSite{Site: s.Ref()}})
 	}
 	d := widget.NewChooser("Site", "", choices, nil)
 	d.Mark(m.data.siteLabel(m.data.siteRecord()))

@@ -102,14 +102,14 @@ func (m *Model) set(s view.Set) tea.Cmd {
 	}
 	m.prefs.sources[s.Name] = source
 	cmd := m.apply(s.Name, value)
-	words := known.Words + " is " + value
+	words := known.Title + " is " + value
 	switch {
 	case known.Later:
 		words += " from the next start"
 	case known.Kind == settings.Switch && value == settings.On:
-		words = known.Words + " is on"
+		words = known.Title + " is on"
 	case known.Kind == settings.Switch:
-		words = known.Words + " is off"
+		words = known.Title + " is off"
 	}
 	m.notify(strings.ToUpper(words[:1])+words[1:]+".", themes.Dim)
 	return tea.Batch(cmd, m.keep(func() error { return m.o.KeepSetting(s.Name, s.Value) }, m.o.KeepSetting != nil))

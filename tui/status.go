@@ -64,7 +64,7 @@ func drawSpans(r terminal.Region, x int, spans []span, m *Model) int {
 		if x >= w-1 {
 			break
 		}
-		x = r.PutIn(x, 0, w-1-x, view.Words(s.text, m.o.ASCII), m.prefs.palette.Style(s.role), m.o.ASCII)
+		x = r.PutIn(x, 0, w-1-x, view.Drawable(s.text, m.o.ASCII), m.prefs.palette.Style(s.role), m.o.ASCII)
 	}
 	return x
 }

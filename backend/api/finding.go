@@ -98,7 +98,7 @@ type Evidence struct {
 }
 
 // Finding is an OODA summary: one fault of one asset (or of a whole site) from
-// first sight to its end. The fields after Detections are extensions.
+// its first detection to its end. The fields after Detections are extensions.
 type Finding struct {
 	SummaryID          string   `json:"summary_id" limit:"id"`
 	AssetID            string   `json:"asset_id" limit:"id"`

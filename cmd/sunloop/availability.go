@@ -56,7 +56,7 @@ func printAvailability(f *facts, site api.Site, r api.AvailabilityResponse) erro
 		plain.Maybe(r.Site.DataAvailability, 100))
 	t := plain.NewTable("category", "#sun-up hours", "#hours", "#expected kWh", "counts as")
 	for _, a := range r.Site.Categories {
-		t.Add(plain.Words(a.Category), plain.Number(a.SunUpHours), plain.Number(a.Hours), plain.Number(a.ExpectedKWh), a.Treatment)
+		t.Add(plain.Label(a.Category), plain.Number(a.SunUpHours), plain.Number(a.Hours), plain.Number(a.ExpectedKWh), a.Treatment)
 	}
 	if err := t.Write(f.out, "  "); err != nil {
 		return err
@@ -72,7 +72,7 @@ func printAvailability(f *facts, site api.Site, r api.AvailabilityResponse) erro
 	for _, u := range r.Units {
 		for _, s := range u.Stretches {
 			found = true
-			stretches.Add(u.AssetID, plain.When(s.From, zone), plain.When(s.To, zone), plain.Words(s.Category), plain.Words(s.Source), s.SourceID)
+			stretches.Add(u.AssetID, plain.When(s.From, zone), plain.When(s.To, zone), plain.Label(s.Category), plain.Label(s.Source), s.SourceID)
 		}
 	}
 	if !found {
@@ -87,7 +87,7 @@ func worst(f api.AvailabilityFigures) string {
 	most, name := 0.0, ""
 	for _, a := range f.Categories {
 		if a.Treatment == api.TreatmentUnavailable && a.SunUpHours > most {
-			most, name = a.SunUpHours, plain.Words(a.Category)
+			most, name = a.SunUpHours, plain.Label(a.Category)
 		}
 	}
 	return name
@@ -144,6 +144,6 @@ func printChange(f *facts, site api.Site, r *api.AvailabilityChangeResponse) err
 	if len(r.Change.AssetIDs) > 0 {
 		units = strings.Join(r.Change.AssetIDs, ", ")
 	}
-	_, err := fmt.Fprintf(f.out, "%s: %s, %s of %s from %s to %s\n", r.Message, r.ChangeID, plain.Words(r.Change.Category), units, plain.When(r.Change.From, zone), plain.When(r.Change.To, zone))
+	_, err := fmt.Fprintf(f.out, "%s: %s, %s of %s from %s to %s\n", r.Message, r.ChangeID, plain.Label(r.Change.Category), units, plain.When(r.Change.From, zone), plain.When(r.Change.To, zone))
 	return err
 }

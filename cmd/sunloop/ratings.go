@@ -121,9 +121,9 @@ func printRatings(f *facts, r siteRatings) error {
 		return plain.Number(*v)
 	}
 	s := r.Site
-	t.Add("(site)", kW(s.DCRatingKW), kW(s.ACRatingKW), kW(s.CapacityKW), number(s.ModuleTempCoefficientPctPerK), plain.Words(s.Mounting), plain.Words(s.IrradianceRole), number(s.IrradianceTiltDeg), number(s.IrradianceAzimuthDeg), s.IrradianceClass)
+	t.Add("(site)", kW(s.DCRatingKW), kW(s.ACRatingKW), kW(s.CapacityKW), number(s.ModuleTempCoefficientPctPerK), plain.Label(s.Mounting), plain.Label(s.IrradianceRole), number(s.IrradianceTiltDeg), number(s.IrradianceAzimuthDeg), s.IrradianceClass)
 	for _, a := range r.Assets {
-		t.Add(a.AssetID, kW(a.DCRatingKW), kW(a.ACRatingKW), kW(a.CapacityKW), number(a.ModuleTempCoefficientPctPerK), plain.Words(a.Mounting), plain.Words(a.IrradianceRole), number(a.IrradianceTiltDeg), number(a.IrradianceAzimuthDeg), a.IrradianceClass)
+		t.Add(a.AssetID, kW(a.DCRatingKW), kW(a.ACRatingKW), kW(a.CapacityKW), number(a.ModuleTempCoefficientPctPerK), plain.Label(a.Mounting), plain.Label(a.IrradianceRole), number(a.IrradianceTiltDeg), number(a.IrradianceAzimuthDeg), a.IrradianceClass)
 	}
 	return t.Write(f.out, "  ")
 }

@@ -246,7 +246,7 @@ func (l *Layout) At(x, y int) (Hit, Pane) {
 	return Nothing, -1
 }
 
-// Words states the required size when the screen is too small.
-func (l *Layout) Words() string {
+// SizeMessage states the required size when the screen is too small.
+func (l *Layout) SizeMessage() string {
 	return fmt.Sprintf("sunloop needs %d×%d, this window is %d×%d", l.Least.Columns, l.Least.Rows, l.Size.Columns, l.Size.Rows)
 }

@@ -170,9 +170,9 @@ func TestAt(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestSizeMessage(t *testing.T) {
 	l := Compute(Size{40, 10}, Observe, false, Defaults())
-	if got, want := l.Words(), "sunloop needs 60×20, this window is 40×10"; got != want {
+	if got, want := l.SizeMessage(), "sunloop needs 60×20, this window is 40×10"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

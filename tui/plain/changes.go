@@ -65,7 +65,7 @@ func (w *watcher) tellFindings(list []Sited[api.Finding]) {
 	for _, v := range list {
 		f := v.Fact
 		what := fmt.Sprintf("%s since %s, %s kW at risk (daylight mean), %s %% sure. %s", fault(f.AssetID, f.AssetIDs, f.FaultFamily),
-			w.when(v.Site, f.StartedAt), Number(f.EnergyAtRiskKW), Number(100*f.Confidence), Words(f.RootCause))
+			w.when(v.Site, f.StartedAt), Number(f.EnergyAtRiskKW), Number(100*f.Confidence), Label(f.RootCause))
 		former, known := w.findings[f.SummaryID]
 		was := former.Fact
 		switch {

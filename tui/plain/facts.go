@@ -29,7 +29,7 @@ func Findings(list []Sited[api.Finding], z Zones) *Table {
 			until = When(f.EndedAt, zone)
 		}
 		t.Add(widget.FindingPriority(f), z.Label(v.Site), Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), When(f.StartedAt, zone), until,
-			Number(f.EnergyAtRiskKW), Number(f.LostKWh), Number(100*f.Confidence), Words(f.RootCause), f.SummaryID)
+			Number(f.EnergyAtRiskKW), Number(f.LostKWh), Number(100*f.Confidence), Label(f.RootCause), f.SummaryID)
 	}
 	return t
 }
@@ -162,7 +162,7 @@ func Figures(k api.KPIs) *Table {
 		if f.Low != nil && f.High != nil {
 			low, high = Maybe(f.Low, factor), Maybe(f.High, factor)
 		}
-		t.Add(Words(f.Name), Maybe(f.Value, factor), unit, low, high, Maybe(f.DataAvailability, 100), f.Note)
+		t.Add(Label(f.Name), Maybe(f.Value, factor), unit, low, high, Maybe(f.DataAvailability, 100), f.Note)
 	}
 	return t
 }
@@ -191,7 +191,7 @@ func FigureDetails(k api.KPIs, zone *time.Location) *Table {
 	t := NewTable("figure", "what", "is")
 	for _, f := range k.Figures {
 		for _, fact := range widget.FigureFacts(f, func(at api.Time) string { return When(at, zone) }) {
-			t.Add(Words(f.Name), fact.Label, fact.Words)
+			t.Add(Label(f.Name), fact.Label, fact.Text)
 		}
 	}
 	return t
@@ -201,7 +201,7 @@ func FigureDetails(k api.KPIs, zone *time.Location) *Table {
 func Availability(k api.KPIs) *Table {
 	t := NewTable("useful time", "#hours", "#share %")
 	for _, c := range k.Categories {
-		t.Add(Words(c.Category), Number(c.Hours), Number(100*c.Share))
+		t.Add(Label(c.Category), Number(c.Hours), Number(100*c.Share))
 	}
 	return t
 }

@@ -32,8 +32,8 @@ func Maybe(v *float64, factor float64) string {
 	return Number(*v * factor)
 }
 
-// Words are an identifier of the contract as a person says it.
-func Words(id string) string { return strings.ReplaceAll(id, "_", " ") }
+// Label is an identifier of the contract as a person reads it.
+func Label(id string) string { return strings.ReplaceAll(id, "_", " ") }
 
 // When is a time in a zone, with its offset; empty for none.
 func When(t api.Time, zone *time.Location) string {
@@ -160,15 +160,15 @@ func orderWork(o api.Order) string {
 	if o.FaultFamily != "" {
 		return widget.Family(o.FaultFamily)
 	}
-	return Words(o.MaintenanceType) + " work"
+	return Label(o.MaintenanceType) + " work"
 }
 
 // orderStatus returns the label of an order's status, with why it is on hold.
 func orderStatus(o api.Order) string {
 	if o.Status == api.OrderOnHold && o.HoldReason != "" {
-		return Words(o.Status) + " for " + Words(o.HoldReason)
+		return Label(o.Status) + " for " + Label(o.HoldReason)
 	}
-	return Words(o.Status)
+	return Label(o.Status)
 }
 
 // next is what an open order must come to next and by when, and whether that

@@ -10,7 +10,7 @@ func TestDefaultsAreValues(t *testing.T) {
 		if err := s.Check(s.Default); err != nil {
 			t.Error(err)
 		}
-		if s.Words == "" || s.Help == "" || s.Group == "" {
+		if s.Title == "" || s.Help == "" || s.Group == "" {
 			t.Errorf("%s is not explained", s.Name)
 		}
 	}

@@ -54,22 +54,23 @@ func (v Context) Style(r themes.Role) terminal.Style { return v.Palette.Style(r)
 
 // Put draws text in a role and returns the x after it.
 func (v Context) Put(r terminal.Region, x, y int, text string, role themes.Role) int {
-	return r.Put(x, y, Words(text, v.ASCII), v.Style(role))
+	return r.Put(x, y, Drawable(text, v.ASCII), v.Style(role))
 }
 
 // PutIn draws text within width cells.
 func (v Context) PutIn(r terminal.Region, x, y, width int, text string, role themes.Role) int {
-	return r.PutIn(x, y, width, Words(text, v.ASCII), v.Style(role), v.ASCII)
+	return r.PutIn(x, y, width, Drawable(text, v.ASCII), v.Style(role), v.ASCII)
 }
 
-var plainWords = strings.NewReplacer("…", "...", "–", "-", "−", "-", "·", "|", "×", "x", "←", "left", "→", "right", "↑", "up", "↓", "down", "›", ">", "°", "", "²", "2", "±", "+-", "Σ", "sum", "γ", "gamma")
+var asciiSymbols = strings.NewReplacer("…", "...", "–", "-", "−", "-", "·", "|", "×", "x", "←", "left", "→", "right", "↑", "up", "↓", "down", "›", ">", "°", "", "²", "2", "±", "+-", "Σ", "sum", "γ", "gamma")
 
-// Words are the console's own words where only ASCII may be drawn.
-func Words(s string, ascii bool) string {
+// Drawable returns a text as the terminal can draw it: with ascii, ASCII in
+// place of the console's own symbols.
+func Drawable(s string, ascii bool) string {
 	if !ascii {
 		return s
 	}
-	return plainWords.Replace(s)
+	return asciiSymbols.Replace(s)
 }
 
 // Heading draws a section's title with a quiet rule behind it, and on the
@@ -91,7 +92,7 @@ func (v Context) Heading(r terminal.Region, y int, title string, notes ...string
 // Paragraph draws text wrapped at words and returns the y after it.
 func (v Context) Paragraph(r terminal.Region, x, y int, text string, role themes.Role) int {
 	w, h := r.Size()
-	for _, line := range Wrap(Words(text, v.ASCII), w-x) {
+	for _, line := range Wrap(Drawable(text, v.ASCII), w-x) {
 		if y >= h {
 			break
 		}

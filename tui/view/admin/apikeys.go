@@ -183,7 +183,7 @@ func sendKey(from view.Caller, r api.KeysRequest) view.Request {
 // screen alone. sites are the accessible ones, now the wall clock.
 func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func() time.Time) *widget.FieldsForm {
 	role := widget.NewChoice("Role", state.Roles(), state.RoleName)
-	d := &widget.FieldsForm{Heading: "Create an API key", Verb: "create", Rows: 11, Words: "A key lets a program in without a password. Give it the least that it needs.", ServerForm: widget.ServerForm{Clock: now, Zone: zone,
+	d := &widget.FieldsForm{Heading: "Create an API key", Verb: "create", Rows: 11, Intro: "A key lets a program in without a password. Give it the least that it needs.", ServerForm: widget.ServerForm{Clock: now, Zone: zone,
 		Names: []string{"name", "role_id", "permitted_site_ids", "customer_ids", "expires_at"},
 		Form: widget.Form{Fields: []widget.Field{
 			widget.NewField("Name", "what the key is for", ""), role,
@@ -218,7 +218,7 @@ func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func()
 func NewRotateForm(k api.KeyRecord, zone *time.Location, now func() time.Time) *widget.FieldsForm {
 	d := &widget.FieldsForm{
 		Heading: "Rotate an API key", Verb: "rotate", Rows: 10, Role: themes.Text,
-		Words: "A new key takes the place of " + k.Name + " (" + k.APIKeyID + "). The former one opens for the overlap yet; after it, whatever still uses it is refused.",
+		Intro: "A new key takes the place of " + k.Name + " (" + k.APIKeyID + "). The former one opens for the overlap yet; after it, whatever still uses it is refused.",
 		ServerForm: widget.ServerForm{Clock: now, Zone: zone,
 			Names: []string{"overlap_hours", "expires_at"},
 			Form: widget.Form{Fields: []widget.Field{

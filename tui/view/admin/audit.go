@@ -156,7 +156,7 @@ func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, 
 		}
 		return t.In(zone).Format("2006-01-02 15:04")
 	}
-	d := &widget.FieldsForm{Heading: "Ask the audit trail", Verb: "ask", Rows: 7, Words: "What is left empty does not narrow. The service looks through all that it has.", ServerForm: widget.ServerForm{Zone: zone,
+	d := &widget.FieldsForm{Heading: "Ask the audit trail", Verb: "ask", Rows: 7, Intro: "What is left empty does not narrow. The service looks through all that it has.", ServerForm: widget.ServerForm{Zone: zone,
 		Names: []string{"actor", "site_id", "route", "target_id", "from", "to"},
 		Form: widget.Form{Fields: []widget.Field{
 			widget.NewField("Who", "a user, the name of an API key, or the id of either", q.Actor), widget.NewField("Site", "its id", siteText(q)), widget.NewField("What", "as keys, or keys revoke", q.Route),
@@ -300,7 +300,7 @@ func changed(before, after any) []widget.Detail {
 		case !has:
 			words = fmt.Sprintf("was %v", old)
 		}
-		lines = append(lines, widget.Detail{Label: name, Words: words, Role: themes.Text})
+		lines = append(lines, widget.Detail{Label: name, Text: words, Role: themes.Text})
 	}
 	return lines
 }

@@ -160,7 +160,7 @@ func (l *Log) Draw(r terminal.Region, v view.Context) {
 			x = r.Put(0, i-l.top, line.at.In(v.Zone()).Format("15:04:05 "), v.Palette.Style(themes.Dim))
 		}
 		x = r.Put(x, i-l.top, fmt.Sprintf("%-6s", line.level), v.Palette.Style(role))
-		r.PutIn(x, i-l.top, w-x, skipped(view.Words(line.text, v.ASCII), l.x), v.Palette.Style(themes.Text), v.ASCII)
+		r.PutIn(x, i-l.top, w-x, skipped(view.Drawable(line.text, v.ASCII), l.x), v.Palette.Style(themes.Text), v.ASCII)
 	}
 	l.drawFoot(r.Region(terminal.Rect{Y: h - 1, W: w, H: 1}), v)
 }

@@ -170,7 +170,7 @@ func userDetail(v view.Context, id string) []widget.Detail {
 	case "disabled":
 		add("state", "disabled: cannot sign in until enabled again")
 	case "locked":
-		lines = append(lines, widget.Detail{Label: "state", Words: "locked until " + at(u.LockedUntil) + ": too many codes were wrong", Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "state", Text: "locked until " + at(u.LockedUntil) + ": too many codes were wrong", Role: themes.Warning})
 	default:
 		add("state", "active")
 	}
@@ -193,12 +193,12 @@ func userDetail(v view.Context, id string) []widget.Detail {
 		add("last sign-in", at(u.LastLoginAt))
 	}
 	if v.User != nil && v.User.UserID == u.UserID {
-		lines = append(lines, widget.Detail{Words: "This is you. What would keep you out is for another administrator to do.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "This is you. What would keep you out is for another administrator to do.", Role: themes.Dim})
 	}
 	if len(u.SSHPublicKeys) > 0 {
 		lines = append(lines, widget.Detail{Heading: "Public keys for SSH"})
 		for _, key := range u.SSHPublicKeys {
-			lines = append(lines, widget.Detail{Words: key, Role: themes.Text})
+			lines = append(lines, widget.Detail{Text: key, Role: themes.Text})
 		}
 	}
 	return lines
@@ -239,7 +239,7 @@ func NewUserForm(customer string, limited bool) *widget.FieldsForm {
 		name = "ends in @ and the id of a customer"
 	}
 	d := &widget.FieldsForm{
-		Heading: "Add a user", Verb: "add", Rows: 10, Words: "The user signs in with this password, and sets up a second factor where the service asks for one.",
+		Heading: "Add a user", Verb: "add", Rows: 10, Intro: "The user signs in with this password, and sets up a second factor where the service asks for one.",
 		ServerForm: widget.ServerForm{
 			Names: []string{"username", "password", "role_id", "customer_ids", "site_ids", api.FieldSSHKeys},
 			Form: widget.Form{Fields: []widget.Field{
@@ -270,7 +270,7 @@ func changeOf(d *widget.FieldsForm) api.UsersRequest {
 func NewUserChange(u api.UserRecord) *widget.FieldsForm {
 	sites := strings.Join(u.SiteIDs, ", ")
 	d := &widget.FieldsForm{
-		Heading: "Change " + u.Username, Verb: "change", Rows: 10, Words: "The change acts at once, also for who is signed in.",
+		Heading: "Change " + u.Username, Verb: "change", Rows: 10, Intro: "The change acts at once, also for who is signed in.",
 		ServerForm: widget.ServerForm{
 			Names: []string{"role_id", "customer_ids", "site_ids"},
 			Form: widget.Form{Fields: []widget.Field{
@@ -290,7 +290,7 @@ func NewUserChange(u api.UserRecord) *widget.FieldsForm {
 // lineForm asks for one line about a user.
 func lineForm(heading, verb, words, name string, field widget.Field, send func(from view.Caller, text string) view.Request) *widget.FieldsForm {
 	d := &widget.FieldsForm{
-		Heading: heading, Verb: verb, Words: words,
+		Heading: heading, Verb: verb, Intro: words,
 		ServerForm: widget.ServerForm{Names: []string{name}, Form: widget.Form{Fields: []widget.Field{field}}},
 	}
 	d.Accept = func() view.Request {

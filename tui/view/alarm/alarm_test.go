@@ -90,7 +90,7 @@ func TestResponse(t *testing.T) {
 	for _, a := range v.Site.Alerts.Data.Alerts {
 		text := ""
 		for _, l := range Response(v, a) {
-			text += l.Label + ": " + l.Words + "\n"
+			text += l.Label + ": " + l.Text + "\n"
 		}
 		switch {
 		case a.State == api.AlertCleared || a.Resolved:

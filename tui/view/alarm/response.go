@@ -29,7 +29,7 @@ func Response(v view.Context, a api.Alert) []widget.Detail {
 	var lines []widget.Detail
 	add := func(label, words string) {
 		if words != "" {
-			lines = append(lines, widget.Detail{Label: label, Words: words, Role: themes.Text})
+			lines = append(lines, widget.Detail{Label: label, Text: words, Role: themes.Text})
 		}
 	}
 	f := widget.Find(v.Site.Findings.Data, func(f api.Finding) bool { return f.SummaryID == FindingOf(a) && f.SummaryID != "" })

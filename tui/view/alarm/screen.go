@@ -110,7 +110,7 @@ func (s *Screen) Draw(r terminal.Region, v view.Context) {
 		return
 	}
 	if stands.Err != nil && h > 4 {
-		r.PutIn(0, h-1, w, view.Words("These are "+state.Age(v.Now.Sub(stands.At))+" old: "+state.Reason(stands.Err)+".", v.ASCII), v.Palette.Style(themes.Warning), v.ASCII)
+		r.PutIn(0, h-1, w, view.Drawable("These are "+state.Age(v.Now.Sub(stands.At))+" old: "+state.Reason(stands.Err)+".", v.ASCII), v.Palette.Style(themes.Warning), v.ASCII)
 		h--
 	}
 	s.list.Stale = stands.Status(v.Now, widget.ListStaleAfter, false) == state.Stale
@@ -214,7 +214,7 @@ func (s *Screen) drawAlarm(r terminal.Region, v view.Context) int {
 		y += widget.DrawDetails(r.Region(terminal.Rect{Y: y, W: w, H: len(lines) * 4}), v, lines) + 1
 	}
 	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
-	lines := []widget.Detail{{Label: "priority", Words: widget.AlarmPriority(a.AlertSeverity), Role: PriorityRole(a.AlertSeverity)}, {Label: "state", Words: a.State, Role: themes.Text}}
+	lines := []widget.Detail{{Label: "priority", Text: widget.AlarmPriority(a.AlertSeverity), Role: PriorityRole(a.AlertSeverity)}, {Label: "state", Text: a.State, Role: themes.Text}}
 	add := widget.FactsOf(&lines)
 	add("since", at(a.Timestamp))
 	if a.Resolved {
@@ -290,7 +290,7 @@ func shareOf(h api.AlertHealth, severities ...string) string {
 func (s *Screen) drawFigures(r terminal.Region, v view.Context) int {
 	w, _ := r.Size()
 	health := v.Site.AlertHealth
-	r.PutIn(0, 0, w, view.Words("Health of the alarm system", v.ASCII), v.Palette.Style(themes.Title), v.ASCII)
+	r.PutIn(0, 0, w, view.Drawable("Health of the alarm system", v.ASCII), v.Palette.Style(themes.Title), v.ASCII)
 	if len(health.Data) == 0 {
 		words := "Asking for the figures …"
 		if health.Err != nil {

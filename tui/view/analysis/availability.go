@@ -272,7 +272,7 @@ func NewContract(site api.Site) *widget.FieldsForm {
 	}
 	bases := map[string]string{api.TimeBaseSunUp: "sun-up time", api.TimeBaseAll: "24 hours a day"}
 	d := &widget.FieldsForm{Heading: "Availability contract of " + site.SiteID, Verb: "change",
-		Words: "How the contract counts each category of time. The new contract replaces the former as a whole; past reports keep their revision."}
+		Intro: "How the contract counts each category of time. The new contract replaces the former as a whole; past reports keep their revision."}
 	add := func(name string, f widget.Field) { d.Names, d.Fields = append(d.Names, name), append(d.Fields, f) }
 	add("site.availability.target", widget.NewField("Target %", "empty: 98", target))
 	add("site.availability.time_base", widget.ChoiceField("Time", []string{contractDefault, api.TimeBaseSunUp, api.TimeBaseAll}, func(s string) string {
@@ -311,7 +311,7 @@ func NewContract(site api.Site) *widget.FieldsForm {
 // NewChangeAvailability asks for the category of a time of a unit, with a reason.
 func NewChangeAvailability(v view.Context, unit string, from, to time.Time, was string) *widget.StepForm {
 	site := v.Site.Ref()
-	d := &widget.StepForm{Heading: "Change the category of " + unit, Verb: "change", Words: []string{"The change is kept with your name and the reason. Of changes that overlap, the newest counts."}}
+	d := &widget.StepForm{Heading: "Change the category of " + unit, Verb: "change", Intro: []string{"The change is kept with your name and the reason. Of changes that overlap, the newest counts."}}
 	d.Zone = v.Site.Zone
 	d.Add("category", widget.ChoiceField("Category", api.AvailabilityCategories(), categoryName, was))
 	d.Add("from", widget.NewField("From", "date and time of the site", from.In(v.Site.Zone).Format(widget.DateTimeLayout)))
@@ -337,7 +337,7 @@ func NewChangeAvailability(v view.Context, unit string, from, to time.Time, was 
 // NewRevokeAvailability asks for the reason of revoking the change of a stretch.
 func NewRevokeAvailability(v view.Context, s api.AvailabilityStretch) *widget.StepForm {
 	site := v.Site.Ref()
-	d := &widget.StepForm{Heading: "Revoke " + categoryName(s.Category), Verb: "revoke", Words: []string{"The whole change is revoked, for all its units. Readings, findings and work orders decide again."}}
+	d := &widget.StepForm{Heading: "Revoke " + categoryName(s.Category), Verb: "revoke", Intro: []string{"The whole change is revoked, for all its units. Readings, findings and work orders decide again."}}
 	d.Add("reason", widget.NewField("Reason", "why the change is revoked", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		if !d.Need("reason", "Why? The reason is kept with the change.") {

@@ -126,7 +126,7 @@ func runDetail(v view.Context, id string) []widget.Detail {
 	if len(r.Notes) > 0 {
 		lines = append(lines, widget.Detail{Heading: "Notes"})
 		for _, words := range r.Notes {
-			lines = append(lines, widget.Detail{Words: words, Role: themes.Dim})
+			lines = append(lines, widget.Detail{Text: words, Role: themes.Dim})
 		}
 	}
 	return lines

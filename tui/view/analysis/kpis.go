@@ -124,20 +124,20 @@ func kpiWords(k api.KPIs, when func(api.Time) string) string {
 
 // windowFacts are what all figures of a window rest on.
 func windowFacts(k api.KPIs, when func(api.Time) string) []widget.Fact {
-	facts := []widget.Fact{{Label: "useful light", Words: strings.Join(k.UsefulBy, ", ")}}
+	facts := []widget.Fact{{Label: "useful light", Text: strings.Join(k.UsefulBy, ", ")}}
 	if r := k.Ratings; r != nil {
-		facts = append(facts, widget.Fact{Label: "DC rating", Words: widget.RatingWords("dc", r.DCKW, r.DCSource, r.DCInferred)}, widget.Fact{Label: "AC rating", Words: widget.RatingWords("ac", r.ACKW, r.ACSource, r.ACInferred)})
+		facts = append(facts, widget.Fact{Label: "DC rating", Text: widget.RatingWords("dc", r.DCKW, r.DCSource, r.DCInferred)}, widget.Fact{Label: "AC rating", Text: widget.RatingWords("ac", r.ACKW, r.ACSource, r.ACInferred)})
 	}
 	if r := k.Irradiance; r != nil {
-		facts = append(facts, widget.Fact{Label: "irradiance", Words: r.Description})
+		facts = append(facts, widget.Fact{Label: "irradiance", Text: r.Description})
 		for _, s := range r.Sensors {
 			if s.Health != "ok" {
-				facts = append(facts, widget.Fact{Label: "sensor", Words: s.AssetID + " is " + s.Health})
+				facts = append(facts, widget.Fact{Label: "sensor", Text: s.AssetID + " is " + s.Health})
 			}
 		}
 	}
 	for _, r := range slices.Backward(k.Revisions) {
-		facts = append(facts, widget.Fact{Label: fmt.Sprintf("revision %d", r.Revision), Words: when(r.AsOf) + ": " + r.Reason})
+		facts = append(facts, widget.Fact{Label: fmt.Sprintf("revision %d", r.Revision), Text: when(r.AsOf) + ": " + r.Reason})
 	}
 	return facts
 }
@@ -188,19 +188,19 @@ func newFigures(p *period) *widget.Tab {
 			}
 			add("why not", f.Note)
 			for _, fact := range widget.FigureFacts(f, whenOf(v)) {
-				add(fact.Label, fact.Words)
+				add(fact.Label, fact.Text)
 			}
 		}
 		lines = append(lines, widget.Detail{Heading: "All figures of the window"})
 		add := widget.FactsOf(&lines)
 		for _, fact := range windowFacts(k, whenOf(v)) {
-			add(fact.Label, fact.Words)
+			add(fact.Label, fact.Text)
 		}
 		if len(k.Categories) > 0 {
 			lines = append(lines, widget.Detail{Heading: "Sun-up time by category"})
 			for _, c := range k.Categories {
 				if c.Hours > 0 {
-					lines = append(lines, widget.Detail{Label: strings.ReplaceAll(c.Category, "_", " "), Words: fmt.Sprintf("%s h, %.1f %%", widget.Significant(c.Hours), c.Share*100), Role: themes.Text})
+					lines = append(lines, widget.Detail{Label: strings.ReplaceAll(c.Category, "_", " "), Text: fmt.Sprintf("%s h, %.1f %%", widget.Significant(c.Hours), c.Share*100), Role: themes.Text})
 				}
 			}
 		}

@@ -130,7 +130,7 @@ func moved(answer *api.ModelMoveResponse, err error, words func() string) (view.
 
 // modelForm asks for a reason, which the registry keeps.
 func modelForm(title, verb string, words []string, send func(d *widget.StepForm, reason string) view.Call) *widget.StepForm {
-	d := &widget.StepForm{Heading: title, Verb: verb, Words: words, Send: func(d *widget.StepForm) (view.Call, bool) {
+	d := &widget.StepForm{Heading: title, Verb: verb, Intro: words, Send: func(d *widget.StepForm) (view.Call, bool) {
 		reason := d.Value("reason")
 		if len([]rune(reason)) < api.MinReasonLength {
 			d.Refuse(slices.Index(d.Names, "reason"), fmt.Sprintf("Why? At least %d characters are kept with the move.", api.MinReasonLength))
@@ -322,7 +322,7 @@ func modelDetail(v view.Context, id string) []widget.Detail {
 		if !e.Eligible {
 			role = themes.Warning
 		}
-		lines = append(lines, widget.Detail{Label: "evaluation", Words: sentence(e.Verdict), Role: role})
+		lines = append(lines, widget.Detail{Label: "evaluation", Text: sentence(e.Verdict), Role: role})
 		if e.Production != nil && e.Challenger != nil {
 			add("gain", "%+.1f %% less loss over %d hours of daylight (%s)", e.GainPercent, e.Samples, evaluated[e.Method])
 			add("production", "%s", scoreWords(*e.Production))

@@ -215,7 +215,7 @@ func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 	y := 3
 	for _, m := range u.measures(v, a, i, newest) {
 		v.Put(r, 0, y, m.name, themes.Dim)
-		r.PutRight(23, y, view.Words(m.text, v.ASCII), v.Style(themes.Text))
+		r.PutRight(23, y, view.Drawable(m.text, v.ASCII), v.Style(themes.Text))
 		x := 25
 		if w >= 60 {
 			chart.Bar(r, x, y, 18, m.value, m.low, m.high, m.normal, v.Pen, v.Palette)
@@ -410,14 +410,14 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v view.Context) int {
 	})
 	put := func(y int, at, power string, cell func(k int) string, role themes.Role) int {
 		v.Put(r, 0, y, at, themes.Dim)
-		r.PutRight(18, y, view.Words(power, v.ASCII), v.Style(role))
+		r.PutRight(18, y, view.Drawable(power, v.ASCII), v.Style(role))
 		x := 18
 		for k, c := range columns {
 			if x+c.width > w {
 				break
 			}
 			x += c.width
-			r.PutRight(x, y, view.Words(cell(k), v.ASCII), v.Style(role))
+			r.PutRight(x, y, view.Drawable(cell(k), v.ASCII), v.Style(role))
 		}
 		return x + 1
 	}

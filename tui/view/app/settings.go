@@ -83,7 +83,7 @@ func settingRows(v view.Context, c Configured) []widget.Row {
 		case source.From != "":
 			from = source.From
 		}
-		add(settingRow+s.Name, s.Group, s.Words, valueWords(s, source.Value), from, role)
+		add(settingRow+s.Name, s.Group, s.Title, valueWords(s, source.Value), from, role)
 	}
 	for _, e := range v.Keys.Entries() {
 		from := "default"
@@ -116,9 +116,9 @@ func settingDetail(v view.Context, c Configured, weak weakThemes, id string) []w
 		return nil
 	}
 	source := c.Sources.Of(name)
-	lines := []widget.Detail{{Heading: s.Words}, {Words: s.Help, Role: themes.Text}, {}}
+	lines := []widget.Detail{{Heading: s.Title}, {Text: s.Help, Role: themes.Text}, {}}
 	add := func(label, words string, role themes.Role) {
-		lines = append(lines, widget.Detail{Label: label, Words: words, Role: role})
+		lines = append(lines, widget.Detail{Label: label, Text: words, Role: role})
 	}
 	add("value", valueWords(s, source.Value), themes.Text)
 	switch {
@@ -156,7 +156,7 @@ func (w weakThemes) of(all []themes.Theme) []widget.Detail {
 			w[t] = weak
 		}
 		if len(weak) > 0 {
-			lines = append(lines, widget.Detail{Label: "contrast", Words: fmt.Sprintf("%s: %s; %d such places in all.", t.Name, weak[0], len(weak)), Role: themes.Warning})
+			lines = append(lines, widget.Detail{Label: "contrast", Text: fmt.Sprintf("%s: %s; %d such places in all.", t.Name, weak[0], len(weak)), Role: themes.Warning})
 		}
 	}
 	return lines
@@ -165,9 +165,9 @@ func (w weakThemes) of(all []themes.Theme) []widget.Detail {
 // keptIn says where what is set is written.
 func keptIn(c Configured, name string) []widget.Detail {
 	if c.File == "" {
-		return []widget.Detail{{Label: "kept", Words: "until you leave: there is no configuration file here", Role: themes.Dim}}
+		return []widget.Detail{{Label: "kept", Text: "until you leave: there is no configuration file here", Role: themes.Dim}}
 	}
-	return []widget.Detail{{Label: "kept in", Words: c.File + " as " + name, Role: themes.Dim}}
+	return []widget.Detail{{Label: "kept in", Text: c.File + " as " + name, Role: themes.Dim}}
 }
 
 func bindingDetail(v view.Context, c Configured, a keymap.Action) []widget.Detail {
@@ -185,7 +185,7 @@ func bindingDetail(v view.Context, c Configured, a keymap.Action) []widget.Detai
 	if e.Dangerous {
 		add("asks", "before it acts; the harmless answer is marked")
 	}
-	lines = append(lines, widget.Detail{}, widget.Detail{Words: "enter takes another key, by pressing it; x puts the default back.", Role: themes.Dim})
+	lines = append(lines, widget.Detail{}, widget.Detail{Text: "enter takes another key, by pressing it; x puts the default back.", Role: themes.Dim})
 	return append(lines, keptIn(c, "keys."+string(a))...)
 }
 
@@ -244,7 +244,7 @@ func settingChooser(s settings.Setting, c Configured, value string) *widget.Choo
 	if s.Name == settings.Theme {
 		cancel = view.Preview{Name: settings.Theme, Value: c.Theme}
 	}
-	d := widget.NewChooser(strings.ToUpper(s.Words[:1])+s.Words[1:], "", choices, cancel)
+	d := widget.NewChooser(strings.ToUpper(s.Title[:1])+s.Title[1:], "", choices, cancel)
 	d.Mark(value)
 	return d
 }
@@ -262,7 +262,7 @@ func NewValueForm(s settings.Setting, value string) *ValueForm {
 }
 
 // Title names the setting.
-func (d *ValueForm) Title() string { return strings.ToUpper(d.setting.Words[:1]) + d.setting.Words[1:] }
+func (d *ValueForm) Title() string { return strings.ToUpper(d.setting.Title[:1]) + d.setting.Title[1:] }
 
 // Size fits the form.
 func (d *ValueForm) Size(w, _ int) (int, int) { return min(64, w-4), 9 }

@@ -66,7 +66,7 @@ func TestWeakThemesAreReported(t *testing.T) {
 	bad, _ := themes.Find(themes.Builtin(), themes.ControlRoom)
 	bad.Name, bad.Tokens[themes.Text].Color = "mine", themes.RGB(0x50, 0x50, 0x50)
 	lines := weakThemes{}.of(append(themes.Builtin(), bad))
-	if len(lines) != 1 || !strings.HasPrefix(lines[0].Words, "mine: text on background is 2.") {
+	if len(lines) != 1 || !strings.HasPrefix(lines[0].Text, "mine: text on background is 2.") {
 		t.Errorf("%+v", lines)
 	}
 }

@@ -32,7 +32,7 @@ func (s *PlanChoices) Title() string { return "Ways to do it" }
 
 // choiceRows are the lines of a way, with their names.
 func choiceRows(v view.Context, c workflow.Choice, best float64) [][2]string {
-	none := view.Words("–", v.ASCII)
+	none := view.Drawable("–", v.ASCII)
 	window, price, over, sun, wind := none, none, none, none, none
 	if w := c.Window; w != nil {
 		window = w.Start.In(v.Site.Zone).Format("15:04") + none + w.End.In(v.Site.Zone).Format("15:04")

@@ -95,11 +95,11 @@ func (s *OrderScreen) trailOf(v view.Context, o api.Order) []widget.Detail {
 	lines := []widget.Detail{{Heading: "What was done about " + o.AssetID}}
 	for _, a := range v.Site.Activities.Data {
 		if a.AssetID == o.AssetID {
-			lines = append(lines, widget.Detail{Label: widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Words: a.Title + ", " + a.Actor + ": " + a.Description, Role: themes.Text})
+			lines = append(lines, widget.Detail{Label: widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Text: a.Title + ", " + a.Actor + ": " + a.Description, Role: themes.Text})
 		}
 	}
 	if len(lines) == 1 {
-		lines = append(lines, widget.Detail{Words: "Nothing in the last 24 hours.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "Nothing in the last 24 hours.", Role: themes.Dim})
 	}
 	if !mayAudit(v) {
 		return lines
@@ -117,13 +117,13 @@ func auditOf(v view.Context, ids ...string) []widget.Detail {
 				if a.Status >= 400 {
 					role = themes.Warning
 				}
-				lines = append(lines, widget.Detail{Label: widget.When(a.Timestamp.Time, v.Now, v.Zone()), Words: admin.Actor(a) + ": " + a.Route + " " + a.Action + ", " + admin.Outcome(a), Role: role})
+				lines = append(lines, widget.Detail{Label: widget.When(a.Timestamp.Time, v.Now, v.Zone()), Text: admin.Actor(a) + ": " + a.Route + " " + a.Action + ", " + admin.Outcome(a), Role: role})
 				break
 			}
 		}
 	}
 	if len(lines) == 1 {
-		lines = append(lines, widget.Detail{Words: "No record of late.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "No record of late.", Role: themes.Dim})
 	}
 	return lines
 }
@@ -231,7 +231,7 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 				r.Note, r.Force = d.Value("note"), true
 				return technician(d, r) && d.Need("note", "Why without these parts?")
 			})
-			f.Words = []string{"Short of " + short + "."}
+			f.Intro = []string{"Short of " + short + "."}
 			f.Add("assigned_technician", widget.NewField("Technician", "a name", who))
 			f.Add("note", widget.NewField("Note", "why it begins without them", ""))
 		}
@@ -244,7 +244,7 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 			}
 			return true
 		})
-		f.Words = []string{"The clocks stand still for weather, utility and access; for other reasons they run on."}
+		f.Intro = []string{"The clocks stand still for weather, utility and access; for other reasons they run on."}
 		f.Add("hold_reason", widget.NewChoice("Reason", api.HoldReasons(), widget.Verbatim))
 		f.Add("note", widget.NewField("Note", "until when, who is waited for", ""))
 		return view.OpenDialog{Dialog: f}
@@ -262,7 +262,7 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 		f.Add("reason", widget.NewField("Reason", "", ""))
 		if action == api.ActionReopen {
 			for _, p := range o.Proposals {
-				f.Words = append(f.Words, p.Text)
+				f.Intro = append(f.Intro, p.Text)
 			}
 		}
 		return view.OpenDialog{Dialog: f}
@@ -300,7 +300,7 @@ func newCompletion(o api.Order, form func(title, verb string, take func(*widget.
 	}
 	f.Add("parts_used", widget.NewField("Others", "beyond the plan, as 2 FUSE-GPV-15A, 1 MC4-PAIR", ""))
 	if len(o.Parts) > 0 {
-		f.Words = []string{"Of each part what was really used; the rest goes back to stock."}
+		f.Intro = []string{"Of each part what was really used; the rest goes back to stock."}
 	}
 	return f
 }
@@ -335,7 +335,7 @@ func NewResolve(o api.Order) *widget.StepForm {
 	d := &widget.StepForm{Heading: "Resolve the issue of " + o.AssetID, Verb: "resolve"}
 	reason := "repaired: " + o.CompletionNotes
 	for _, p := range o.Proposals {
-		d.Words = append(d.Words, p.Text)
+		d.Intro = append(d.Intro, p.Text)
 	}
 	d.Add("reason", widget.NewField("Reason", "", reason))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {

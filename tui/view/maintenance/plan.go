@@ -155,7 +155,7 @@ func fillOrder(d *widget.StepForm, o outline) {
 		parts += "; the unit is down during it"
 	}
 	begin, why := o.begin()
-	d.Words = []string{terminal.Printable(parts) + ".", terminal.Printable(why)}
+	d.Intro = []string{terminal.Printable(parts) + ".", terminal.Printable(why)}
 	d.Add("planned_start", widget.NewField("Begin", widget.DateTimeLayout+", by the site's clock", begin.In(o.zone).Format(widget.DateTimeLayout)))
 	d.Add("estimated_duration_hours", widget.NewField("Hours", "of work at the unit", widget.Number(bill.EstimatedHours)))
 	d.Add("priority", widget.NewField("Priority", "empty: as the finding deserves; high, medium or low", ""))
@@ -187,7 +187,7 @@ func NewPartsForm(v view.Context) *widget.StepForm {
 		family = o.finding.FaultFamily
 	}
 	d := &widget.StepForm{Heading: "Parts for " + o.selection.AssetID, Verb: "make the bill of materials",
-		Words: []string{"What the repair takes: parts by the fault, the unit's size and its components, and hours of work."}}
+		Intro: []string{"What the repair takes: parts by the fault, the unit's size and its components, and hours of work."}}
 	d.Add("maintenance_type", widget.ChoiceField("Maintenance", api.MaintenanceTypes(), widget.Verbatim, kind))
 	d.Add("fault_family", widget.NewField("Fault", "empty: the worst finding of the unit", family))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
@@ -229,7 +229,7 @@ func fillPlan(d *widget.StepForm, o outline) {
 		priority = map[string]string{api.SeverityCritical: api.PriorityHigh, api.SeverityWarning: api.PriorityMedium}[f.SeverityLabel]
 	}
 	begin, why := o.begin()
-	d.Words = []string{terminal.Printable(why)}
+	d.Intro = []string{terminal.Printable(why)}
 	d.Add("maintenance_type", widget.ChoiceField("Maintenance", api.MaintenanceTypes(), widget.Verbatim, kind))
 	d.Add("scheduled_date", widget.NewField("Date", widget.DateTimeLayout+", by the site's clock", begin.In(o.zone).Format(widget.DateTimeLayout)))
 	d.Add("priority", widget.ChoiceField("Priority", api.Priorities(), widget.Verbatim, priority))
@@ -258,7 +258,7 @@ func NewRecurringForm(v view.Context, day time.Time) *widget.StepForm {
 	}
 	const days, months = "days", "months"
 	d := &widget.StepForm{Heading: "Recurring maintenance of " + o.selection.AssetID, Verb: "plan it", ServerForm: widget.ServerForm{Zone: o.zone},
-		Words: []string{"The next date is reckoned from the day on which the one before was completed."}}
+		Intro: []string{"The next date is reckoned from the day on which the one before was completed."}}
 	d.Add("task", widget.NewField("Task", "as filters, thermography, yearly inspection", ""))
 	d.Add("scheduled_date", widget.NewField("First date", widget.DateTimeLayout+", by the site's clock", first.In(o.zone).Format(widget.DateTimeLayout)))
 	d.Add("every", widget.NewField("Every", "a whole number", "6"))
@@ -314,7 +314,7 @@ func NewPlanMove(p api.Schedule, action string, v view.Context) *widget.StepForm
 	if p.Reason != "" {
 		facts += ": " + p.Reason
 	}
-	d.Words = []string{facts + "."}
+	d.Intro = []string{facts + "."}
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		r := base
 		r.Reason = d.Value("reason")
@@ -329,7 +329,7 @@ func NewPlanMove(p api.Schedule, action string, v view.Context) *widget.StepForm
 		d.Add("completed_at", widget.NewField("Done at", "empty: now; else "+widget.DateTimeLayout, ""))
 		d.Add("reason", widget.NewField("Note", "what was done", ""))
 		if p.EveryDays > 0 || p.EveryMonths > 0 {
-			d.Words = append(d.Words, "The next date follows: "+workflow.Recurs(p)+".")
+			d.Intro = append(d.Intro, "The next date follows: "+workflow.Recurs(p)+".")
 		}
 		d.Send = func(d *widget.StepForm) (view.Call, bool) {
 			r := base

@@ -139,7 +139,7 @@ func scheduleDetail(v view.Context, id string) []widget.Detail {
 	add := widget.FactsOf(&lines)
 	at := widget.TimesOf(v)
 	if p.Overdue && workflow.OpenPlan(*p) {
-		lines = append(lines, widget.Detail{Label: "state", Words: "overdue; it is " + p.Status, Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "state", Text: "overdue; it is " + p.Status, Role: themes.Warning})
 	} else {
 		add("state", p.Status)
 	}
@@ -183,7 +183,7 @@ func historyDetail(v view.Context, moves []api.WorkMove) []widget.Detail {
 		if m.Note != "" {
 			words += ": " + m.Note
 		}
-		lines = append(lines, widget.Detail{Label: widget.When(m.At.Time, v.SiteNow, v.Zone()), Words: words, Role: themes.Dim})
+		lines = append(lines, widget.Detail{Label: widget.When(m.At.Time, v.SiteNow, v.Zone()), Text: words, Role: themes.Dim})
 	}
 	return lines
 }

@@ -79,7 +79,7 @@ func (s *Stock) partRows(v view.Context) []widget.Row {
 		words, role, _ := stockState(p)
 		text, count := themes.Text, strconv.Itoa
 		if !p.Counted {
-			text, count = themes.Dim, func(int) string { return view.Words("–", v.ASCII) }
+			text, count = themes.Dim, func(int) string { return view.Drawable("–", v.ASCII) }
 		}
 		price := widget.Money(p.UnitCost, p.Currency)
 		rows = append(rows, widget.Row{ID: p.PartNumber, Sort: []any{p.PartNumber, p.Description, float64(p.OnHand), float64(p.Reserved), float64(p.Available), float64(p.Minimum), p.UnitCost, words},
@@ -102,7 +102,7 @@ func partDetail(v view.Context, id string) []widget.Detail {
 		return nil
 	}
 	words, role, _ := stockState(*p)
-	lines := []widget.Detail{{Heading: p.Description}, {Label: "state", Words: words, Role: role}}
+	lines := []widget.Detail{{Heading: p.Description}, {Label: "state", Text: words, Role: role}}
 	add := widget.FactsOf(&lines)
 	add("part", p.PartNumber)
 	if p.Counted {
@@ -180,7 +180,7 @@ func stockRequest(p api.Part, v view.Context) api.PartsRequest {
 // NewReceiveForm asks how many of a part came, or went.
 func NewReceiveForm(p api.Part, v view.Context) *widget.StepForm {
 	base := stockRequest(p, v)
-	d := &widget.StepForm{Heading: "Receive or issue " + p.PartNumber, Verb: "book it", Words: []string{fmt.Sprintf("%s: %d on hand, %d reserved by work orders. What an order uses is booked when it is finished.", p.Description, p.OnHand, p.Reserved)}}
+	d := &widget.StepForm{Heading: "Receive or issue " + p.PartNumber, Verb: "book it", Intro: []string{fmt.Sprintf("%s: %d on hand, %d reserved by work orders. What an order uses is booked when it is finished.", p.Description, p.OnHand, p.Reserved)}}
 	d.Add("change", widget.NewField("Came", "as 20; what went, as -3", ""))
 	d.Add("reason", widget.NewField("Reason", "delivery note, lent to, broken", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
@@ -199,7 +199,7 @@ func NewReceiveForm(p api.Part, v view.Context) *widget.StepForm {
 // NewCountForm asks what was counted of a part, and what is to be kept.
 func NewCountForm(p api.Part, v view.Context) *widget.StepForm {
 	base := stockRequest(p, v)
-	d := &widget.StepForm{Heading: "Count " + p.PartNumber, Verb: "set the stock", Words: []string{p.Description + ". What is reserved by work orders lies on hand too: count it."}}
+	d := &widget.StepForm{Heading: "Count " + p.PartNumber, Verb: "set the stock", Intro: []string{p.Description + ". What is reserved by work orders lies on hand too: count it."}}
 	d.Add("on_hand", widget.NewField("On hand", "as counted", strconv.Itoa(p.OnHand)))
 	d.Add("minimum", widget.NewField("Minimum", "to keep free", strconv.Itoa(p.Minimum)))
 	d.Add("reason", widget.NewField("Reason", "", "counted"))

@@ -126,7 +126,7 @@ func subscriptionDetail(v view.Context, id string) []widget.Detail {
 	if s == nil {
 		return nil
 	}
-	lines := []widget.Detail{{Heading: s.CallbackURL}, {Label: "state", Words: s.Status, Role: subscriptionRole(s.Status)}}
+	lines := []widget.Detail{{Heading: s.CallbackURL}, {Label: "state", Text: s.Status, Role: subscriptionRole(s.Status)}}
 	add := widget.FactsOf(&lines)
 	at := widget.TimesOf(v)
 	add("why", s.StatusReason)
@@ -141,16 +141,16 @@ func subscriptionDetail(v view.Context, id string) []widget.Detail {
 	lines = append(lines, widget.Detail{Heading: "Deliveries"})
 	switch d := v.Site.Deliveries; {
 	case v.Site.Wanted(state.QueryDeliveries) != id || d.At.IsZero() && d.Err == nil:
-		lines = append(lines, widget.Detail{Words: "Asking the service …", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "Asking the service …", Role: themes.Dim})
 	case d.At.IsZero():
-		lines = append(lines, widget.Detail{Words: state.Sentence(d.Err), Role: themes.Warning})
+		lines = append(lines, widget.Detail{Text: state.Sentence(d.Err), Role: themes.Warning})
 	case len(d.Data) == 0:
-		lines = append(lines, widget.Detail{Words: "No deliveries yet.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "No deliveries yet.", Role: themes.Dim})
 	default:
 		for _, one := range d.Data {
-			lines = append(lines, widget.Detail{Label: widget.When(one.CreatedAt.Time, v.SiteNow, v.Zone()), Words: workflow.OrderStatus(one.Event.Status) + ": " + deliveryWords(v, one), Role: deliveryRole(one.Status)})
+			lines = append(lines, widget.Detail{Label: widget.When(one.CreatedAt.Time, v.SiteNow, v.Zone()), Text: workflow.OrderStatus(one.Event.Status) + ": " + deliveryWords(v, one), Role: deliveryRole(one.Status)})
 		}
-		lines = append(lines, widget.Detail{Words: "enter: each of them, to be posted again.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "enter: each of them, to be posted again.", Role: themes.Dim})
 	}
 	if mayAudit(v) {
 		lines = append(lines, auditOf(v, id)...)
@@ -225,7 +225,7 @@ func subscriptionAct(a keymap.Action, id string, v view.Context) view.Request {
 // newSure asks whether something is meant; the harmless answer comes first.
 func newSure(title, yes, words string, send func(d *widget.StepForm) view.Call) *widget.StepForm {
 	const no = "leave it"
-	d := &widget.StepForm{Heading: title, Verb: "take the answer", Words: []string{words}}
+	d := &widget.StepForm{Heading: title, Verb: "take the answer", Intro: []string{words}}
 	d.Add("answer", widget.NewChoice("Answer", []string{no, yes}, widget.Verbatim))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		if d.Value("answer") == no {
@@ -260,7 +260,7 @@ func NewSubscribeForm(v view.Context) *widget.StepForm {
 	for _, o := range v.Site.Orders.Data {
 		ids = append(ids, o.OrderID)
 	}
-	d := &widget.StepForm{Heading: "Subscribe to an order", Verb: "subscribe", Words: []string{"Each change of the order's status is posted to the address as JSON, signed after Standard Webhooks. The secret is shown once."}}
+	d := &widget.StepForm{Heading: "Subscribe to an order", Verb: "subscribe", Intro: []string{"Each change of the order's status is posted to the address as JSON, signed after Standard Webhooks. The secret is shown once."}}
 	units := map[string]string{}
 	for _, o := range v.Site.Orders.Data {
 		units[o.OrderID] = o.AssetID + ", " + workflow.OrderStatus(o.Status) + ", " + o.OrderID
@@ -350,7 +350,7 @@ func deliveryDetail(v view.Context, id string) []widget.Detail {
 		return nil
 	}
 	d := v.Site.Deliveries.Data[i]
-	lines := []widget.Detail{{Heading: "Order " + workflow.OrderStatus(d.Event.Status)}, {Label: "state", Words: deliveryWords(v, d), Role: deliveryRole(d.Status)}}
+	lines := []widget.Detail{{Heading: "Order " + workflow.OrderStatus(d.Event.Status)}, {Label: "state", Text: deliveryWords(v, d), Role: deliveryRole(d.Status)}}
 	add := widget.FactsOf(&lines)
 	at := func(t api.Time) string {
 		if t.IsZero() {

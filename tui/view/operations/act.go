@@ -111,7 +111,7 @@ func (a *Act) drawOrders(r terminal.Region, v view.Context) {
 		a.orders.Selected = o.OrderID
 	}
 	a.orders.Draw(r.Region(a.ordersAt), v, orderColumns(v), rows)
-	v.Heading(r, 0, "Work orders", orderNotes(v), a.orders.Range(), view.Words("→ trail", v.ASCII))
+	v.Heading(r, 0, "Work orders", orderNotes(v), a.orders.Range(), view.Drawable("→ trail", v.ASCII))
 	if a.pageAt.H > 0 {
 		a.page.Draw(r.Region(a.pageAt), v, o.OrderID, func(r terminal.Region) int { return workflow.DrawOrder(r, v, o) })
 	}
@@ -164,7 +164,7 @@ func orderRows(v view.Context) []widget.Row {
 			role = themes.Warning
 		}
 		rows = append(rows, widget.Row{ID: o.OrderID, Cells: []widget.Cell{
-			{Text: o.AssetID, Role: text}, {Text: workflow.OrderText(o), Role: text}, {Text: workflow.OrderStatus(o.Status), Role: text}, {Text: due.Words(v.SiteNow), Role: role},
+			{Text: o.AssetID, Role: text}, {Text: workflow.OrderText(o), Role: text}, {Text: workflow.OrderStatus(o.Status), Role: text}, {Text: due.Text(v.SiteNow), Role: role},
 			{Text: o.Priority, Role: text}, {Text: o.AssignedTechnician, Role: dim}, partsCell(o, dim), {Text: widget.When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), Role: dim},
 		}, Sort: []any{o.AssetID, workflow.OrderText(o), o.Status, due.At.Format(time.RFC3339), float64(slices.Index(api.Priorities(), o.Priority)), o.AssignedTechnician, float64(-o.PartsShort), o.PlannedStart.String()}})
 	}
@@ -196,7 +196,7 @@ func (a *Act) Strip(r terminal.Region, v view.Context) {
 			role = themes.Warning
 		}
 		x := v.PutIn(r, 0, y, w, v.ShortID(o.AssetID, max(w/3, 10))+" ", themes.Text)
-		x = v.PutIn(r, x, y, w-x, due.Words(v.SiteNow), role)
+		x = v.PutIn(r, x, y, w-x, due.Text(v.SiteNow), role)
 		v.PutIn(r, x, y, w-x, v.Separator()+workflow.OrderText(o)+v.Separator()+workflow.OrderStatus(o.Status)+v.Separator()+o.AssignedTechnician, themes.Dim)
 		y++
 	}

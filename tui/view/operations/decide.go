@@ -222,7 +222,7 @@ func windowWords(v view.Context, d workflow.ForecastDay, days []workflow.Forecas
 		return "No window for the work is known."
 	}
 	w, currency := d.Window, v.Site.Windows.Data.Currency
-	words := "Window " + w.Start.In(v.Site.Zone).Format("15:04") + view.Words("–", v.ASCII) + w.End.In(v.Site.Zone).Format("15:04") + " loses " + widget.Energy(w.EnergyKWh) + workflow.WindowLoser(v)
+	words := "Window " + w.Start.In(v.Site.Zone).Format("15:04") + view.Drawable("–", v.ASCII) + w.End.In(v.Site.Zone).Format("15:04") + " loses " + widget.Energy(w.EnergyKWh) + workflow.WindowLoser(v)
 	if w.Cost > 0 && currency != "" {
 		words += ", " + widget.Money(w.Cost, currency)
 	}
@@ -594,7 +594,7 @@ func windowMark(d workflow.ForecastDay, v view.Context) (string, themes.Role) {
 	case d.Window.Windy:
 		return "w", themes.Dim
 	}
-	return view.Words("·", v.ASCII), themes.Muted
+	return view.Drawable("·", v.ASCII), themes.Muted
 }
 
 // timelineKey explains the marks.

@@ -210,9 +210,9 @@ func (o *Observe) lookAt(v view.Context, data *view.DayTable) window {
 	}
 	switch span := v.Site.Span; {
 	case span.Err != nil:
-		look.empty = "no answer about these days: " + view.Words(state.Reason(span.Err), v.ASCII)
+		look.empty = "no answer about these days: " + view.Drawable(state.Reason(span.Err), v.ASCII)
 	case span.At.IsZero():
-		look.empty = view.Words("asking for these days …", v.ASCII)
+		look.empty = view.Drawable("asking for these days …", v.ASCII)
 	default:
 		look.empty = "no data for these days"
 	}

@@ -191,7 +191,7 @@ func componentLines(title string, list []api.Component) []widget.Detail {
 		case c.InstalledDate != "":
 			words += ", since " + c.InstalledDate
 		}
-		lines = append(lines, widget.Detail{Label: kindOf(c), Words: words, Role: themes.Text})
+		lines = append(lines, widget.Detail{Label: kindOf(c), Text: words, Role: themes.Text})
 	}
 	return lines
 }
@@ -218,10 +218,10 @@ func knownOf(v view.Context, id string) []widget.Detail {
 		if !f.Active {
 			since, role = "over, from "+widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)+" to "+widget.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone), themes.Dim
 		}
-		lines = append(lines, widget.Detail{Label: widget.Family(f.FaultFamily), Words: fmt.Sprintf("%s, confidence %s, %s lost", since, widget.Percent(f.Confidence), widget.Energy(f.LostKWh)), Role: role})
+		lines = append(lines, widget.Detail{Label: widget.Family(f.FaultFamily), Text: fmt.Sprintf("%s, confidence %s, %s lost", since, widget.Percent(f.Confidence), widget.Energy(f.LostKWh)), Role: role})
 	}
 	if found == 0 {
-		lines = append(lines, widget.Detail{Words: "Nothing was found at this unit.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "Nothing was found at this unit.", Role: themes.Dim})
 	}
 	if v.Site.Wanted(state.QueryRuns) != id {
 		return lines
@@ -231,7 +231,7 @@ func knownOf(v view.Context, id string) []widget.Detail {
 		if run.AnomaliesDetected > 0 {
 			words = fmt.Sprintf("%d abnormal, %s", run.AnomaliesDetected, run.Severity)
 		}
-		lines = append(lines, widget.Detail{Label: "run " + widget.When(run.DetectedAt.Time, v.SiteNow, v.Site.Zone), Words: words, Role: themes.Dim})
+		lines = append(lines, widget.Detail{Label: "run " + widget.When(run.DetectedAt.Time, v.SiteNow, v.Site.Zone), Text: words, Role: themes.Dim})
 	}
 	return lines
 }

@@ -451,7 +451,7 @@ func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
 	add("today", widget.Energy(t.today))
 	add("units", fmt.Sprintf("%d of %d feed in", t.feeds, t.units))
 	if t.silent > 0 {
-		lines = append(lines, widget.Detail{Label: "data", Words: widget.CountOf(t.silent, "site", "sites") + " without present data", Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "data", Text: widget.CountOf(t.silent, "site", "sites") + " without present data", Role: themes.Warning})
 	}
 	words := alarmWords(api.FleetSite{Findings: t.findings})
 	if words == "" {
@@ -462,7 +462,7 @@ func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
 		add("at risk", widget.Power(t.risk)+", daylight mean")
 	}
 	if t.unacknowledged > 0 {
-		lines = append(lines, widget.Detail{Label: "alarms", Words: widget.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "alarms", Text: widget.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
 	}
 	return lines
 }
@@ -501,9 +501,9 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 	add("availability", available)
 	add("units", fmt.Sprintf("%d of %d feed in", s.ActiveInverters, s.TotalInverters))
 	age, old := dataAge(s)
-	lines = append(lines, widget.Detail{Label: "data", Words: fresh(age), Role: map[bool]themes.Role{false: themes.Text, true: themes.Warning}[old]})
+	lines = append(lines, widget.Detail{Label: "data", Text: fresh(age), Role: map[bool]themes.Role{false: themes.Text, true: themes.Warning}[old]})
 	if old && s.LastUpdated.IsZero() {
-		lines[len(lines)-1].Words = "none has come"
+		lines[len(lines)-1].Text = "none has come"
 	}
 	words := alarmWords(f)
 	if words == "" {
@@ -514,7 +514,7 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 		add("at risk", widget.Power(f.EnergyAtRiskKW)+", daylight mean")
 	}
 	if f.Unacknowledged > 0 {
-		lines = append(lines, widget.Detail{Label: "alarms", Words: widget.CountOf(f.Unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "alarms", Text: widget.CountOf(f.Unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
 	}
 	return lines
 }

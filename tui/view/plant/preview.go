@@ -93,7 +93,7 @@ func (d *ImportPreview) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	foot := h - 1
 	if words, role := d.note(); words != "" {
-		lines := view.Wrap(view.Words(words, v.ASCII), w)
+		lines := view.Wrap(view.Drawable(words, v.ASCII), w)
 		lines = lines[:min(len(lines), 3)]
 		foot -= len(lines)
 		for i, line := range lines {
@@ -306,9 +306,9 @@ func (d *ImportPreview) summary(v view.Context) []widget.Detail {
 	if !is.FirstRecord.IsZero() {
 		add("time", "%s to %s, %s", is.FirstRecord.In(zone).Format(widget.DateTimeLayout), is.LastRecord.In(zone).Format(widget.DateTimeLayout), is.Timezone)
 	}
-	replaced := widget.Detail{Label: "replaces", Words: "nothing that is stored", Role: themes.Text}
+	replaced := widget.Detail{Label: "replaces", Text: "nothing that is stored", Role: themes.Text}
 	if is.RowsReplaced > 0 {
-		replaced.Words, replaced.Role = fmt.Sprintf("%d stored values; a revert brings them back", is.RowsReplaced), themes.Warning
+		replaced.Text, replaced.Role = fmt.Sprintf("%d stored values; a revert brings them back", is.RowsReplaced), themes.Warning
 	}
 	return append(lines, replaced)
 }
@@ -319,15 +319,15 @@ func (d *ImportPreview) drawRows(r terminal.Region, y int, v view.Context) int {
 	v.Heading(r, y, "Rows")
 	y++
 	lines := []widget.Detail{
-		{Label: fmt.Sprint(is.RowsRead), Words: "read", Role: themes.Text},
-		{Label: fmt.Sprint(is.RowsUsed), Words: "used", Role: themes.Text},
+		{Label: fmt.Sprint(is.RowsRead), Text: "read", Role: themes.Text},
+		{Label: fmt.Sprint(is.RowsUsed), Text: "used", Role: themes.Text},
 	}
 	for _, reason := range widget.SortedKeys(is.RowsSkipped) {
-		lines = append(lines, widget.Detail{Label: fmt.Sprint(is.RowsSkipped[reason]), Words: "skipped: " + reason, Role: themes.Text})
+		lines = append(lines, widget.Detail{Label: fmt.Sprint(is.RowsSkipped[reason]), Text: "skipped: " + reason, Role: themes.Text})
 	}
-	lines = append(lines, widget.Detail{Label: fmt.Sprint(is.RowsStored), Words: "values of power to store", Role: themes.Text})
+	lines = append(lines, widget.Detail{Label: fmt.Sprint(is.RowsStored), Text: "values of power to store", Role: themes.Text})
 	if is.RowsMissing > 0 {
-		lines = append(lines, widget.Detail{Label: fmt.Sprint(is.RowsMissing), Words: "without a usable value", Role: themes.Text})
+		lines = append(lines, widget.Detail{Label: fmt.Sprint(is.RowsMissing), Text: "without a usable value", Role: themes.Text})
 	}
 	w, h := r.Size()
 	if y >= h {
@@ -380,7 +380,7 @@ func (d *ImportPreview) drawColumns(r terminal.Region, y int, v view.Context) in
 		}
 		v.PutIn(r, 0, y, titles, columnTitle(c), role)
 		next := y + 1
-		for i, line := range view.Wrap(view.Words(columnMeaning(c), v.ASCII), means) {
+		for i, line := range view.Wrap(view.Drawable(columnMeaning(c), v.ASCII), means) {
 			v.PutIn(r, titles+2, y+i, means, line, role)
 			next = max(next, y+i+1)
 		}
@@ -419,15 +419,15 @@ func (d *ImportPreview) drawResult(r terminal.Region, v view.Context) int {
 	if u == nil {
 		return v.Paragraph(r, 0, 0, "The file was accepted. Asking the service for the progress …", themes.Dim)
 	}
-	lines := []widget.Detail{{Label: "state", Words: UploadState(*u), Role: UploadRole(*u)}}
+	lines := []widget.Detail{{Label: "state", Text: UploadState(*u), Role: UploadRole(*u)}}
 	if u.Error != "" {
-		lines = append(lines, widget.Detail{Label: "reason", Words: u.Error, Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "reason", Text: u.Error, Role: themes.Warning})
 	}
 	site := u.SiteID
 	if u.NewSite {
 		site += ", which is new"
 	}
-	lines = append(lines, widget.Detail{Label: "site", Words: site, Role: themes.Text})
+	lines = append(lines, widget.Detail{Label: "site", Text: site, Role: themes.Text})
 	lines = append(lines, stageLines(*u)...)
 	return widget.DrawDetails(r, v, append(lines, uploadFacts(*u, v)...))
 }

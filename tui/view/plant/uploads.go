@@ -217,7 +217,7 @@ func stageLines(u api.Upload) []widget.Detail {
 		case i == at:
 			words, role = "now", themes.Accent
 		}
-		lines = append(lines, widget.Detail{Label: stage, Words: words, Role: role})
+		lines = append(lines, widget.Detail{Label: stage, Text: words, Role: role})
 	}
 	return lines
 }
@@ -297,9 +297,9 @@ func uploadDetail(v view.Context, id string) []widget.Detail {
 	u := all[i]
 	lines := []widget.Detail{{Heading: FileName(u)}}
 	add := widget.FormatsOf(&lines)
-	lines = append(lines, widget.Detail{Label: "state", Words: UploadState(u), Role: UploadRole(u)})
+	lines = append(lines, widget.Detail{Label: "state", Text: UploadState(u), Role: UploadRole(u)})
 	if u.Error != "" {
-		lines = append(lines, widget.Detail{Label: "why", Words: u.Error, Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "why", Text: u.Error, Role: themes.Warning})
 		if u.ErrorLine > 0 {
 			add("line", "%d", u.ErrorLine)
 		}
@@ -344,7 +344,7 @@ func uploadFacts(u api.Upload, v view.Context) []widget.Detail {
 		}
 		lines = append(lines, widget.Detail{Heading: part.title})
 		for _, words := range part.lines {
-			lines = append(lines, widget.Detail{Words: words, Role: themes.Text})
+			lines = append(lines, widget.Detail{Text: words, Role: themes.Text})
 		}
 	}
 	return lines

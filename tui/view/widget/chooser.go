@@ -19,7 +19,7 @@ type Choice struct {
 	Text   string       // what is searched
 	Detail string       // drawn quietly on the right
 	Key    string       // the key that does the same, drawn at the right end
-	Words  string       // further words that find it
+	Terms  string       // further words that find it
 	Why    string       // why it cannot be chosen now; empty when it can
 	Do     view.Request // made when it is chosen
 	Seen   view.Request // made while the line is marked, for previews
@@ -149,7 +149,7 @@ var listKeys = map[string]int{"j": 1, "k": -1}
 // types it may be searching.
 func (c *Chooser) begins(letter string) bool {
 	return c.searched || slices.ContainsFunc(c.choices, func(choice Choice) bool {
-		return strings.Contains(" "+strings.ToLower(choice.Text+" "+choice.Words), " "+letter)
+		return strings.Contains(" "+strings.ToLower(choice.Text+" "+choice.Terms), " "+letter)
 	})
 }
 
@@ -170,7 +170,7 @@ func (c *Chooser) search(q string) {
 	}
 	texts := make([]string, len(c.choices))
 	for i, choice := range c.choices {
-		texts[i] = choice.Text + " " + choice.Detail + " " + choice.Words
+		texts[i] = choice.Text + " " + choice.Detail + " " + choice.Terms
 	}
 	c.shown = nil
 	taken := make([]bool, len(texts))

@@ -211,7 +211,7 @@ func (f *Form) DrawFields(r terminal.Region, y int, v view.Context) int {
 			indent = 0
 			room-- // the empty line above it
 		}
-		room -= len(view.Wrap(view.Words(f.Wrong, v.ASCII), w-indent))
+		room -= len(view.Wrap(view.Drawable(f.Wrong, v.ASCII), w-indent))
 	}
 	first, end := 0, len(f.Fields)
 	if room = max(room, 1); room < end {

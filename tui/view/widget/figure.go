@@ -7,8 +7,8 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Fact is a label with its words.
-type Fact struct{ Label, Words string }
+// Fact is a label with its text.
+type Fact struct{ Label, Text string }
 
 // FigureFacts are what a KPI rests on: formula, window, revision, rating,
 // irradiance, shares of the energy, data and hours that it leaves out. when

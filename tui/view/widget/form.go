@@ -28,7 +28,7 @@ import (
 type StepForm struct {
 	ServerForm
 	Heading, Verb string
-	Words         []string // above the fields
+	Intro         []string // above the fields
 	Waits         string   // for its defaults, empty when they are there
 	// send is the step from the fields' values; ok is false when one of them
 	// was refused.
@@ -41,7 +41,7 @@ func (d *StepForm) Title() string { return d.Heading }
 // Size fits the form.
 func (d *StepForm) Size(w, h int) (int, int) {
 	rows := 0
-	for _, words := range d.Words {
+	for _, words := range d.Intro {
 		rows += 1 + terminal.Width(words)/max(min(76, w-4), 1)
 	}
 	return min(76, w-4), min(len(d.Fields)+rows+7, h-2)
@@ -51,7 +51,7 @@ func (d *StepForm) Size(w, h int) (int, int) {
 func (d *StepForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	y := 0
-	for _, line := range d.Words {
+	for _, line := range d.Intro {
 		y = v.Paragraph(r, 0, y, line, themes.Dim)
 	}
 	y = d.DrawForm(r, y+1, v)
@@ -164,8 +164,8 @@ type Form struct {
 // FieldsForm is a form of the service's fields below a few words.
 type FieldsForm struct {
 	ServerForm
-	Heading, Words, Verb string
-	Role                 themes.Role // of Words; zero: dim
+	Heading, Intro, Verb string
+	Role                 themes.Role // of Intro; zero: dim
 	Note                 string      // below the fields; empty for none
 	Rows                 int         // in addition to those of the fields; 0: 9
 	Accept               func() view.Request
@@ -184,7 +184,7 @@ func (d *FieldsForm) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	y := 0
 	if h > len(d.Fields)+4 {
-		y = v.Paragraph(r, 0, 0, d.Words, cmp.Or(d.Role, themes.Dim)) + 1
+		y = v.Paragraph(r, 0, 0, d.Intro, cmp.Or(d.Role, themes.Dim)) + 1
 	}
 	d.DrawForm(r, y, v)
 	r.PutIn(0, h-3, w, d.Note, v.Style(themes.Muted), v.ASCII)

@@ -295,7 +295,7 @@ func (l *List) keepInView() {
 
 // place draws text in a column of the given width.
 func place(r terminal.Region, x, y, width int, text string, right bool, s terminal.Style, ascii bool) {
-	text = view.Words(text, ascii)
+	text = view.Drawable(text, ascii)
 	if right {
 		if w := terminal.Width(text); w < width {
 			x, width = x+width-w, w

@@ -42,11 +42,11 @@ type TableView struct {
 	listAt      terminal.Rect
 }
 
-// Detail is one line of a row's details: a heading, or words with a label
-// before them, which may be empty.
+// Detail is one line of a row's details: a heading, or a text with a label
+// before it, which may be empty.
 type Detail struct {
-	Heading, Label, Words string
-	Role                  themes.Role
+	Heading, Label, Text string
+	Role                 themes.Role
 }
 
 // FactsOf adds words with their label to details; where there are no words
@@ -54,7 +54,7 @@ type Detail struct {
 func FactsOf(lines *[]Detail) func(label, words string) {
 	return func(label, words string) {
 		if words != "" {
-			*lines = append(*lines, Detail{Label: label, Words: words, Role: themes.Text})
+			*lines = append(*lines, Detail{Label: label, Text: words, Role: themes.Text})
 		}
 	}
 }
@@ -199,7 +199,7 @@ func DrawDetails(r terminal.Region, v view.Context, details []Detail) int {
 			r.Put(0, y, d.Label, v.Palette.Style(themes.Dim))
 			x = label + 2
 		}
-		y = max(v.Paragraph(r, x, y, d.Words, d.Role), y+1)
+		y = max(v.Paragraph(r, x, y, d.Text, d.Role), y+1)
 	}
 	return y
 }

@@ -228,7 +228,7 @@ func DrawBill(r terminal.Region, v view.Context, y int) int {
 		}
 		name := i.Description
 		if i.Essential {
-			name += view.Words(" · needed to begin", v.ASCII)
+			name += view.Drawable(" · needed to begin", v.ASCII)
 		}
 		rows = append(rows, widget.Row{ID: i.PartNumber, Cells: []widget.Cell{{Text: i.PartNumber, Role: themes.Dim}, {Text: name, Role: themes.Text}, {Text: fmt.Sprint(i.Quantity), Role: themes.Text},
 			{Text: widget.Significant(i.UnitCost), Role: themes.Dim}, {Text: widget.Significant(i.TotalCost), Role: themes.Text}, {Text: stock, Role: themes.Dim}, {Text: short, Role: role}}})
@@ -326,7 +326,7 @@ func DrawWindows(r terminal.Region, v view.Context, y int, days []ForecastDay) i
 	slices.SortStableFunc(best, func(a, b ForecastDay) int { return a.Rank - b.Rank })
 	currency := v.Site.Windows.Data.Currency
 	columns := []widget.Column{{Title: "day", Width: 10}, {Title: "hours", Width: 11}, {Title: "it loses", Width: 9, Right: true}, {Title: "cost", Width: 9, Right: true, Rank: 1}, {Title: "over the best", Width: 13, Right: true}, {Title: "sun W/m2", Width: 8, Right: true, Rank: 3}, {Title: "wind m/s", Width: 8, Right: true, Rank: 2}}
-	to := view.Words("–", v.ASCII)
+	to := view.Drawable("–", v.ASCII)
 	var rows []widget.Row
 	for _, d := range best[:min(len(best), 5)] {
 		w := d.Window

@@ -95,8 +95,8 @@ func DueOf(o api.Order) due {
 // Late reports whether the time is past.
 func (d due) Late(now time.Time) bool { return d.what != "" && !d.At.IsZero() && now.After(d.At) }
 
-// Words say what is due and when.
-func (d due) Words(now time.Time) string {
+// Text states what is due and when.
+func (d due) Text(now time.Time) string {
 	switch {
 	case d.what == "" || d.At.IsZero():
 		return ""
