@@ -50,9 +50,9 @@ type Report struct {
 	Events       []Event            // in order of start; open ones have no End
 	NotEvaluated []string           // what could not be judged, and why, in sentences
 	RatingKW     map[string]float64 // of each unit that could be judged: its capacity, or the highest power it has shown
-	// Sights states how small a lasting loss can be detected for each unit
+	// Detectability states how small a lasting loss can be detected for each unit
 	// with a model of its history, by asset id.
-	Sights map[string]Sight
+	Detectability map[string]Detectability
 	// Clipped holds the times at which each unit was at its limit, a span
 	// for each day on which it was, by asset id. That is normal where the
 	// array is larger than the inverter; the event of the family states it

@@ -92,10 +92,10 @@ func TestOneCleanUnit(t *testing.T) {
 		if len(events) > 0 {
 			t.Errorf("light %v: %v", light, events)
 		}
-		sight, ok := r.Sights["A"]
+		d, ok := r.Detectability["A"]
 		want := map[bool]string{true: "irradiance", false: "clear sky"}[light]
-		if !ok || sight.Basis != want || !(sight.Detectable > 0.005 && sight.Detectable < 0.5) {
-			t.Errorf("light %v: it is said that %+v can be seen", light, sight)
+		if !ok || d.Basis != want || !(d.Detectable > 0.005 && d.Detectable < 0.5) {
+			t.Errorf("light %v: detectability %+v", light, d)
 		}
 	}
 }

@@ -152,8 +152,8 @@ func Run(ctx context.Context, in Input) (Report, error) {
 		g.setClock(s.clock)
 		s.memory.learn(v, s.in.Units)
 	}
-	report.Sights = s.sights()
-	s.limits(report.Sights)
+	report.Detectability = s.detectability()
+	s.limits(report.Detectability)
 	report.Events = s.events()
 	report.RatingKW, report.Clipped = s.ratings(), s.clippedSpans()
 	report.NotEvaluated = s.sentences()
@@ -213,7 +213,7 @@ func nominal(times []int64) time.Duration {
 }
 
 // limits notes what could not be evaluated because of the data as a whole.
-func (s *session) limits(sights map[string]Sight) {
+func (s *session) limits(detectable map[string]Detectability) {
 	if len(s.in.Units) == 1 {
 		s.note(s.in.Units[0].AssetID, "it is the only unit that can be judged, so an outage of the unit and one of the site look the same")
 	}
@@ -242,9 +242,9 @@ func (s *session) limits(sights map[string]Sight) {
 			s.note(u.AssetID, "it has never produced, and no capacity is given")
 		}
 		alone := !s.memory.units[k].alike || len(s.in.Units) < 3
-		switch sight, ok := sights[u.AssetID]; {
+		switch d, ok := detectable[u.AssetID]; {
 		case ok:
-			s.note(u.AssetID, "%s", sight.Words())
+			s.note(u.AssetID, "%s", d.Text())
 		case alone && s.in.Site.Location == nil:
 			s.note(u.AssetID, "its orientation is not known to equal that of two other units, and without coordinates it has no model of its history, so losses of strings and shading are not evaluated")
 		case alone:

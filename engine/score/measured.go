@@ -26,7 +26,7 @@ type Measured struct {
 	Rows          []MeasuredRow
 	Announcements []Announcement
 	UnitYears     map[string]float64 // of untouched telemetry, by tier and plant, such as "peers upm"
-	Sights        map[string]detect.Sight
+	Detectability map[string]detect.Detectability
 	sure          []belief
 	right         map[string][2]int // right and all, by family and basis
 }
@@ -82,7 +82,7 @@ func (c Case) plant() string {
 
 // MeasuredCases replays cases with one injected loss each, and untouched ones.
 func MeasuredCases(ctx context.Context, cases iter.Seq2[Case, error], jobs int) (*Measured, error) {
-	m := &Measured{UnitYears: map[string]float64{}, Sights: map[string]detect.Sight{}, right: map[string][2]int{}}
+	m := &Measured{UnitYears: map[string]float64{}, Detectability: map[string]detect.Detectability{}, right: map[string][2]int{}}
 	rows := map[[2]string]*MeasuredRow{}
 	var mu sync.Mutex
 	var first error
@@ -143,8 +143,8 @@ func (m *Measured) take(c Case, findings []diagnose.Finding, report detect.Repor
 				}
 			}
 		}
-		for id, s := range report.Sights {
-			m.Sights[tier+" "+plant+" "+id] = s
+		for id, s := range report.Detectability {
+			m.Detectability[tier+" "+plant+" "+id] = s
 		}
 		return
 	}
@@ -385,12 +385,12 @@ func (m *Measured) Write(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "\nWhat can be seen")
 	var names []string
-	for name := range m.Sights {
+	for name := range m.Detectability {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		fmt.Fprintf(w, "%s: %s.\n", name, m.Sights[name].Words())
+		fmt.Fprintf(w, "%s: %s.\n", name, m.Detectability[name].Text())
 	}
 	fmt.Fprintln(w, "\nReliability")
 	for _, r := range m.Reliability() {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Sight is how small a lasting loss of a unit can be seen.
-type Sight struct {
+// Detectability states the smallest lasting loss of a unit that is detected.
+type Detectability struct {
 	Basis      string  // peers, irradiance or clear sky
 	Noise      float64 // standard deviation of a day's figure, as a share
 	Detectable float64 // loss that is found five times in six, as a share; NaN while too few days are known
@@ -15,19 +15,19 @@ type Sight struct {
 	Usable     float64 // share of the days of the last two months that were usable
 }
 
-// sightDays is the number of usable days after which a detectable loss is
+// detectionDays is the number of usable days after which a detectable loss is
 // found. Few are found later, because the drift over weeks outweighs the
 // information of more days.
-const sightDays = 6
+const detectionDays = 6
 
-// found is how many standard errors more than the limit a loss must have to be
+// detectionPower is how many standard errors more than the limit a loss must have to be
 // found five times in six.
-const sightPower = 1.22
+const detectionPower = 1.22
 
-// sights returns the detectable loss of each unit with a model of its
+// detectability returns the detectable loss of each unit with a model of its
 // history, by asset id.
-func (s *session) sights() map[string]Sight {
-	out := map[string]Sight{}
+func (s *session) detectability() map[string]Detectability {
+	out := map[string]Detectability{}
 	for k := range s.losses.units {
 		u := &s.losses.units[k]
 		b := u.watching(s.losses.day)
@@ -37,8 +37,8 @@ func (s *session) sights() map[string]Sight {
 		first := b.index[0].day
 		days := s.losses.day - max(first, s.losses.day-60) + 1
 		usable := 0
-		for _, d := range b.index {
-			if d.day > s.losses.day-60 {
+		for _, seen := range b.index {
+			if seen.day > s.losses.day-60 {
 				usable++
 			}
 		}
@@ -50,18 +50,18 @@ func (s *session) sights() map[string]Sight {
 		case byPeers:
 			limit = stepLimitPeers
 		}
-		sight := Sight{Basis: referenceNames[b.ref], Noise: math.Hypot(b.noise.day, b.noise.wander), Detectable: math.NaN(), ClearDays: sightDays, Usable: rate}
-		if len(b.index) >= leastSight {
-			sigma := math.Hypot(stepError(b.noise, 1/rate, 24, sightDays), slowWander(b.ref))
-			sight.Detectable = 1 - math.Exp(-sightPower*limit*sigma)
+		d := Detectability{Basis: referenceNames[b.ref], Noise: math.Hypot(b.noise.day, b.noise.wander), Detectable: math.NaN(), ClearDays: detectionDays, Usable: rate}
+		if len(b.index) >= leastNoiseDays {
+			sigma := math.Hypot(stepError(b.noise, 1/rate, 24, detectionDays), slowWander(b.ref))
+			d.Detectable = 1 - math.Exp(-detectionPower*limit*sigma)
 		}
-		out[s.in.Units[k].AssetID] = sight
+		out[s.in.Units[k].AssetID] = d
 	}
 	return out
 }
 
-// leastSight is the number of usable days required to estimate the noise.
-const leastSight = 10
+// leastNoiseDays is the number of usable days required to estimate the noise.
+const leastNoiseDays = 10
 
 // watching is the model that a loss of the unit would be announced by, or nil.
 func (u *unitLosses) watching(day int64) *baseline {
@@ -75,14 +75,14 @@ func (u *unitLosses) watching(day int64) *baseline {
 	return u.models[i]
 }
 
-// Words describes the detectable loss for people.
-func (s Sight) Words() string {
-	against := map[string]string{"peers": "its peers", "irradiance": "the irradiance", "clear sky": "the light of a clear sky"}[s.Basis]
-	if math.IsNaN(s.Detectable) {
+// Text describes the detectable loss for people.
+func (d Detectability) Text() string {
+	against := map[string]string{"peers": "its peers", "irradiance": "the irradiance", "clear sky": "the light of a clear sky"}[d.Basis]
+	if math.IsNaN(d.Detectable) {
 		return fmt.Sprintf("it is compared with %s; too few clear days are known yet to state the detectable losses", against)
 	}
 	return fmt.Sprintf("it is compared with %s, from which a day deviates by %.1f %%: a lasting loss of %.0f %% is detected within %d clear days",
-		against, 100*s.Noise, math.Ceil(100*s.Detectable), s.ClearDays)
+		against, 100*d.Noise, math.Ceil(100*d.Detectable), d.ClearDays)
 }
 
 // stepError is the standard error of a step after so many usable days, with so
