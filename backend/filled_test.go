@@ -3,7 +3,9 @@ package backend
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -159,6 +161,12 @@ func fill(t *testing.T, dir string) (keys filled) {
 	must(err)
 	_, err = person.FreemiumVerify(ctx, "ben@example.org")
 	must(err)
+	// A file of which one part of two was sent.
+	large := bytes.Repeat([]byte("2026-06-01 00:00,1\n"), 20_000)
+	session, err := client.Call(ctx, h.Client, api.CreateUploadSession, api.UploadSessionRequest{CustomerID: "acme", SiteID: filledSite, Kind: api.UploadNowcast, Size: int64(len(large)), SHA256: fmt.Sprintf("%x", sha256.Sum256(large))})
+	must(err)
+	_, err = h.Client.SendPart(ctx, session.Session.SessionID, 0, large[:session.Session.MinPart])
+	must(err)
 	h.wait("snapshots", "partner-snapshots", "interpolations", "forecast-scores", "calibrations")
 	h.restart() // all running jobs have ended
 	must(h.service.Close())
@@ -167,6 +175,7 @@ func fill(t *testing.T, dir string) (keys filled) {
 	must(err)
 	must(db.Update(ctx, func(tx store.Tx) error {
 		return errors.Join(tx.Put("object-intents", store.Key("nowcast/half.csv"), []byte("a former life")),
+			tx.Put("site-changes", store.Key(filledSite), []byte(`{"site_id":"`+filledSite+`","customer_id":"acme","kind":"zone","timezone":"Europe/Rome","actor":"ana","started_at":"2026-06-01T00:00:00Z","error":"a file cannot be read"}`)),
 			tx.Put("partner-planned", store.Key(filledSite), []byte(`{"site_id":"`+filledSite+`","token":"a"}`)))
 	}))
 	// What replicas leave in the records that they share.

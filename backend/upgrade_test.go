@@ -158,6 +158,9 @@ func lost(at string, want, got any) []string {
 			return nil
 		}
 	}
+	if want == "" && got == api.MethodNone && strings.HasSuffix(at, ".method") { // a result without gaps had no method
+		return nil
+	}
 	if !reflect.DeepEqual(want, got) {
 		return []string{fmt.Sprintf("%s is %v, not %v", at, got, want)}
 	}

@@ -88,7 +88,7 @@ var uploadSessions = Route{
 	Errors:      []*Error{MissingField("size"), ErrNoSpace, TooMany("The caller", MaxUploadSessions, "unfinished uploads"), BodyTooLarge(DefaultLargeUpload)},
 }
 
-var uploadSession = Route{Name: "upload-session", Method: http.MethodGet, Path: PathUploadSession, Summary: "Get the offset of an upload in parts", Errors: []*Error{ErrSessionNotFound}}
+var uploadSession = Route{Name: "upload-session", Method: http.MethodGet, Path: PathUploadSession, Summary: "Get the offset of an upload in parts", Description: "The session with the number of bytes that are stored: the next part begins there.", Errors: []*Error{ErrSessionNotFound}}
 
 var uploadSessionMove = Route{
 	Name: "upload-session-move", Path: PathUploadSession, Files: true, Failure: ErrUploadFailed,

@@ -40,6 +40,10 @@ func TestEveryOperationHasACall(t *testing.T) {
 		_, _ = client.Call(ctx, c, api.SetAvailability, api.AvailabilityRequest{SiteID: "x"})
 		_, _ = client.Call(ctx, c, api.RevokeAvailability, api.AvailabilityRequest{SiteID: "x"})
 		_, _ = client.Call(ctx, c, api.ListAvailabilityChanges, api.AvailabilityRequest{SiteID: "x"})
+		_, _ = client.Call(ctx, c, api.CreateUploadSession, api.UploadSessionRequest{SiteID: "x", CustomerID: "x", Size: 1})
+		_, _ = client.Call(ctx, c, api.GetUploadSession, api.UploadSessionQuery{ID: "x"})
+		_, _ = client.Call(ctx, c, api.FinishUploadSession, api.UploadSessionMoveRequest{ID: "x", SHA256: "x"})
+		_, _ = client.Call(ctx, c, api.CancelUploadSession, api.UploadSessionMoveRequest{ID: "x"})
 	})
 	// Other forms of calls that there are, and what is made for browsers.
 	left := map[string]bool{"v1-upload-train": true, "v1-upload-nowcast": true, "detect list": true, "diagnose list": true, "bom build": true, "openapi": true, "docs": true}

@@ -37,6 +37,9 @@ const (
 
 // UploadLarge sends a file in parts and returns the acknowledgement of its upload.
 func (c *Client) UploadLarge(ctx context.Context, u LargeUpload) (*api.UploadAck, error) {
+	if u.File == nil || u.Size <= 0 {
+		return nil, errors.New("the file is empty")
+	}
 	if u.Part <= 0 {
 		u.Part = usualPart
 	}
@@ -67,9 +70,13 @@ func (c *Client) UploadLarge(ctx context.Context, u LargeUpload) (*api.UploadAck
 		return nil, err
 	}
 	u.Progress(session.Offset, nil)
+	if session.MaxPart <= 0 {
+		return nil, errors.New("the service does not state the size of a part")
+	}
 	buf := make([]byte, min(max(u.Part, session.MinPart), session.MaxPart))
 	for session.Offset < u.Size {
-		part := buf[:min(int64(len(buf)), u.Size-session.Offset)]
+		begin := session.Offset
+		part := buf[:min(int64(len(buf)), u.Size-begin)]
 		if _, err := u.File.ReadAt(part, session.Offset); err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("read the file: %w", err)
 		}
@@ -92,6 +99,9 @@ func (c *Client) UploadLarge(ctx context.Context, u LargeUpload) (*api.UploadAck
 		})
 		if err != nil {
 			return nil, err
+		}
+		if session.Offset == begin {
+			return nil, fmt.Errorf("the service acknowledged the part at byte %d without storing it", begin)
 		}
 		t.until = c.now().Add(u.Patience)
 		u.Progress(session.Offset, nil)
