@@ -447,7 +447,7 @@ func fillRecord(u *upload.Upload, site api.Site, units []api.Asset, r *ingest.Re
 	if u.Request.Mapping == "" && len(r.Applied.Entries) > 0 {
 		u.Request.Mapping = r.Applied.String() // of the profile, to read the file again
 	}
-	u.Columns, u.RunnersUp, u.Mapping = fileColumns(r.Columns), inWords(r.RunnersUp), r.Mapping.Text()
+	u.Columns, u.RunnersUp, u.Mapping = fileColumns(r.Columns), decisionTexts(r.RunnersUp), r.Mapping.Text()
 }
 
 func wireTime(t time.Time) api.Time {

@@ -66,8 +66,8 @@ func (im *Importer) Inspect(ctx context.Context, scope api.Scope, req api.Upload
 		RowsMissing: result.Rows.Missing, Manufacturer: result.Manufacturer, Unit: result.UnitSource, ValueKind: result.ValueKind,
 		IntervalMinutes: result.Interval.Minutes(), Timezone: zoneOf(options).String(), NewSite: known.SiteID == "",
 		FirstRecord: wireTime(result.First), LastRecord: wireTime(result.Last), Columns: fileColumns(result.Columns),
-		Mapping: result.Mapping.Text(), FirstDay: firstDay(result, zoneOf(options)), RunnersUp: inWords(result.RunnersUp),
-		Decisions: inWords(result.Decisions), Warnings: append(inWords(result.Warnings), inWords(doubts)...),
+		Mapping: result.Mapping.Text(), FirstDay: firstDay(result, zoneOf(options)), RunnersUp: decisionTexts(result.RunnersUp),
+		Decisions: decisionTexts(result.Decisions), Warnings: append(decisionTexts(result.Warnings), decisionTexts(doubts)...),
 	}
 	zone := zoneOf(options)
 	if known.Timezone != "" {
@@ -321,7 +321,7 @@ func fileColumns(columns []ingest.Column) []api.FileColumn {
 	return out
 }
 
-func inWords(list []ingest.Decision) []string {
+func decisionTexts(list []ingest.Decision) []string {
 	var out []string
 	for _, d := range list {
 		out = append(out, d.String())

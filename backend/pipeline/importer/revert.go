@@ -176,22 +176,22 @@ func (im *Importer) deleteCreated(tx store.Tx, u upload.Upload, others []upload.
 	return nil
 }
 
-// undoing is what has to be undone of one unit.
-type undoing struct {
+// unitRevert is what a revert has to undo of one unit.
+type unitRevert struct {
 	written series.Frame // values of the file, and those that were added besides
 	before  series.Frame // values that were there
-	later   map[spot]bool
+	later   map[sampleKey]bool
 }
 
-// spot is a stored value of a unit.
-type spot struct {
+// sampleKey identifies a stored value of a unit.
+type sampleKey struct {
 	at       int64
 	quantity series.Quantity
 }
 
 // partsOf reads an upload's file again, and what its import found stored. shape is
 // that of the file's header.
-func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site) (parts map[string]*undoing, shape string, err error) {
+func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site) (parts map[string]*unitRevert, shape string, err error) {
 	if u.ObjectKey == "" {
 		return nil, "", api.Conflict("The file of upload %s is not kept any more, so that its values are not known", u.UploadID)
 	}
@@ -204,10 +204,10 @@ func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site)
 		return nil, "", err
 	}
 	intoDays(result, record.Zone(site.Timezone))
-	parts = map[string]*undoing{}
-	of := func(id string) *undoing {
+	parts = map[string]*unitRevert{}
+	of := func(id string) *unitRevert {
 		if parts[id] == nil {
-			parts[id] = &undoing{later: map[spot]bool{}}
+			parts[id] = &unitRevert{later: map[sampleKey]bool{}}
 		}
 		return parts[id]
 	}
@@ -275,7 +275,7 @@ func (im *Importer) readAgain(ctx context.Context, u upload.Upload, zone string)
 // laterUploads finds the values of an upload that later ones have replaced or
 // confirmed: these stay as they are, and what the later ones found before them
 // becomes what this one found. edits are the parts of later uploads that change.
-func (im *Importer) laterUploads(ctx context.Context, u upload.Upload, parts map[string]*undoing) (edits []upload.Replaced, err error) {
+func (im *Importer) laterUploads(ctx context.Context, u upload.Upload, parts map[string]*unitRevert) (edits []upload.Replaced, err error) {
 	err = im.Records.View(ctx, func(tx store.Tx) error {
 		edits = nil
 		all, err := im.Domain.Uploads.OfSite(tx, u.SiteID)
@@ -285,7 +285,7 @@ func (im *Importer) laterUploads(ctx context.Context, u upload.Upload, parts map
 		all = slices.DeleteFunc(all, func(o upload.Upload) bool { return o.Version <= u.Version || o.ProcessingStatus == api.UploadReverted })
 		slices.SortFunc(all, func(a, b upload.Upload) int { return cmp.Compare(a.Version, b.Version) })
 		for _, p := range parts {
-			p.later = map[spot]bool{}
+			p.later = map[sampleKey]bool{}
 		}
 		for _, o := range all {
 			list, err := im.Domain.Uploads.ReplacedBy(tx, o.SiteID, o.UploadID)
@@ -301,7 +301,7 @@ func (im *Importer) laterUploads(ctx context.Context, u upload.Upload, parts map
 				if err != nil {
 					return fmt.Errorf("read the values that upload %s replaced: %w", o.UploadID, err)
 				}
-				f, changed := p.passOn(f)
+				f, changed := p.correctReplaced(f)
 				if !changed {
 					continue
 				}
@@ -319,19 +319,19 @@ func (im *Importer) laterUploads(ctx context.Context, u upload.Upload, parts map
 	return edits, err
 }
 
-// passOn replaces the values of this upload, in what a later one found, by those
-// that this one found.
-func (p *undoing) passOn(f series.Frame) (out series.Frame, changed bool) {
-	mine := func(pl spot) (bool, float64) {
-		before := valueAt(p.before, pl)
-		return !p.later[pl] && (!math.IsNaN(valueAt(p.written, pl)) || !math.IsNaN(before)), before
+// correctReplaced replaces, in the values that a later upload found and keeps, those
+// of this upload by those that this one found.
+func (p *unitRevert) correctReplaced(f series.Frame) (out series.Frame, changed bool) {
+	mine := func(key sampleKey) (bool, float64) {
+		before := valueAt(p.before, key)
+		return !p.later[key] && (!math.IsNaN(valueAt(p.written, key)) || !math.IsNaN(before)), before
 	}
-	out = edited(f, func(pl spot, v float64) float64 {
-		is, before := mine(pl)
+	out = edited(f, func(key sampleKey, v float64) float64 {
+		is, before := mine(key)
 		if !is {
 			return v
 		}
-		p.later[pl], changed = true, true
+		p.later[key], changed = true, true
 		return before
 	})
 	if !changed {
@@ -344,23 +344,23 @@ func (p *undoing) passOn(f series.Frame) (out series.Frame, changed bool) {
 // back that were there before. It counts the stamps whose values are removed, and
 // those whose former values come back: a stamp that had the same values before counts
 // as neither.
-func (p *undoing) undo(f series.Frame) (out series.Frame, removed, restored int) {
+func (p *unitRevert) undo(f series.Frame) (out series.Frame, removed, restored int) {
 	gone, back, there := map[int64]bool{}, map[int64]bool{}, map[int64]bool{}
-	out = edited(f, func(pl spot, v float64) float64 {
-		w := valueAt(p.written, pl)
-		if p.later[pl] || math.IsNaN(w) || w != v {
+	out = edited(f, func(key sampleKey, v float64) float64 {
+		w := valueAt(p.written, key)
+		if p.later[key] || math.IsNaN(w) || w != v {
 			return v
 		}
-		gone[pl.at] = true
+		gone[key.at] = true
 		return math.NaN()
 	})
-	put := edited(p.before, func(pl spot, v float64) float64 {
-		if p.later[pl] {
+	put := edited(p.before, func(key sampleKey, v float64) float64 {
+		if p.later[key] {
 			return math.NaN()
 		}
-		there[pl.at] = true
-		if valueAt(f, pl) != v {
-			back[pl.at] = true
+		there[key.at] = true
+		if valueAt(f, key) != v {
+			back[key.at] = true
 		}
 		return v
 	})
@@ -373,12 +373,12 @@ func (p *undoing) undo(f series.Frame) (out series.Frame, removed, restored int)
 }
 
 // valueAt is a value of a frame; NaN if it has none.
-func valueAt(f series.Frame, pl spot) float64 {
-	values := f.Values(pl.quantity)
+func valueAt(f series.Frame, key sampleKey) float64 {
+	values := f.Values(key.quantity)
 	if values == nil {
 		return math.NaN()
 	}
-	i, ok := slices.BinarySearch(f.Times, pl.at)
+	i, ok := slices.BinarySearch(f.Times, key.at)
 	if !ok {
 		return math.NaN()
 	}
@@ -387,7 +387,7 @@ func valueAt(f series.Frame, pl spot) float64 {
 
 // edited returns a copy of a frame with other values, without the stamps that
 // lost all of theirs.
-func edited(f series.Frame, value func(pl spot, v float64) float64) series.Frame {
+func edited(f series.Frame, value func(key sampleKey, v float64) float64) series.Frame {
 	out := series.Frame{Times: f.Times}
 	changed := map[int64]bool{}
 	for _, c := range f.Columns {
@@ -396,7 +396,7 @@ func edited(f series.Frame, value func(pl spot, v float64) float64) series.Frame
 			if math.IsNaN(v) {
 				continue
 			}
-			if values[i] = value(spot{f.Times[i], c.Quantity}, v); math.IsNaN(values[i]) {
+			if values[i] = value(sampleKey{f.Times[i], c.Quantity}, v); math.IsNaN(values[i]) {
 				changed[f.Times[i]] = true
 			}
 		}

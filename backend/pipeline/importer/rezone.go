@@ -32,7 +32,7 @@ type Rezoning struct {
 // rezoned is an upload whose file was read in both zones.
 type rezoned struct {
 	upload upload.Upload
-	parts  map[string]*undoing     // of the former zone, by unit
+	parts  map[string]*unitRevert  // of the former zone, by unit
 	frames map[string]series.Frame // of the new one
 	moved  bool
 }
