@@ -133,7 +133,7 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 	}
 	if a.main == doubtful {
 		rep.nearly("values", "%s is the energy of each day, not a counter", a.main.label())
-		rep.warn("values", "%s may as well be the energy of each day, in days that grew brighter; its %d values do not tell", a.main.label(), a.main.count)
+		rep.warn("values", "%s may also be the energy of each day, on days that became brighter; its %d values fit both", a.main.label(), a.main.count)
 	}
 	a.keepEnergy(interval, counter, daily)
 	return true

@@ -106,9 +106,9 @@ func abbreviationOffset(abbr string, t int64, site *time.Location) (int, bool) {
 	return off, ok
 }
 
-// zoneInWords finds a zone that a title or a header names: "Time (UTC)",
-// "UTC+8", "GMT-03:00", "Europe/Berlin", "MEZ". nil where it names none.
-func zoneInWords(text string) *time.Location {
+// zoneNamedIn finds a zone that a title or a header names: "Time (UTC)",
+// "UTC+8", "GMT-03:00", "Europe/Berlin", "MEZ". It returns nil if the text names none.
+func zoneNamedIn(text string) *time.Location {
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ()[]{},;\t\"'", r) })
 	for i, w := range words {
 		if strings.Contains(w, "/") && w[0] >= 'A' && w[0] <= 'Z' {

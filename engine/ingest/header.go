@@ -133,7 +133,7 @@ func timeNameRank(name string) int {
 	if rank > 1 && h.any(cStatus|cCabinet|cCount) && !h.any(cStart) {
 		rank = 1 // "inverter startup time"
 	}
-	if rank == 4 && (zoneInWords(name) != nil || contains(h.tokens, "utc")) {
+	if rank == 4 && (zoneNamedIn(name) != nil || contains(h.tokens, "utc")) {
 		rank = 5 // of "Time (UTC)" and "Time (local)" the one that says more
 	}
 	return rank

@@ -200,7 +200,7 @@ func (p *plan) readPreamble() {
 			p.asset = kv.value
 		}
 		if low := fold(kv.key); strings.Contains(low, "zone") || strings.Contains(low, "fuseau") || strings.Contains(low, "fuso") || strings.Contains(low, "huso") {
-			if loc := zoneInWords(kv.value); loc != nil {
+			if loc := zoneNamedIn(kv.value); loc != nil {
 				p.zone, p.zoneFrom = loc, kv.key+" "+kv.value
 			}
 		}
@@ -217,7 +217,7 @@ func (p *plan) readTimeHeader() {
 		if order, ok := patternOrder(text); ok {
 			p.order, p.ordered = order, true
 		}
-		if loc := zoneInWords(text); loc != nil {
+		if loc := zoneNamedIn(text); loc != nil {
 			p.zone, p.zoneFrom = loc, text
 		}
 		if strings.Contains(fold(text), "utc") && p.zone == nil { // "utc_time"

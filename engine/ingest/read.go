@@ -121,7 +121,7 @@ func readContent(c content, o Options) (*Result, error) {
 		}
 	}
 	if n, lines := scan.conflicts(scan.indexes(p.keys)...); n*100 > len(scan.times) {
-		return nil, refuse(ConflictingRows, lines[1], "%d of %d rows contradict another row of the same unit and time, such as lines %d and %d; no column tells the units apart", n, len(scan.times), lines[0], lines[1])
+		return nil, refuse(ConflictingRows, lines[1], "%d of %d rows contradict another row of the same unit and time, such as lines %d and %d; no column distinguishes the units", n, len(scan.times), lines[0], lines[1])
 	}
 	return nil, err
 }

@@ -42,11 +42,11 @@ func inferUnit(l load) unitGuess {
 	if l.capacityKW <= 0 {
 		switch {
 		case !l.energy && l.peakKW <= 1.1 && l.fine && l.peakKW > 0:
-			return unitGuess{kilo, 1, "nothing speaks against it", "the values look like a share of the capacity; tell the capacity to have them scaled"}
+			return unitGuess{kilo, 1, "nothing contradicts it", "the values look like a share of the capacity; set the capacity to have them scaled"}
 		case l.peakKW >= 20000 || !l.energy && (l.peakKW >= 1000 || l.whole && l.peakKW >= 500):
 			return unitGuess{plain, 1e-3, "the values are too large for " + kilo, "no unit is written and the capacity is not known"}
 		}
-		return unitGuess{kilo, 1, "nothing speaks against it", "no unit is written and the capacity is not known"}
+		return unitGuess{kilo, 1, "nothing contradicts it", "no unit is written and the capacity is not known"}
 	}
 	if !l.energy && l.peakKW <= 1.1 && l.fine && l.capacityKW >= 2 {
 		return unitGuess{"fraction", l.capacityKW, "the values are finely divided shares between 0 and 1 of the capacity", ""}

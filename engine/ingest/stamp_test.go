@@ -143,9 +143,9 @@ func TestCivilClock(t *testing.T) {
 	}
 }
 
-func TestZoneInWords(t *testing.T) {
+func TestZoneNamedIn(t *testing.T) {
 	for text, want := range map[string]string{"Time (UTC)": "UTC", "Zeit [MEZ]": "MEZ", "UTC+8": "UTC+8", "Time (GMT -03:00)": "GMT", "Europe/Berlin": "Europe/Berlin", "Time": "", "Datum": "", "Date/Time": "", "(local)": ""} {
-		loc := zoneInWords(text)
+		loc := zoneNamedIn(text)
 		got := ""
 		if loc != nil {
 			got = loc.String()

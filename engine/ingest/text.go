@@ -64,7 +64,7 @@ func decodeText(raw []byte) (text []byte, name string, err error) {
 	return text, "Windows-1252", nil
 }
 
-// namedEncoding is an encoding with its name in words.
+// namedEncoding is an encoding with the name that decisions show.
 type namedEncoding struct {
 	encoding.Encoding
 	name string

@@ -401,7 +401,7 @@ func influxParameter(measurement, field string) string {
 	return measurement + " " + field
 }
 
-// instantOfDigits is a Unix time whose unit, from seconds to nanoseconds, its number of digits tells.
+// instantOfDigits is a Unix time; the number of its digits determines the unit, from seconds to nanoseconds.
 func instantOfDigits(digits string) string {
 	v, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || v <= 0 {
