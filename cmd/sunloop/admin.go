@@ -91,7 +91,7 @@ func administerService(ctx context.Context, g *Globals, route, action string, do
 		case err != nil:
 			return err
 		}
-		return errors.Join(inWords(err), s.Trail().Append(ctx, r))
+		return errors.Join(clientError(err), s.Trail().Append(ctx, r))
 	})
 }
 

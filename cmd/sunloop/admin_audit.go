@@ -45,7 +45,7 @@ func (c *AuditCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			}
 			list, next, err := s.Trail().List(ctx, api.Unlimited(commandLine), q)
 			if err != nil {
-				return inWords(err)
+				return clientError(err)
 			}
 			for _, r := range list {
 				if err := c.print(std.out, r); err != nil {

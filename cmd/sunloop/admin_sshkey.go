@@ -37,7 +37,7 @@ func publicKey(std streams, file string) (auth.SSHKey, error) {
 		return auth.SSHKey{}, fmt.Errorf("read the public key: %w", err)
 	}
 	k, err := auth.ParseSSHKey(string(b))
-	return k, inWords(err)
+	return k, clientError(err)
 }
 
 // keysOf are the keys of a user, as the operator of the machine sees them.
@@ -120,7 +120,7 @@ func (c *SSHKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error 
 			kind, _, _ := strings.Cut(k.Line, " ")
 			fmt.Fprintf(std.out, "%-50s %-12s %s\n", k.Fingerprint, kind, k.Comment)
 		}
-		return inWords(err)
+		return clientError(err)
 	})
 }
 

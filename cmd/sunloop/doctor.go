@@ -325,7 +325,7 @@ func (c *DoctorCmd) service(ctx context.Context, r *report) {
 	from := time.Now()
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		r.bad("reach", "%v", inWords(err))
+		r.bad("reach", "%v", clientError(err))
 		return
 	}
 	defer resp.Body.Close()
@@ -368,8 +368,8 @@ func (c *DoctorCmd) token(ctx context.Context, r *report, o client.Options) {
 	case err == nil, errors.As(err, &refusal) && refusal.Status == http.StatusTooManyRequests:
 		r.line("token", "accepted")
 	case refusal != nil && (refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden):
-		r.bad("token", "the service refuses it: %v", inWords(err))
+		r.bad("token", "the service refuses it: %v", clientError(err))
 	default:
-		r.bad("token", "check it: %v", inWords(err))
+		r.bad("token", "check it: %v", clientError(err))
 	}
 }

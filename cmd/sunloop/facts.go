@@ -116,9 +116,9 @@ func untold(err error) error {
 	}
 	var refusal *api.Error
 	if errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest && refusal.RequestID != "" {
-		return &failure{statusUsage, inWords(err)}
+		return &failure{statusUsage, clientError(err)}
 	}
-	return inWords(err)
+	return clientError(err)
 }
 
 // encode prints JSON as people read it too.

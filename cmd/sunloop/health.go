@@ -52,7 +52,7 @@ func (c *HealthCmd) Run(ctx context.Context, std streams) error {
 	caller := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := caller.Do(req)
 	if err != nil {
-		return inWords(err)
+		return clientError(err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReadiness))

@@ -40,7 +40,7 @@ func (c *ImportRevertCmd) Run(ctx context.Context, g *Globals, std streams) erro
 	revert := func(ctx context.Context, cl *client.Client) error {
 		u, err := cl.RevertUpload(ctx, c.Upload)
 		if err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 		fmt.Fprintln(std.out, revertedText(*u))
 		return nil
@@ -247,7 +247,7 @@ func (c *ImportFileCmd) sendLarge(ctx context.Context, cl *client.Client, s sour
 	ack, err := cl.UploadLarge(ctx, client.LargeUpload{Request: req, File: f, Size: info.Size(), Progress: func(sent int64, again error) {
 		switch {
 		case again != nil:
-			fmt.Fprintf(std.err, "%s: %v; trying again\n", s.name, inWords(again))
+			fmt.Fprintf(std.err, "%s: %v; trying again\n", s.name, clientError(again))
 		case first < 0:
 			if first = sent; sent > 0 {
 				fmt.Fprintf(std.err, "%s: continues at %d MB\n", s.name, sent>>20)
@@ -276,13 +276,13 @@ func (e *serviceLost) Unwrap() error { return e.error }
 func notSent(name string, err error) error {
 	var refusal *api.Error
 	if !errors.As(err, &refusal) || refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden || refusal.RetryAfter > 0 || refusal.Status >= http.StatusInternalServerError {
-		return &serviceLost{fmt.Errorf("%s: %w", name, inWords(err))}
+		return &serviceLost{fmt.Errorf("%s: %w", name, clientError(err))}
 	}
 	reason, ok := refusal.Details["reason"].(string)
 	if text := []string{"", ".csv", ".txt", ".tsv"}; ok && errors.Is(refusal, api.ErrInvalidCSV) && !slices.Contains(text, strings.ToLower(filepath.Ext(name))) {
 		return fmt.Errorf("%s: %s", name, reason)
 	}
-	return fmt.Errorf("%s: %w", name, inWords(err))
+	return fmt.Errorf("%s: %w", name, clientError(err))
 }
 
 // printContradictions warns where a file replaces values of units that another file of
@@ -367,7 +367,7 @@ func follow(ctx context.Context, cl *client.Client, id string, stored bool, out 
 		if err != nil {
 			var refusal *api.Error
 			if !errors.As(err, &refusal) || refusal.RetryAfter == 0 {
-				return nil, fmt.Errorf("follow upload %s: %w", id, inWords(err))
+				return nil, fmt.Errorf("follow upload %s: %w", id, clientError(err))
 			}
 			if err := client.Sleep(ctx, time.Duration(refusal.RetryAfter)*time.Second); err != nil {
 				return nil, err
@@ -413,7 +413,7 @@ func printUpload(out io.Writer, u api.Upload) {
 func (c *ImportFileCmd) printHistory(ctx context.Context, cl *client.Client, u api.Upload, out io.Writer) {
 	r, err := cl.History(ctx, api.ListQuery{CustomerID: c.Customer, SiteID: c.Site, From: u.FirstRecord, To: api.At(u.LastRecord.Add(time.Second))})
 	if err != nil {
-		fmt.Fprintf(out, "no summary of the history: %v\n", inWords(err))
+		fmt.Fprintf(out, "no summary of the history: %v\n", clientError(err))
 		return
 	}
 	zone, err := time.LoadLocation(u.Timezone)
@@ -430,7 +430,7 @@ func (c *ImportFileCmd) printHistory(ctx context.Context, cl *client.Client, u a
 func printForecast(ctx context.Context, cl *client.Client, customer, site string, out io.Writer) {
 	f, err := cl.Forecast(ctx, api.ForecastQuery{CustomerID: customer, SiteID: site, HorizonHours: 48})
 	if err != nil {
-		fmt.Fprintf(out, "no forecast: %v\n", inWords(err))
+		fmt.Fprintf(out, "no forecast: %v\n", clientError(err))
 		return
 	}
 	var kwh float64

@@ -80,7 +80,7 @@ func signIn(ctx context.Context, cl *client.Client, std streams) error {
 	}
 	r, err := cl.Login(ctx, name, password)
 	if err != nil {
-		return inWords(err)
+		return clientError(err)
 	}
 	if r.MFAEnrollment {
 		if uri, err := url.Parse(r.ProvisioningURI); err == nil {
@@ -93,7 +93,7 @@ func signIn(ctx context.Context, cl *client.Client, std streams) error {
 			return err
 		}
 		if r, err = cl.VerifyMFA(ctx, r.MFAToken, code); err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 	}
 	if len(r.RecoveryCodes) > 0 {

@@ -86,9 +86,9 @@ func checkRemote(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// inWords is an error of the client in one sentence: a refusal with its
-// reason, or why there was no answer.
-func inWords(err error) error {
+// clientError returns an error of the client as one sentence: a refusal with its
+// reason, or why there was no response.
+func clientError(err error) error {
 	var untrusted *client.CertificateError
 	if errors.As(err, &untrusted) {
 		return untrusted

@@ -76,7 +76,7 @@ func (c *SitesListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		for {
 			r, err := cl.Sites(ctx, q)
 			if err != nil {
-				return inWords(err)
+				return clientError(err)
 			}
 			all = append(all, r.Sites...)
 			if q.Cursor = r.NextCursor; q.Cursor == "" {
@@ -126,7 +126,7 @@ func (c *SitesAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return c.run(ctx, g, std, "sites add", func(ctx context.Context, cl *client.Client) error {
 		r, err := cl.AddSite(ctx, api.Site{SiteID: c.Site, CustomerID: c.Customer, Name: c.Name, Timezone: c.TZ, Location: c.Location, CapacityKW: c.CapacityKW})
 		if err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 		fmt.Fprintf(std.out, "site %s of customer %s added, in the time zone %s\n", r.Site.SiteID, r.Site.CustomerID, r.Site.Timezone)
 		return nil
@@ -170,7 +170,7 @@ func (c *SitesUnarchiveCmd) Run(ctx context.Context, g *Globals, std streams) er
 func printMove(out io.Writer, site, text string) func(*api.SitesResponse, error) error {
 	return func(_ *api.SitesResponse, err error) error {
 		if err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 		fmt.Fprintf(out, "site %s %s\n", site, text)
 		return nil
@@ -189,7 +189,7 @@ func (c *SitesZoneCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return c.run(ctx, g, std, "sites zone", func(ctx context.Context, cl *client.Client) error {
 		r, err := cl.SetZone(ctx, c.ref(), c.Zone, true)
 		if err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 		e := r.Effects
 		fmt.Fprintf(std.out, "%d uploads: %d files are read again, %d of them carry their own zone and stay; %d rows change\n", e.Uploads, e.UploadsRead, e.UploadsOwn, e.RowsMoved)
@@ -201,7 +201,7 @@ func (c *SitesZoneCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			return nil
 		}
 		if r, err = cl.SetZone(ctx, c.ref(), c.Zone, false); err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 		if _, err := waitForChange(ctx, cl, r.Site.Ref()); err != nil {
 			return err
@@ -228,7 +228,7 @@ func (c *SitesRemoveCmd) Run(ctx context.Context, g *Globals, std streams) error
 	return c.run(ctx, g, std, "sites remove", func(ctx context.Context, cl *client.Client) error {
 		r, err := cl.RemoveSite(ctx, c.ref(), "", true)
 		if err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 		e := r.Effects
 		fmt.Fprintf(std.out, "site %s has %d units, %d uploads with their files, %d models, %d findings, %d alerts and %d orders", c.Site, e.Units, e.Uploads, e.Models, e.Findings, e.Alerts, e.Orders)
@@ -240,7 +240,7 @@ func (c *SitesRemoveCmd) Run(ctx context.Context, g *Globals, std streams) error
 			return wrong("to delete all of this, repeat the id: --confirm %s", c.Site)
 		}
 		if r, err = cl.RemoveSite(ctx, c.ref(), c.Confirm, false); err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 		if _, err := waitForChange(ctx, cl, r.Site.Ref()); err != nil {
 			return err
@@ -264,7 +264,7 @@ func waitForChange(ctx context.Context, cl *client.Client, ref api.SiteRef) (gon
 			}
 			continue
 		case err != nil:
-			return false, fmt.Errorf("follow the change of site %s: %w", ref.SiteID, inWords(err))
+			return false, fmt.Errorf("follow the change of site %s: %w", ref.SiteID, clientError(err))
 		case site.Change != nil && site.Change.Error != "":
 			return false, fmt.Errorf("site %s is unchanged: %s", ref.SiteID, strings.TrimSpace(site.Change.Error))
 		case !site.Change.Running():
@@ -292,7 +292,7 @@ func (c *UnitsMergeCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		ref := api.AssetRef{AssetID: c.Unit, SiteID: c.Site, CustomerID: c.Customer}
 		r, err := cl.MergeAssets(ctx, ref, c.From, true)
 		if err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 		e := r.Effects
 		fmt.Fprintf(std.out, "%d rows are filled, %d are equal, and %d conflict: there the values of %s stay\n", e.RowsFilled, e.RowsEqual, e.RowsConflict, c.Unit)
@@ -303,7 +303,7 @@ func (c *UnitsMergeCmd) Run(ctx context.Context, g *Globals, std streams) error 
 			return nil
 		}
 		if r, err = cl.MergeAssets(ctx, ref, c.From, false); err != nil {
-			return inWords(err)
+			return clientError(err)
 		}
 		if _, err := waitForChange(ctx, cl, api.SiteRef{CustomerID: r.Asset.CustomerID, SiteID: r.Asset.SiteID}); err != nil {
 			return err

@@ -28,8 +28,8 @@ func over[T any](was, is map[string]T) (gone []T) {
 	return gone
 }
 
-// tellAlerts prints alerts that are new, have changed state, or are cleared.
-func (w *watcher) tellAlerts(list []Sited[api.Alert]) {
+// printAlerts prints alerts that are new, have changed state, or are cleared.
+func (w *watcher) printAlerts(list []Sited[api.Alert]) {
 	is := keyed(list, func(v Sited[api.Alert]) string { return v.Fact.AlertID })
 	for _, v := range list {
 		a := v.Fact
@@ -58,9 +58,9 @@ func (w *watcher) tellAlerts(list []Sited[api.Alert]) {
 	w.alerts = is
 }
 
-// tellFindings prints findings that are new, have become worse or better, or
+// printFindings prints findings that are new, have become worse or better, or
 // have ended.
-func (w *watcher) tellFindings(list []Sited[api.Finding]) {
+func (w *watcher) printFindings(list []Sited[api.Finding]) {
 	is := keyed(list, func(v Sited[api.Finding]) string { return v.Fact.SummaryID })
 	for _, v := range list {
 		f := v.Fact
@@ -84,9 +84,9 @@ func (w *watcher) tellFindings(list []Sited[api.Finding]) {
 	w.findings = is
 }
 
-// tellOrders prints orders that are new, have changed status or technician,
+// printOrders prints orders that are new, have changed status or technician,
 // ended or become late. Ended orders are printed once and forgotten.
-func (w *watcher) tellOrders(list []Sited[api.Order]) {
+func (w *watcher) printOrders(list []Sited[api.Order]) {
 	is := map[string]Sited[api.Order]{}
 	for _, v := range list {
 		o := v.Fact

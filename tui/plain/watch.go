@@ -151,10 +151,10 @@ func (w *watcher) look(ctx context.Context) error {
 	if !w.begun {
 		w.begin()
 	}
-	w.tellPower(vitals)
-	w.tellAlerts(alerts)
-	w.tellFindings(findings)
-	w.tellOrders(append(ended, orders...))
+	w.printPower(vitals)
+	w.printAlerts(alerts)
+	w.printFindings(findings)
+	w.printOrders(append(ended, orders...))
 	w.begun = true
 	return nil
 }
@@ -198,7 +198,7 @@ func (w *watcher) due(now time.Time) bool {
 	return w.Power > 0 && (w.printed.IsZero() || now.Sub(w.printed) >= w.Power)
 }
 
-func (w *watcher) tellPower(vitals map[api.SiteRef]api.SiteSummary) {
+func (w *watcher) printPower(vitals map[api.SiteRef]api.SiteSummary) {
 	if !w.due(w.now) {
 		return
 	}
