@@ -139,4 +139,12 @@ func TestUploadInParts(t *testing.T) {
 	if status(err) != http.StatusConflict {
 		t.Errorf("too many sessions: %v", err)
 	}
+
+	reverted, err := h.RevertUpload(ctx, ack.UploadID)
+	if err != nil || reverted.RowsRemoved != rows {
+		t.Fatalf("reverted as %+v, %v", reverted, err)
+	}
+	if n := len(h.values("roof", "INV-1")); n != 0 {
+		t.Errorf("%d values are left of a file that was reverted", n)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/ingest/format"
 	"app.sunloop/engine/ingest/piece"
+	"app.sunloop/engine/series"
 )
 
 // maxWarnings bounds the warnings about all pieces of a file.
@@ -134,6 +135,43 @@ func (p *pieces) warn(w ingest.Decision) {
 	if len(p.total.Warnings) < maxWarnings && !slices.Contains(p.total.Warnings, w) {
 		p.total.Warnings = append(p.total.Warnings, w)
 	}
+}
+
+// joinPieces reads a large file as its import did and joins its pieces: the values of
+// the whole file are in memory, some 16 bytes each.
+func (im *Importer) joinPieces(ctx context.Context, u upload.Upload, options ingest.Options) (*ingest.Result, error) {
+	p := &pieces{im: im, upload: u, options: options}
+	var names []string
+	frames := map[string][]series.Frame{}
+	err := p.each(ctx, func(float64) {}, func(r *ingest.Result) error {
+		for _, a := range r.Assets {
+			if frames[a.Name] == nil {
+				names = append(names, a.Name)
+			}
+			frames[a.Name] = append(frames[a.Name], a.Frame)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, api.Conflict("The file of upload %s is not kept any more, so that its values are not known", u.UploadID)
+	case err != nil:
+		return nil, fmt.Errorf("read the file of upload %s again: %w", u.UploadID, err)
+	}
+	p.total.Assets = nil
+	for _, name := range names {
+		p.total.Assets = append(p.total.Assets, ingest.Asset{Name: name, Frame: mergeAll(frames[name])})
+	}
+	return p.total, nil
+}
+
+// mergeAll joins frames, later ones over earlier ones, each value about log n times.
+func mergeAll(frames []series.Frame) series.Frame {
+	if len(frames) == 1 {
+		return frames[0]
+	}
+	half := len(frames) / 2
+	return series.Merge(mergeAll(frames[:half]), mergeAll(frames[half:]))
 }
 
 // importPieces imports a large file. First all of it is read and what it replaces is

@@ -258,6 +258,9 @@ func (im *Importer) readAgain(ctx context.Context, u upload.Upload, zone string)
 	if u.ValueKind != "" && u.ValueKind != ingest.KindPower {
 		options.EnergyKind = u.ValueKind
 	}
+	if u.Bytes > api.MaxUploadBytes {
+		return im.joinPieces(ctx, u, options)
+	}
 	object, err := im.Objects.Open(ctx, u.ObjectKey)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, api.Conflict("The file of upload %s is not kept any more, so that its values are not known", u.UploadID)
