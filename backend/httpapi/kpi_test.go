@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"testing"
@@ -48,6 +49,52 @@ func TestSiteKPIs(t *testing.T) {
 	}
 	if r := w.as("own", http.MethodPost, path, "{}"); r.Code != 405 || r.Header().Get("Allow") != "GET, HEAD" {
 		t.Errorf("posted: %d, allowed %s", r.Code, r.Header().Get("Allow"))
+	}
+}
+
+// TestAvailabilityOfASilentSite: while nothing is known of any unit, each availability
+// is null, and not zero.
+func TestAvailabilityOfASilentSite(t *testing.T) {
+	w := newWorld(t, nil)
+	w.measure(ownSite, ownAsset, "Africa/Johannesburg", time.Date(2025, 10, 1, 22, 0, 0, 0, time.UTC), 100)
+	ask := func() (summary, fleet, kpis map[string]any) {
+		summary = postAs(t, w, "own", api.PathTerminalTelemetry, `{"action":"site-summary","site_id":"Sibaya"}`)
+		for _, site := range postAs(t, w, "own", api.PathTerminalTelemetry, `{"action":"fleet"}`)["sites"].([]any) {
+			if site := site.(map[string]any); site["site_id"] == "Sibaya" {
+				fleet = site["summary"].(map[string]any)
+			}
+		}
+		r := w.as("own", http.MethodGet, "/sites/Sibaya/kpis?from="+w.clock.now().Format(time.DateOnly)+"&to="+w.clock.now().Format(time.RFC3339), "")
+		if err := json.Unmarshal(r.Body.Bytes(), &kpis); err != nil || r.Code != 200 {
+			t.Fatalf("KPIs: %d %s", r.Code, r.Body)
+		}
+		return summary, fleet, kpis
+	}
+	_, fleet, _ := ask() // at noon of the day with data
+	if v, known := fleet["fleet_availability_pct"].(float64); !known || v < 90 {
+		t.Errorf("with data the availability is %v", fleet["fleet_availability_pct"])
+	}
+	w.clock.add(90 * 24 * time.Hour)
+	summary, fleet, kpis := ask()
+	for where, of := range map[string]map[string]any{"summary": summary, "nested summary": summary["summary"].(map[string]any), "fleet": fleet} {
+		for _, name := range []string{"fleet_availability_pct", "fleet_pr_pct"} {
+			if v, there := of[name]; !there || v != nil {
+				t.Errorf("%s: %s is %v, there %v; want null", where, name, v, there)
+			}
+		}
+	}
+	seen := 0
+	for _, f := range kpis["figures"].([]any) {
+		f := f.(map[string]any)
+		switch f["name"] {
+		case "time_availability", "contractual_availability", "energy_availability":
+			if seen++; f["value"] != nil || f["note"] == "" {
+				t.Errorf("%s is %v, note %v", f["name"], f["value"], f["note"])
+			}
+		}
+	}
+	if seen != 3 {
+		t.Errorf("%d availabilities", seen)
 	}
 }
 
