@@ -19,7 +19,7 @@ func TestStatusOfStaleSite(t *testing.T) {
 		json, text string
 	}{
 		{5 * time.Hour, `"total_power_kw":null`, "power unknown of 229 kW expected, 0.00 kWh today"},
-		{time.Minute, `"total_power_kw":0`, "0.00 kW of 229 kW expected, 0.00 kWh today, 0 of 3 units feed in"},
+		{time.Minute, `"total_power_kw":0`, "0.00 kW of 229 kW expected, 0.00 kWh today, 0 of 3 units active"},
 	} {
 		s := api.SiteSummary{TotalInverters: 3, ServiceTime: api.At(now), LastUpdated: api.NullTime(api.At(now.Add(-tt.age))), ExpectedPowerKW: &expected}
 		b, err := json.Marshal(siteStatus{Summary: statusOf(s)})

@@ -85,7 +85,7 @@ func Vitals(d api.SiteSummary) string {
 	}
 	words += fmt.Sprintf(", %s kWh today", Number(d.TotalKWhToday))
 	if d.HasPower() {
-		words += fmt.Sprintf(", %d of %s feed in", d.ActiveInverters, widget.CountOf(d.TotalInverters, "unit", "units"))
+		words += fmt.Sprintf(", %d of %s active", d.ActiveInverters, widget.CountOf(d.TotalInverters, "unit", "units"))
 	}
 	if d.FleetPRPct != nil {
 		words += fmt.Sprintf(", performance ratio %s", widget.Percent(*d.FleetPRPct/100))

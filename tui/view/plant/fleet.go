@@ -449,7 +449,7 @@ func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
 		add("lost", widget.Power(t.lost))
 	}
 	add("today", widget.Energy(t.today))
-	add("units", fmt.Sprintf("%d of %d feed in", t.feeds, t.units))
+	add("units", fmt.Sprintf("%d of %d active", t.feeds, t.units))
 	if t.silent > 0 {
 		lines = append(lines, widget.Detail{Label: "data", Text: widget.CountOf(t.silent, "site", "sites") + " without present data", Role: themes.Warning})
 	}
@@ -499,7 +499,7 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 	available, _ := percentOf(s.FleetAvailabilityPct)
 	add("PR", pr)
 	add("availability", available)
-	add("units", fmt.Sprintf("%d of %d feed in", s.ActiveInverters, s.TotalInverters))
+	add("units", fmt.Sprintf("%d of %d active", s.ActiveInverters, s.TotalInverters))
 	age, old := dataAge(s)
 	lines = append(lines, widget.Detail{Label: "data", Text: fresh(age), Role: map[bool]themes.Role{false: themes.Text, true: themes.Warning}[old]})
 	if old && s.LastUpdated.IsZero() {
