@@ -124,9 +124,9 @@ soak: ## the demo and its console for DAYS (30) of its plants, over a change of 
 load: ## 60 s of load on a service by 200 keys and 50 consoles, uploads at once, 10,000 connections that rest; its memory (SECONDS)
 	SUNLOOP_TEST_LOAD_SECONDS=$(or $(SECONDS),60) $(GO) test -count=1 -timeout 30m -run '^Test(Load|SixtyAMinute|LargestUploads|MemoryOfAFleet|EndUnderLoad|ConnectionsThat)' -v ./backend/resilience
 
-# SIZES are numbers of units, such as 10,100,1000, and HOMES file, postgres or both, such as file,postgres.
-scale: ## how costs grow with units and sites, in the file and in PostgreSQL (SIZES, HOMES; half an hour)
-	SUNLOOP_SCALE_SIZES=$(SIZES) SUNLOOP_SCALE_HOMES=$(HOMES) $(GO) test -p 1 -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 1x -timeout 120m \
+# SIZES are numbers of units, such as 10,100,1000, and STORES file, postgres or both, such as file,postgres.
+scale: ## how costs grow with units and sites, in the file and in PostgreSQL (SIZES, STORES; half an hour)
+	SUNLOOP_SCALE_SIZES=$(SIZES) SUNLOOP_SCALE_STORES=$(STORES) $(GO) test -p 1 -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 1x -timeout 120m \
 	  ./backend/store/bolt ./backend/store/postgres ./backend/pipeline
 
 replicas-bench: ## what a request costs one, two and three replicas, beside a service over the file (some minutes)

@@ -27,7 +27,7 @@ func TestEveryTableIsChecked(t *testing.T) {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		if dir == "store" { // the homes and what they are tested with
+		if dir == "store" { // the stores and what they are tested with
 			return fs.SkipDir
 		}
 		found += bucketsOf(t, dir, claimed)

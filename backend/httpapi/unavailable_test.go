@@ -45,7 +45,7 @@ func TestStoreUnavailable(t *testing.T) {
 	wantUnavailable(t, r, "the database cannot be reached")
 }
 
-// TestClosed: a service without a home answers its health paths alone.
+// TestClosed: a service without storage answers its health paths alone.
 func TestClosed(t *testing.T) {
 	open := false
 	h := httpapi.New(httpapi.Deps{Now: time.Now, Ready: func(context.Context, string) (api.Readiness, error) { return api.Readiness{}, api.ErrUnavailable }, Closed: func() error {

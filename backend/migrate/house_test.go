@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(s3test.Main(pgtest.Main(m))) }
 
-// fixed is the clock of all homes.
+// fixed is the clock of all stores.
 func fixed() time.Time { return time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC) }
 
 // must fails the test on an error.
@@ -231,7 +231,7 @@ func (h *installation) folder() map[string]string {
 	return files
 }
 
-// asked is everything that a home answers through the store's interfaces.
+// asked is everything that storage answers through the interfaces of package store.
 type asked struct {
 	Records   map[string]string
 	Frames    map[string]series.Frame
@@ -243,7 +243,7 @@ type asked struct {
 	Recompute map[string][]store.DaySum
 }
 
-type home interface {
+type storage interface {
 	store.Records
 	store.Telemetry
 	store.Raw
@@ -252,7 +252,7 @@ type home interface {
 
 // ask reads storage and objects completely, by the buckets and sites of the
 // source.
-func (h *installation) ask(db home, o *objects.Store, sets []store.RowSet) asked {
+func (h *installation) ask(db storage, o *objects.Store, sets []store.RowSet) asked {
 	t, ctx := h.t, h.t.Context()
 	t.Helper()
 	a := asked{map[string]string{}, map[string]series.Frame{}, map[string][]store.DaySum{}, map[string][]store.AssetFrame{}, map[string][2]time.Time{}, map[string]string{}, map[string]string{}, map[string][]store.DaySum{}}

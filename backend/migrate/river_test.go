@@ -59,7 +59,7 @@ func TestJobsRun(t *testing.T) {
 	}
 }
 
-// plainDead are dead jobs without the ids, which are the homes' own, in an order
+// plainDead are dead jobs without the ids, which each database assigns, in an order
 // that both have.
 func plainDead(dead []store.DeadJob) []store.DeadJob {
 	dead = slices.Clone(dead)

@@ -44,8 +44,8 @@ func (m *mover) verify(ctx context.Context) error {
 // allSets are those of source and target, in order.
 func (m *mover) allSets(ctx context.Context) ([]store.RowSet, error) {
 	all := map[store.RowSet]bool{}
-	for _, home := range []store.Raw{m.source, m.target} {
-		sets, err := home.RowSets(ctx)
+	for _, storage := range []store.Raw{m.source, m.target} {
+		sets, err := storage.RowSets(ctx)
 		if err != nil {
 			return nil, err
 		}

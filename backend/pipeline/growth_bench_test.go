@@ -159,7 +159,7 @@ func (h *installation) modelled(b *testing.B) {
 // site of an installation is trained when all have models, so that the training
 // is pooled with the nearest.
 func BenchmarkGrowth(b *testing.B) {
-	homes := map[string]func(b *testing.B) (tune func() func(*Config), server func() func() time.Duration){
+	setups := map[string]func(b *testing.B) (tune func() func(*Config), server func() func() time.Duration){
 		"file": func(*testing.B) (func() func(*Config), func() func() time.Duration) {
 			return func() func(*Config) { return func(*Config) {} }, nil
 		},
@@ -170,8 +170,8 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 	for _, name := range []string{"file", "postgres"} {
 		b.Run(name, func(b *testing.B) {
-			storetest.ScaleHome(b, name)
-			tune, server := homes[name](b)
+			storetest.SelectScale(b, name)
+			tune, server := setups[name](b)
 			g := storetest.Growth{Sizes: storetest.ScaleSizes(b), Server: server}
 			var one, many []*installation
 			for _, units := range g.Sizes {
@@ -191,12 +191,12 @@ func BenchmarkGrowth(b *testing.B) {
 // onPostgres lets a plant keep all but its jobs in a database.
 func onPostgres(b *testing.B, url string) func(*Config) {
 	return func(c *Config) {
-		home, err := postgres.Open(b.Context(), url, postgres.Options{Now: c.Now, Enqueue: func(context.Context, pgx.Tx, store.Job) error { return nil }})
+		storage, err := postgres.Open(b.Context(), url, postgres.Options{Now: c.Now, Enqueue: func(context.Context, pgx.Tx, store.Job) error { return nil }})
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { home.Close() })
-		c.Records, c.Telemetry, c.Domain = home, home, domain.New(home, home, c.Now)
+		b.Cleanup(func() { storage.Close() })
+		c.Records, c.Telemetry, c.Domain = storage, storage, domain.New(storage, storage, c.Now)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Why a home does not write. Callers branch on them; nothing that was
+// Why a store does not write. Callers branch on them; nothing that was
 // acknowledged is touched by either.
 var (
 	// ErrDiskFailed: written data could not be synced. A later successful
@@ -21,7 +21,7 @@ var (
 	ErrDiskFull = errors.New("the disk is full")
 )
 
-// Disk is what the homes in one data folder know of the disk under it: when
+// Disk is what the stores in one data folder know of the disk under it: when
 // one of them saw it fail, none takes more. The zero value is a healthy disk,
 // nil one of which nothing is remembered. It is safe for concurrent use.
 type Disk struct{ failed, full atomic.Pointer[error] }

@@ -139,7 +139,7 @@ func OriginOf(ctx context.Context) Origin {
 	return o
 }
 
-// Cluster is what the replicas of a service that share a home agree on.
+// Cluster is what the replicas of a service that share storage agree on.
 type Cluster interface {
 	// Leader waits until this caller is the only leader of the name among
 	// all replicas and runs fn, whose context ends when leadership may be

@@ -7,7 +7,7 @@ import (
 	"iter"
 )
 
-// Kinds of rows that a home holds.
+// Kinds of rows that a store holds.
 const (
 	JobRows    = "jobs"    // of a state, [WaitingJobs] or [DeadJobs]
 	RecordRows = "records" // of a bucket

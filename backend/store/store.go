@@ -1,4 +1,4 @@
-// Package store says what Sunloop needs of a home for its data, in interfaces
+// Package store declares the storage that Sunloop requires, in interfaces
 // small enough for an embedded file and for a database server:
 //
 //   - [Records]: transactions over ordered keys in named buckets, with jobs
@@ -6,10 +6,10 @@
 //   - [Telemetry]: what units reported, as compressed day blocks.
 //   - [Queue]: the jobs, run by workers at least once.
 //   - [Objects]: whole files by key, written once.
-//   - [Cluster]: what replicas over one home agree on.
+//   - [Cluster]: what replicas that share storage agree on.
 //
 // Every key leads with customer or site, ids are ULIDs made by the service, and
-// nothing refers across customers, so that a home may be split by them.
+// nothing refers across customers, so that storage may be split by them.
 package store
 
 import (

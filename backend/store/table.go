@@ -10,7 +10,7 @@ import (
 )
 
 // Table keeps records of type T in a bucket as JSON, with secondary indexes
-// kept in step. It is written once over [Tx], so every home has it.
+// kept in step. It is written once over [Tx], so every store has it.
 type Table[T any] struct {
 	Bucket   string
 	Key      func(T) []byte // unique

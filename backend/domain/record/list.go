@@ -39,9 +39,9 @@ func NewestFirst(q api.ListQuery) store.Query {
 }
 
 // ListScoped is [List] of the records within the scope that q asks for.
-func ListScoped[T any](ctx context.Context, home store.Records, t store.Table[T], sq store.Query, scope api.Scope, q api.ListQuery,
+func ListScoped[T any](ctx context.Context, storage store.Records, t store.Table[T], sq store.Query, scope api.Scope, q api.ListQuery,
 	owner func(T) (customer, site, asset string)) (records []T, next string, err error) {
-	return List(ctx, home, t, sq, q.Page, func(v T) bool { return Matches(scope, q)(owner(v)) })
+	return List(ctx, storage, t, sq, q.Page, func(v T) bool { return Matches(scope, q)(owner(v)) })
 }
 
 // maxPageBytes bounds the records of one part of a list, as they are stored.
@@ -50,13 +50,13 @@ const maxPageBytes = 4 << 20
 // List reads a table page by page until the page that was asked for is full
 // of records that keep takes, by their number or by their bytes. The prefix of sq narrows beforehand, as far as
 // the ids of the request do. A cursor of another list is a 400.
-func List[T any](ctx context.Context, home store.Records, t store.Table[T], sq store.Query, page api.Page, keep func(T) bool) (records []T, next string, err error) {
+func List[T any](ctx context.Context, storage store.Records, t store.Table[T], sq store.Query, page api.Page, keep func(T) bool) (records []T, next string, err error) {
 	limit := page.Limit
 	if limit <= 0 {
 		limit = api.DefaultLimit
 	}
 	sq.Cursor = page.Cursor
-	err = home.View(ctx, func(tx store.Tx) error {
+	err = storage.View(ctx, func(tx store.Tx) error {
 		records, next = nil, ""
 		size := 0
 		for at := sq; ; at.Cursor = next {

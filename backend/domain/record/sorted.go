@@ -34,12 +34,12 @@ type SortedList[T any] struct {
 // then of their keys, and the cursor of the next page, empty at the end. A page is
 // limited by its number of records and by their bytes. A cursor of another list
 // is a 400.
-func (l SortedList[T]) Page(ctx context.Context, home store.Records, p api.Page) (records []T, next string, err error) {
+func (l SortedList[T]) Page(ctx context.Context, storage store.Records, p api.Page) (records []T, next string, err error) {
 	c, err := NewChoice(l.Table.Bucket, p)
 	if err != nil {
 		return nil, "", err
 	}
-	err = home.View(ctx, func(tx store.Tx) error {
+	err = storage.View(ctx, func(tx store.Tx) error {
 		c.Rows = nil
 		if l.Begin != nil {
 			l.Begin()

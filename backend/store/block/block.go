@@ -1,6 +1,6 @@
 // Package block is the format in which telemetry is kept: one asset's samples
-// of one or a few days as a few hundred bytes. Every home for the data stores
-// the same blocks.
+// of one or a few days as a few hundred bytes. Every store writes the
+// same blocks.
 //
 // # Format, version 1
 //

@@ -132,7 +132,7 @@ func BenchmarkLive(b *testing.B) {
 
 // BenchmarkGrowth is how costs grow with units and sites.
 func BenchmarkGrowth(b *testing.B) {
-	storetest.ScaleHome(b, "file")
+	storetest.SelectScale(b, "file")
 	s, err := Open(b.TempDir(), Options{Now: afterFleet})
 	if err != nil {
 		b.Fatal(err)

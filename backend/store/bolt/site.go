@@ -34,7 +34,7 @@ const appendFill = 1.0
 // readBlocks is how many blocks are copied out of the file at a time.
 const readBlocks = 32
 
-// sites is telemetry.Home in the file.
+// sites is telemetry.Storage in the file.
 type sites struct {
 	store *Store
 	locks sync.Map // site id → *sync.RWMutex
@@ -83,17 +83,17 @@ func (h *sites) Change(ctx context.Context, id string, alone bool, fn func(c tel
 
 // change is telemetry.Change while the site's lock is held.
 type change struct {
-	ctx  context.Context
-	home *sites
-	id   string
+	ctx   context.Context
+	sites *sites
+	id    string
 }
 
 func (c change) View(fn func(r telemetry.Reader) error) error {
-	return c.home.View(c.ctx, c.id, fn)
+	return c.sites.View(c.ctx, c.id, fn)
 }
 
 func (c change) Update(fn func(w telemetry.Writer) error) error {
-	return c.home.store.writes.update(c.ctx, func(in root) (bool, error) {
+	return c.sites.store.writes.update(c.ctx, func(in root) (bool, error) {
 		s := siteIn(in, c.id)
 		if err := s.make(); err != nil {
 			return true, err

@@ -53,7 +53,7 @@ var (
 type Options struct {
 	// Now is the clock, for the stamps of jobs. nil means time.Now.
 	Now func() time.Time
-	// Disk is shared with the other homes in the folder; nil: the store's own.
+	// Disk is shared with the other stores in the folder; nil: the store's own.
 	Disk *store.Disk
 	// Ended is called after each transaction and each commit, that of a
 	// group once; it may be nil.
@@ -63,7 +63,7 @@ type Options struct {
 	Upgrading func(done, total int64)
 }
 
-// Store is the embedded home of all data but objects. It is safe for
+// Store keeps all data except objects in a file. It is safe for
 // concurrent use.
 type Store struct {
 	*telemetry.Store

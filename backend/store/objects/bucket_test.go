@@ -368,7 +368,7 @@ func BenchmarkObjects(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer folder.Close()
-	homes := []struct {
+	stores := []struct {
 		name string
 		*Store
 	}{{"folder", folder}, {"bucket", openURI(b, s3test.Bucket(b))}}
@@ -377,7 +377,7 @@ func BenchmarkObjects(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, h := range homes {
+		for _, h := range stores {
 			key := func(i int) string { return fmt.Sprintf("%d/%d", size, i) }
 			puts := 0
 			b.Run(fmt.Sprintf("put/%dMB/%s", size>>20, h.name), func(b *testing.B) {

@@ -15,10 +15,10 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// homes are the two homes of the data, both of which wait for the disk.
-type homes struct{ file, database storetest.Store }
+// stores are the two stores of the data, both of which wait for the disk.
+type stores struct{ file, database storetest.Store }
 
-func openHomes(b *testing.B) homes {
+func openStores(b *testing.B) stores {
 	b.Helper()
 	file, err := bolt.Open(b.TempDir(), bolt.Options{Now: fixed})
 	if err != nil {
@@ -30,13 +30,13 @@ func openHomes(b *testing.B) homes {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { database.Close() })
-	return homes{file, database}
+	return stores{file, database}
 }
 
-// compare runs fn on both homes by turns, so that others on the machine disturb
+// compare runs fn on both stores by turns, so that others on the machine disturb
 // both alike, and reports the medians: the database's as ns/op, the file's, and
 // how many times as long the database takes.
-func (h homes) compare(b *testing.B, name string, fn func(b *testing.B, home storetest.Store)) {
+func (h stores) compare(b *testing.B, name string, fn func(b *testing.B, storage storetest.Store)) {
 	b.Run(name, func(b *testing.B) {
 		var file, database []time.Duration
 		for b.Loop() {
@@ -66,26 +66,26 @@ func BenchmarkStores(b *testing.B) {
 	if testing.Short() {
 		units, days = 10, 60
 	}
-	h := openHomes(b)
+	h := openStores(b)
 	fleet := storetest.Fleet(units, days)
 	loads := 0
-	h.compare(b, "ingest", func(b *testing.B, home storetest.Store) {
+	h.compare(b, "ingest", func(b *testing.B, storage storetest.Store) {
 		loads++
 		site := store.SiteKey{ID: fmt.Sprintf("site_%026d", loads), Zone: time.UTC}
-		if err := home.Append(b.Context(), site, fleet); err != nil {
+		if err := storage.Append(b.Context(), site, fleet); err != nil {
 			b.Fatal(err)
 		}
 	})
 	site := store.SiteKey{ID: "site_01JZ0000000000000000000000", Zone: time.UTC}
-	for _, home := range []storetest.Store{h.file, h.database} {
-		if err := home.Append(b.Context(), site, fleet); err != nil {
+	for _, storage := range []storetest.Store{h.file, h.database} {
+		if err := storage.Append(b.Context(), site, fleet); err != nil {
 			b.Fatal(err)
 		}
 	}
 	start := storetest.FleetEnd.AddDate(0, 0, -days)
-	h.compare(b, "unit year", func(b *testing.B, home storetest.Store) {
+	h.compare(b, "unit year", func(b *testing.B, storage storetest.Store) {
 		n := 0
-		for f, err := range home.Read(b.Context(), site.ID, storetest.FleetUnit(units/2), start, storetest.FleetEnd, series.PowerKW) {
+		for f, err := range storage.Read(b.Context(), site.ID, storetest.FleetUnit(units/2), start, storetest.FleetEnd, series.PowerKW) {
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -95,32 +95,32 @@ func BenchmarkStores(b *testing.B) {
 			b.Fatalf("%d samples", n)
 		}
 	})
-	h.compare(b, "unit day", func(b *testing.B, home storetest.Store) {
-		f, err := store.Collect(home.Read(b.Context(), site.ID, storetest.FleetUnit(units/2), start, start.AddDate(0, 0, 1)))
+	h.compare(b, "unit day", func(b *testing.B, storage storetest.Store) {
+		f, err := store.Collect(storage.Read(b.Context(), site.ID, storetest.FleetUnit(units/2), start, start.AddDate(0, 0, 1)))
 		if err != nil || f.Len() != 288 {
 			b.Fatal(f.Len(), err)
 		}
 	})
-	h.compare(b, "site year daily", func(b *testing.B, home storetest.Store) {
-		if sums, err := home.Daily(b.Context(), site.ID, start, storetest.FleetEnd); err != nil || len(sums) != units*days {
+	h.compare(b, "site year daily", func(b *testing.B, storage storetest.Store) {
+		if sums, err := storage.Daily(b.Context(), site.ID, start, storetest.FleetEnd); err != nil || len(sums) != units*days {
 			b.Fatal(len(sums), err)
 		}
 	})
 	step := 0
-	h.compare(b, "live step", func(b *testing.B, home storetest.Store) {
-		step++ // each home has every second one
-		if err := home.Append(b.Context(), site, storetest.FleetStep(units, step/2%140)); err != nil {
+	h.compare(b, "live step", func(b *testing.B, storage storetest.Store) {
+		step++ // each store has every second one
+		if err := storage.Append(b.Context(), site, storetest.FleetStep(units, step/2%140)); err != nil {
 			b.Fatal(err)
 		}
 	})
-	h.compare(b, "record", func(b *testing.B, home storetest.Store) {
-		err := home.Update(b.Context(), func(tx store.Tx) error { return tx.Put("orders", store.Key("customer", "order"), make([]byte, 300)) })
+	h.compare(b, "record", func(b *testing.B, storage storetest.Store) {
+		err := storage.Update(b.Context(), func(tx store.Tx) error { return tx.Put("orders", store.Key("customer", "order"), make([]byte, 300)) })
 		if err != nil {
 			b.Fatal(err)
 		}
 	})
-	h.compare(b, "get", func(b *testing.B, home storetest.Store) {
-		err := home.View(b.Context(), func(tx store.Tx) error {
+	h.compare(b, "get", func(b *testing.B, storage storetest.Store) {
+		err := storage.View(b.Context(), func(tx store.Tx) error {
 			_, err := tx.Get("orders", store.Key("customer", "order"))
 			return err
 		})
@@ -132,7 +132,7 @@ func BenchmarkStores(b *testing.B) {
 
 // BenchmarkGrowth is how costs grow with units and sites.
 func BenchmarkGrowth(b *testing.B) {
-	storetest.ScaleHome(b, "postgres")
+	storetest.SelectScale(b, "postgres")
 	server := pgtest.Start(b, pgtest.Options{FSync: true})
 	s, err := Open(b.Context(), server.Database(b), Options{Now: fixed})
 	if err != nil {

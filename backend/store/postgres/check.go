@@ -18,8 +18,8 @@ func (s *Store) Check(ctx context.Context) []error {
 	if err := s.checkIndexes(ctx, report); err != nil {
 		report(err)
 	}
-	home := sites{s}
-	ids, err := home.Sites(ctx)
+	storage := sites{s}
+	ids, err := storage.Sites(ctx)
 	if err != nil {
 		report(err)
 	}

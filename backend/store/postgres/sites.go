@@ -14,7 +14,7 @@ import (
 	"app.sunloop/backend/store/telemetry"
 )
 
-// sites is telemetry.Home in the database.
+// sites is telemetry.Storage in the database.
 type sites struct{ store *Store }
 
 var _ telemetry.Storage = sites{}

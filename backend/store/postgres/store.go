@@ -56,7 +56,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Store is the home of all data but objects and jobs in a database. It is safe
+// Store keeps all data except objects and jobs in a database. It is safe
 // for concurrent use, by any number of processes.
 type Store struct {
 	*telemetry.Store

@@ -40,7 +40,7 @@ import (
 // schema is the schema of River's tables, next to the store's.
 const schema = "sunloop"
 
-// Storage is a database as the home of all data but objects.
+// Storage is a database that stores all data except objects.
 type Storage struct {
 	*postgres.Store
 	*Queue

@@ -63,7 +63,7 @@ func enqueue(t *testing.T, h *Storage, job store.Job) {
 	}
 }
 
-// work lets the home run jobs of the kind "job" until stop is called.
+// work lets the store run jobs of the kind "job" until stop is called.
 func work(t *testing.T, h *Storage, w store.Worker) (stop func()) {
 	t.Helper()
 	w.Kinds, w.Tick = []string{"job"}, 50*time.Millisecond

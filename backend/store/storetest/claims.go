@@ -17,7 +17,7 @@ import (
 
 const leased = time.Minute
 
-// ClaimsStore is a home whose jobs are handed out by leases.
+// ClaimsStore is a store whose jobs are handed out by leases.
 type ClaimsStore interface {
 	QueueStore
 	localjobs.Jobs
@@ -53,14 +53,14 @@ func Claims(t *testing.T, open func(t *testing.T, now func() time.Time) ClaimsSt
 
 // claimsTest has the steps of the tests as methods.
 type claimsTest struct {
-	t     *testing.T
-	home  ClaimsStore
-	clock *clock
+	t       *testing.T
+	storage ClaimsStore
+	clock   *clock
 }
 
 func (q *claimsTest) enqueue(jobs ...store.Job) {
 	q.t.Helper()
-	ok(q.t, q.home.Update(q.t.Context(), func(tx store.Tx) error {
+	ok(q.t, q.storage.Update(q.t.Context(), func(tx store.Tx) error {
 		for _, j := range jobs {
 			if err := tx.Enqueue(j); err != nil {
 				return err
@@ -72,7 +72,7 @@ func (q *claimsTest) enqueue(jobs ...store.Job) {
 
 func (q *claimsTest) claim(n int) []store.Claimed {
 	q.t.Helper()
-	claimed, err := q.home.Claim(q.t.Context(), q.clock.Now(), leased, n)
+	claimed, err := q.storage.Claim(q.t.Context(), q.clock.Now(), leased, n)
 	ok(q.t, err)
 	return claimed
 }
@@ -95,7 +95,7 @@ func (q *claimsTest) done(claimed ...store.Claimed) {
 }
 
 func (q *claimsTest) settle(id string, v store.JobResult) error {
-	return q.home.Settle(q.t.Context(), id, v)
+	return q.storage.Settle(q.t.Context(), id, v)
 }
 
 // failed is a run that is tried again at a time.
@@ -105,7 +105,7 @@ func failed(at time.Time, cause string) store.JobResult {
 
 func (q *claimsTest) wantCounts(waiting, running, dead int) {
 	q.t.Helper()
-	w, r, d, err := q.home.Counts(q.t.Context())
+	w, r, d, err := q.storage.Counts(q.t.Context())
 	if err != nil || w != waiting || r != running || d != dead {
 		q.t.Errorf("counts %d waiting, %d running, %d dead, %v; want %d, %d, %d", w, r, d, err, waiting, running, dead)
 	}
@@ -178,7 +178,7 @@ func queueRetry(t *testing.T, q *claimsTest) {
 	}
 	ok(t, q.settle(c.ID, failed(q.clock.Now(), "second")))
 	q.wantCounts(0, 0, 1)
-	dead, err := q.home.Dead(t.Context(), 10)
+	dead, err := q.storage.Dead(t.Context(), 10)
 	ok(t, err)
 	if len(dead) != 1 || dead[0].ID != c.ID || dead[0].Cause != "second" || dead[0].Attempts != 2 ||
 		string(dead[0].Payload) != "7" || !dead[0].DiedAt.Equal(q.clock.Now()) {
@@ -202,7 +202,7 @@ func queuePoison(t *testing.T, q *claimsTest) {
 	q.wantCounts(0, 1, 0)
 	ok(t, q.settle(last.ID, failed(q.clock.Now(), "given up")))
 	q.wantCounts(0, 0, 1)
-	dead, err := q.home.Dead(t.Context(), 1)
+	dead, err := q.storage.Dead(t.Context(), 1)
 	if err != nil || len(dead) != 1 || dead[0].Attempts != 3 || dead[0].Cause != "given up" {
 		t.Errorf("dead: %+v, %v", dead, err)
 	}
@@ -217,7 +217,7 @@ func queueRelease(t *testing.T, q *claimsTest) {
 		if len(got) != 1 || got[0].Kind != "a" || got[0].Attempt != i+1 || got[0].LostAttempts != i {
 			t.Fatalf("after %d crashes: %+v", i, got)
 		}
-		ok(t, q.home.Release(t.Context()))
+		ok(t, q.storage.Release(t.Context()))
 		q.wantCounts(2, 0, 0)
 	}
 }
@@ -230,10 +230,10 @@ func queueRewind(t *testing.T, q *claimsTest) {
 	q.enqueue(store.Job{Kind: "at once"}, store.Job{Kind: "soon", RunAt: q.clock.Now().Add(10 * time.Second)})
 	q.clock.advance(-time.Hour)
 	now := q.clock.Now()
-	ok(t, q.home.Rewind(t.Context(), now))
-	ok(t, q.home.Rewind(t.Context(), now)) // once is enough
+	ok(t, q.storage.Rewind(t.Context(), now))
+	ok(t, q.storage.Rewind(t.Context(), now)) // once is enough
 	q.enqueue(store.Job{Kind: "tomorrow", RunAt: now.Add(24 * time.Hour)})
-	ok(t, q.home.Rewind(t.Context(), now)) // what came after the jump is as it is
+	ok(t, q.storage.Rewind(t.Context(), now)) // what came after the jump is as it is
 	for _, step := range []struct {
 		at   time.Duration
 		want []string
@@ -246,7 +246,7 @@ func queueRewind(t *testing.T, q *claimsTest) {
 			t.Errorf("%s after the jump: %s", step.at, diff)
 		}
 	}
-	ok(t, q.home.Renew(t.Context(), held[0].ID, q.clock.Now()))
+	ok(t, q.storage.Renew(t.Context(), held[0].ID, q.clock.Now()))
 }
 
 func queueUnique(t *testing.T, q *claimsTest) {
@@ -284,7 +284,7 @@ func queueUniqueRunning(t *testing.T, q *claimsTest) {
 			t.Fatalf("%s: two at a time: %+v", end.name, got)
 		}
 		end.end(c)
-		w, r, _, err := q.home.Counts(t.Context())
+		w, r, _, err := q.storage.Counts(t.Context())
 		if w != 1 || r != 0 || err != nil {
 			t.Errorf("%s: %d wait, %d run, %v", end.name, w, r, err)
 		}
@@ -300,7 +300,7 @@ func queueUniqueRunning(t *testing.T, q *claimsTest) {
 func queueRenew(t *testing.T, q *claimsTest) {
 	q.enqueue(store.Job{Kind: "k"})
 	c := q.claim(1)[0]
-	ok(t, q.home.Renew(t.Context(), c.ID, q.clock.Now().Add(time.Hour)))
+	ok(t, q.storage.Renew(t.Context(), c.ID, q.clock.Now().Add(time.Hour)))
 	q.clock.advance(59 * time.Minute)
 	if got := q.claim(1); len(got) != 0 {
 		t.Fatalf("claimed inside the longer lease: %+v", got)
@@ -310,25 +310,25 @@ func queueRenew(t *testing.T, q *claimsTest) {
 		t.Fatal("not claimed after the longer lease")
 	}
 	q.done(c)
-	if err := q.home.Renew(t.Context(), c.ID, q.clock.Now()); !errors.Is(err, store.ErrNotFound) {
+	if err := q.storage.Renew(t.Context(), c.ID, q.clock.Now()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Renew of a finished job: %v", err)
 	}
 }
 
 func queueNotify(t *testing.T, q *claimsTest) {
-	if _, waits, err := q.home.Next(t.Context()); waits || err != nil {
+	if _, waits, err := q.storage.Next(t.Context()); waits || err != nil {
 		t.Errorf("an empty queue has a next job, %v", err)
 	}
 	at := q.clock.Now().Add(time.Hour)
 	q.enqueue(store.Job{Kind: "k", RunAt: at})
-	<-q.home.Notify() // hangs where there is no word of it
-	next, waits, err := q.home.Next(t.Context())
+	<-q.storage.Notify() // hangs where there is no word of it
+	next, waits, err := q.storage.Next(t.Context())
 	if !next.Equal(at) || !waits || err != nil {
 		t.Errorf("next is %v, %v, %v", next, waits, err)
 	}
 	q.clock.advance(time.Hour)
 	q.claim(1)
-	next, waits, err = q.home.Next(t.Context())
+	next, waits, err = q.storage.Next(t.Context())
 	if !next.Equal(at.Add(leased)) || !waits || err != nil {
 		t.Errorf("next is %v, %v, %v; want the lease's end", next, waits, err)
 	}
@@ -338,15 +338,15 @@ func queueRevive(t *testing.T, q *claimsTest) {
 	q.enqueue(store.Job{Kind: "k", Unique: "u", MaxAttempts: 1})
 	c := q.claim(1)[0]
 	ok(t, q.settle(c.ID, failed(q.clock.Now(), "no")))
-	if err := q.home.RetryDead(t.Context(), "job_none", q.clock.Now()); !errors.Is(err, store.ErrNotFound) {
+	if err := q.storage.RetryDead(t.Context(), "job_none", q.clock.Now()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Revive of nothing: %v", err)
 	}
 	q.enqueue(store.Job{Kind: "k", Unique: "u"})
-	if err := q.home.RetryDead(t.Context(), c.ID, q.clock.Now()); !errors.Is(err, store.ErrExists) {
+	if err := q.storage.RetryDead(t.Context(), c.ID, q.clock.Now()); !errors.Is(err, store.ErrExists) {
 		t.Errorf("Revive next to a job with its key: %v", err)
 	}
 	q.done(q.claim(1)...)
-	ok(t, q.home.RetryDead(t.Context(), c.ID, q.clock.Now()))
+	ok(t, q.storage.RetryDead(t.Context(), c.ID, q.clock.Now()))
 	q.wantCounts(1, 0, 0)
 	if got := q.claim(1); len(got) != 1 || got[0].ID != c.ID || got[0].Attempt != 1 {
 		t.Errorf("claimed %+v", got)
@@ -369,7 +369,7 @@ func queueCompetition(t *testing.T, q *claimsTest) {
 	for range 8 {
 		wg.Go(func() {
 			for {
-				got, err := q.home.Claim(t.Context(), q.clock.Now(), leased, 7)
+				got, err := q.storage.Claim(t.Context(), q.clock.Now(), leased, 7)
 				if err != nil || len(got) == 0 {
 					if err != nil {
 						t.Error(err)

@@ -43,12 +43,12 @@ func ScaleSizes(b *testing.B) []int {
 	return sizes
 }
 
-// ScaleHome skips the benchmark unless SUNLOOP_SCALE_HOMES, a list such as
-// file,postgres, is empty or names the home.
-func ScaleHome(b *testing.B, name string) {
+// SelectScale skips the benchmark unless SUNLOOP_SCALE_STORES, a list such as
+// file,postgres, is empty or names the store.
+func SelectScale(b *testing.B, name string) {
 	b.Helper()
-	if homes := os.Getenv("SUNLOOP_SCALE_HOMES"); homes != "" && !slices.Contains(strings.Split(homes, ","), name) {
-		b.Skipf("SUNLOOP_SCALE_HOMES is %s", homes)
+	if stores := os.Getenv("SUNLOOP_SCALE_STORES"); stores != "" && !slices.Contains(strings.Split(stores, ","), name) {
+		b.Skipf("SUNLOOP_SCALE_STORES is %s", stores)
 	}
 }
 

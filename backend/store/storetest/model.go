@@ -16,7 +16,7 @@ import (
 func telemetryModel(t *testing.T, open Open) {
 	rounds := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if rounds++; rounds > 12 { // each makes a home
+		if rounds++; rounds > 12 { // each makes a store
 			return
 		}
 		clock := newClock()

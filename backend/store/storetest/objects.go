@@ -13,7 +13,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Objects asserts what store.Objects promises of an empty home.
+// Objects asserts what store.Objects promises of an empty store.
 func Objects(t *testing.T, open func(t *testing.T) store.Objects) {
 	for _, c := range []struct {
 		name string
@@ -146,7 +146,7 @@ func objectsRace(t *testing.T, o store.Objects) {
 // stream hides all of a reader but Read.
 type stream struct{ io.Reader }
 
-// objectsStreamed puts more than a home would send or hold at once.
+// objectsStreamed puts more than a store would send or hold at once.
 func objectsStreamed(t *testing.T, o store.Objects) {
 	large := bytes.Repeat([]byte("0123456789abcde\n"), 20<<16)
 	early := io.MultiReader(bytes.NewReader(large), errReader{io.ErrUnexpectedEOF})

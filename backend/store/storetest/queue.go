@@ -45,7 +45,7 @@ func Queue(t *testing.T, open OpenQueue) {
 // queueTest has the steps of the tests as methods.
 type queueTest struct {
 	t       *testing.T
-	home    QueueStore
+	storage QueueStore
 	replica func() QueueStore
 }
 
@@ -54,11 +54,11 @@ var kinds = []string{"first", "second", "third", "fourth", "job", "other", "foll
 
 func (q *queueTest) enqueue(jobs ...store.Job) {
 	q.t.Helper()
-	ok(q.t, enqueueAll(q.t.Context(), q.home, jobs...))
+	ok(q.t, enqueueAll(q.t.Context(), q.storage, jobs...))
 }
 
-func enqueueAll(ctx context.Context, home QueueStore, jobs ...store.Job) error {
-	return home.Update(ctx, func(tx store.Tx) error {
+func enqueueAll(ctx context.Context, storage QueueStore, jobs ...store.Job) error {
+	return storage.Update(ctx, func(tx store.Tx) error {
 		for _, j := range jobs {
 			if err := tx.Enqueue(j); err != nil {
 				return err
@@ -69,12 +69,12 @@ func enqueueAll(ctx context.Context, home QueueStore, jobs ...store.Job) error {
 }
 
 // work lets a replica work until stop is called.
-func (q *queueTest) work(home QueueStore, workers int, run func(ctx context.Context, job store.Claimed) store.JobResult) (stop func()) {
+func (q *queueTest) work(storage QueueStore, workers int, run func(ctx context.Context, job store.Claimed) store.JobResult) (stop func()) {
 	q.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		err := home.Work(ctx, store.Worker{Kinds: kinds, Workers: workers, Lease: 30 * time.Second, Tick: 100 * time.Millisecond, Run: run})
+		err := storage.Work(ctx, store.Worker{Kinds: kinds, Workers: workers, Lease: 30 * time.Second, Tick: 100 * time.Millisecond, Run: run})
 		if ctx.Err() == nil {
 			q.t.Errorf("it does not work any more: %v", err)
 		}
@@ -92,10 +92,10 @@ func (q *queueTest) work(home QueueStore, workers int, run func(ctx context.Cont
 
 // runs lets the queue work, one job at a time; each run is sent, and ends
 // with the result that is sent back.
-func (q *queueTest) runs(home QueueStore) (begun <-chan store.Claimed, verdict chan<- store.JobResult, stop func()) {
+func (q *queueTest) runs(storage QueueStore) (begun <-chan store.Claimed, verdict chan<- store.JobResult, stop func()) {
 	q.t.Helper()
 	out, in := make(chan store.Claimed), make(chan store.JobResult)
-	stop = q.work(home, 1, func(ctx context.Context, job store.Claimed) store.JobResult {
+	stop = q.work(storage, 1, func(ctx context.Context, job store.Claimed) store.JobResult {
 		stopped := store.JobResult{Outcome: store.Stopped, RunAt: time.Now(), Cause: "stopped"}
 		select {
 		case out <- job:
@@ -124,7 +124,7 @@ func (q *queueTest) wait(what string, holds func() bool) {
 
 func (q *queueTest) counts() [3]int {
 	q.t.Helper()
-	w, r, d, err := q.home.Counts(q.t.Context())
+	w, r, d, err := q.storage.Counts(q.t.Context())
 	ok(q.t, err)
 	return [3]int{w, r, d}
 }
@@ -137,7 +137,7 @@ func (q *queueTest) waitCounts(waiting, running, dead int) {
 }
 
 func workOrder(t *testing.T, q *queueTest) {
-	if _, waits, err := q.home.Next(t.Context()); waits || err != nil {
+	if _, waits, err := q.storage.Next(t.Context()); waits || err != nil {
 		t.Errorf("an empty queue has a next job, %v", err)
 	}
 	now := time.Now()
@@ -149,10 +149,10 @@ func workOrder(t *testing.T, q *queueTest) {
 		store.Job{Kind: "fourth", RunAt: time.Now().Add(50 * time.Millisecond), MaxAttempts: 7},
 	)
 	q.waitCounts(5, 0, 0)
-	if next, waits, err := q.home.Next(t.Context()); !waits || err != nil || next.Sub(now.Add(-time.Minute)).Abs() > time.Millisecond {
+	if next, waits, err := q.storage.Next(t.Context()); !waits || err != nil || next.Sub(now.Add(-time.Minute)).Abs() > time.Millisecond {
 		t.Errorf("next is %v, %v, %v", next, waits, err)
 	}
-	begun, verdict, _ := q.runs(q.home)
+	begun, verdict, _ := q.runs(q.storage)
 	ids := map[string]bool{}
 	for _, want := range []string{"first", "second", "third", "fourth"} {
 		c := <-begun
@@ -173,12 +173,12 @@ func workOrder(t *testing.T, q *queueTest) {
 	if len(ids) != 4 {
 		t.Errorf("ids %v", ids)
 	}
-	if next, waits, err := q.home.Next(t.Context()); !waits || err != nil || next.Sub(now.Add(time.Hour)).Abs() > time.Millisecond {
+	if next, waits, err := q.storage.Next(t.Context()); !waits || err != nil || next.Sub(now.Add(time.Hour)).Abs() > time.Millisecond {
 		t.Errorf("at last next is %v, %v, %v", next, waits, err)
 	}
 }
 
-// compact is JSON without spaces; a home may change these.
+// compact is JSON without spaces; a store may change these.
 func compact(b []byte) string {
 	var out bytes.Buffer
 	if len(b) > 0 && json.Compact(&out, b) != nil {
@@ -194,7 +194,7 @@ func workWorkers(t *testing.T, q *queueTest) {
 	}
 	var running, most, ran atomic.Int64
 	full := make(chan struct{})
-	q.work(q.home, workers, func(context.Context, store.Claimed) store.JobResult {
+	q.work(q.storage, workers, func(context.Context, store.Claimed) store.JobResult {
 		n := running.Add(1)
 		if most.Store(max(most.Load(), n)); ran.Add(1) == workers {
 			close(full)
@@ -211,7 +211,7 @@ func workWorkers(t *testing.T, q *queueTest) {
 
 func workRetry(t *testing.T, q *queueTest) {
 	q.enqueue(store.Job{Kind: "job", MaxAttempts: 4})
-	begun, verdict, _ := q.runs(q.home)
+	begun, verdict, _ := q.runs(q.storage)
 	for i, v := range []store.JobOutcome{store.Failed, store.Stopped, store.Again, store.Failed, store.Done} {
 		c := <-begun
 		now := time.Now()
@@ -227,13 +227,13 @@ func workRetry(t *testing.T, q *queueTest) {
 func workDeath(t *testing.T, q *queueTest) {
 	job := store.Job{Kind: "job", Unique: "u", MaxAttempts: 2, Payload: json.RawMessage(`7`)}
 	q.enqueue(job)
-	begun, verdict, stop := q.runs(q.home)
+	begun, verdict, stop := q.runs(q.storage)
 	first := <-begun
 	verdict <- store.JobResult{Outcome: store.Failed, RunAt: time.Now(), Cause: "first"}
 	<-begun
 	verdict <- store.JobResult{Outcome: store.Failed, RunAt: time.Now(), Cause: "second"}
 	q.waitCounts(0, 0, 1)
-	dead, err := q.home.Dead(t.Context(), 10)
+	dead, err := q.storage.Dead(t.Context(), 10)
 	ok(t, err)
 	if len(dead) != 1 || dead[0].ID != first.ID || dead[0].Cause != "second" || dead[0].Attempts != 2 || dead[0].Kind != "job" || dead[0].Unique != "u" ||
 		string(dead[0].Payload) != "7" || time.Since(dead[0].DiedAt) > 5*time.Minute {
@@ -245,7 +245,7 @@ func workDeath(t *testing.T, q *queueTest) {
 	verdict <- store.JobResult{Outcome: store.Dead, Cause: "hopeless"}
 	q.waitCounts(0, 0, 2)
 	for n, want := range map[int][]string{1: {"hopeless"}, 9: {"hopeless", "second"}} {
-		dead, err := q.home.Dead(t.Context(), n)
+		dead, err := q.storage.Dead(t.Context(), n)
 		ok(t, err)
 		var causes []string
 		for _, d := range dead {
@@ -256,24 +256,24 @@ func workDeath(t *testing.T, q *queueTest) {
 		}
 	}
 	for _, id := range []string{"job_none", "12345678", ""} {
-		if err := q.home.RetryDead(t.Context(), id, time.Now()); !errors.Is(err, store.ErrNotFound) {
+		if err := q.storage.RetryDead(t.Context(), id, time.Now()); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("Revive of %q: %v", id, err)
 		}
 	}
 	stop()
 	q.enqueue(job)
-	if err := q.home.RetryDead(t.Context(), first.ID, time.Now()); !errors.Is(err, store.ErrExists) {
+	if err := q.storage.RetryDead(t.Context(), first.ID, time.Now()); !errors.Is(err, store.ErrExists) {
 		t.Errorf("Revive next to a job with its key: %v", err)
 	}
-	begun, verdict, _ = q.runs(q.home)
+	begun, verdict, _ = q.runs(q.storage)
 	twin := <-begun
-	if err := q.home.RetryDead(t.Context(), twin.ID, time.Now()); !errors.Is(err, store.ErrNotFound) {
+	if err := q.storage.RetryDead(t.Context(), twin.ID, time.Now()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Revive of one that runs: %v", err)
 	}
 	verdict <- store.JobResult{}
 	q.waitCounts(0, 0, 2)
 	at := time.Now().Add(300 * time.Millisecond)
-	ok(t, q.home.RetryDead(t.Context(), first.ID, at))
+	ok(t, q.storage.RetryDead(t.Context(), first.ID, at))
 	for i := range 2 {
 		c := <-begun
 		if c.ID != first.ID || c.Attempt != i+1 || c.Failures != i || time.Now().Before(at) {
@@ -290,7 +290,7 @@ func workUniqueWaiting(t *testing.T, q *queueTest) {
 		store.Job{Kind: "job", Unique: "v", RunAt: later}, store.Job{Kind: "other", Unique: "u", RunAt: later},
 		store.Job{Kind: "job", RunAt: later}, store.Job{Kind: "job", RunAt: later})
 	q.waitCounts(5, 0, 0)
-	begun, verdict, _ := q.runs(q.home)
+	begun, verdict, _ := q.runs(q.storage)
 	for range 2 {
 		q.enqueue(store.Job{Kind: "job", Unique: "u"}) // sooner, and then free again
 		c := <-begun
@@ -311,13 +311,13 @@ func workUniqueWaiting(t *testing.T, q *queueTest) {
 
 func workUniqueRunning(t *testing.T, q *queueTest) {
 	other := q.replica()
-	begun, verdict, _ := q.runs(q.home)
+	begun, verdict, _ := q.runs(q.storage)
 	for _, end := range []struct {
 		name  string
 		v     store.JobOutcome
 		tries int
 	}{{"done", store.Done, 1}, {"dead", store.Dead, 1}, {"failed for the last time", store.Failed, 2}} {
-		_, _, dead, err := q.home.Counts(t.Context())
+		_, _, dead, err := q.storage.Counts(t.Context())
 		ok(t, err)
 		q.enqueue(store.Job{Kind: "job", Unique: "u", MaxAttempts: 2})
 		c := <-begun
@@ -345,7 +345,7 @@ func workUniqueRunning(t *testing.T, q *queueTest) {
 func workSpare(t *testing.T, q *queueTest) {
 	spare := store.Job{Kind: "job", Unique: "u", SkipIfPending: true}
 	q.enqueue(store.Job{Kind: "job", Unique: "u", RunAt: time.Now().Add(500 * time.Millisecond)}, spare)
-	begun, verdict, _ := q.runs(q.home)
+	begun, verdict, _ := q.runs(q.storage)
 	c := <-begun
 	if time.Now().Before(c.RunAt) {
 		t.Errorf("brought forward: %+v", c)
@@ -363,8 +363,8 @@ func workSpare(t *testing.T, q *queueTest) {
 func workStop(t *testing.T, q *queueTest) {
 	q.enqueue(store.Job{Kind: "job", MaxAttempts: 1})
 	for i := range 3 {
-		home := q.replica()
-		begun, _, stop := q.runs(home)
+		storage := q.replica()
+		begun, _, stop := q.runs(storage)
 		c := <-begun
 		if c.Attempt != 1 || c.Failures != 0 || c.LostAttempts != 0 {
 			t.Errorf("start %d: %+v", i, c)
@@ -374,7 +374,7 @@ func workStop(t *testing.T, q *queueTest) {
 			t.Errorf("after stop %d: %v", i, n)
 		}
 	}
-	begun, verdict, _ := q.runs(q.home)
+	begun, verdict, _ := q.runs(q.storage)
 	<-begun
 	verdict <- store.JobResult{}
 	q.waitCounts(0, 0, 0)
@@ -385,7 +385,7 @@ func workCancel(t *testing.T, q *queueTest) {
 	other := q.replica()
 	causes := make(chan error, 8) // a job that runs too often must not block the end
 	begun := make(chan struct{})
-	q.work(q.home, 2, func(ctx context.Context, _ store.Claimed) store.JobResult {
+	q.work(q.storage, 2, func(ctx context.Context, _ store.Claimed) store.JobResult {
 		select {
 		case begun <- struct{}{}:
 		case <-ctx.Done():
@@ -418,14 +418,14 @@ func workCancel(t *testing.T, q *queueTest) {
 // workOrigin: what caused a transaction goes with its jobs, and on with theirs.
 func workOrigin(t *testing.T, q *queueTest) {
 	origin := store.Origin{RequestID: "req_1", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-	ok(t, enqueueAll(store.WithOrigin(t.Context(), origin), q.home, store.Job{Kind: "job"}))
+	ok(t, enqueueAll(store.WithOrigin(t.Context(), origin), q.storage, store.Job{Kind: "job"}))
 	got := make(chan store.Claimed, 2)
-	q.work(q.home, 1, func(ctx context.Context, job store.Claimed) store.JobResult {
+	q.work(q.storage, 1, func(ctx context.Context, job store.Claimed) store.JobResult {
 		if of := store.OriginOf(ctx); of != job.Origin {
 			t.Errorf("the context of %s is of %+v", job.Kind, of)
 		}
 		if job.Kind == "job" {
-			if err := enqueueAll(ctx, q.home, store.Job{Kind: "follow"}); err != nil {
+			if err := enqueueAll(ctx, q.storage, store.Job{Kind: "follow"}); err != nil {
 				t.Error(err)
 			}
 		}

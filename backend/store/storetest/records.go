@@ -541,7 +541,7 @@ func recordsCancelled(t *testing.T, h Store) {
 	}
 }
 
-// recordsPanic asserts that a panic reaches its owner and leaves the home sound.
+// recordsPanic asserts that a panic reaches its owner and leaves the store intact.
 func recordsPanic(t *testing.T, h Store) {
 	func() {
 		defer func() {

@@ -19,11 +19,11 @@ const scaleDays = 30
 // one site, and with the number of sites that have [UnitsOfSite] units each.
 // The store's clock must be within the day that begins at [FleetEnd]; seal
 // closes its days that are over.
-func Scale(b *testing.B, g Growth, home store.Telemetry, seal func()) {
+func Scale(b *testing.B, g Growth, storage store.Telemetry, seal func()) {
 	units := g.Sizes[len(g.Sizes)-1]
 	month := Fleet(units, scaleDays)
 	feed := func(b *testing.B, site store.SiteKey, frames []store.AssetFrame) {
-		if err := home.Append(b.Context(), site, frames); err != nil {
+		if err := storage.Append(b.Context(), site, frames); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -66,7 +66,7 @@ func Scale(b *testing.B, g Growth, home store.Telemetry, seal func()) {
 		g.Measure(b, name, func(b *testing.B, i int) func() {
 			return func() {
 				n := 0
-				for f, err := range home.Read(b.Context(), one[i].ID, FleetUnit(g.Sizes[i]/2), from, to, series.PowerKW) {
+				for f, err := range storage.Read(b.Context(), one[i].ID, FleetUnit(g.Sizes[i]/2), from, to, series.PowerKW) {
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -84,7 +84,7 @@ func Scale(b *testing.B, g Growth, home store.Telemetry, seal func()) {
 	daily := func(name string, from, to time.Time, days int) {
 		g.Measure(b, name, func(b *testing.B, i int) func() {
 			return func() {
-				if sums, err := home.Daily(b.Context(), one[i].ID, from, to); err != nil || len(sums) != days*g.Sizes[i] {
+				if sums, err := storage.Daily(b.Context(), one[i].ID, from, to); err != nil || len(sums) != days*g.Sizes[i] {
 					b.Fatal(len(sums), err)
 				}
 			}
@@ -121,7 +121,7 @@ func Scale(b *testing.B, g Growth, home store.Telemetry, seal func()) {
 			ids[u] = FleetUnit(u)
 		}
 		return func() {
-			for f, err := range home.ReadUnits(b.Context(), one[i].ID, ids, FleetEnd, FleetEnd.AddDate(0, 0, 1), series.PowerKW) {
+			for f, err := range storage.ReadUnits(b.Context(), one[i].ID, ids, FleetEnd, FleetEnd.AddDate(0, 0, 1), series.PowerKW) {
 				if err != nil || f.Frame.Len() != 140 {
 					b.Fatal(f.AssetID, f.Frame.Len(), err)
 				}
@@ -131,7 +131,7 @@ func Scale(b *testing.B, g Growth, home store.Telemetry, seal func()) {
 	daily("site today", FleetEnd, FleetEnd.AddDate(0, 0, 1), 1)
 	g.Measure(b, "latest", func(b *testing.B, i int) func() {
 		return func() {
-			if latest, err := home.Latest(b.Context(), one[i].ID); err != nil || len(latest) != g.Sizes[i] {
+			if latest, err := storage.Latest(b.Context(), one[i].ID); err != nil || len(latest) != g.Sizes[i] {
 				b.Fatal(len(latest), err)
 			}
 		}

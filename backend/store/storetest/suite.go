@@ -1,5 +1,5 @@
 // Package storetest is the conformance suite of the store's interfaces: every
-// home for the data passes it, or is none.
+// store passes it.
 package storetest
 
 import (
@@ -18,7 +18,7 @@ type Store interface {
 	store.Telemetry
 }
 
-// QueueStore is a home for jobs and for the records that they follow from.
+// QueueStore is a store of jobs and of the records that they follow from.
 type QueueStore interface {
 	store.Records
 	store.Queue
@@ -32,7 +32,7 @@ type Open func(t *testing.T, now func() time.Time) Store
 // function that opens a replica of it. All are closed when the test ends.
 type OpenQueue func(t *testing.T) (replica func() QueueStore)
 
-// waiting is how many jobs of the home wait.
+// waiting is how many jobs of the store wait.
 func waiting(t *testing.T, h Store) int {
 	t.Helper()
 	var n int

@@ -50,10 +50,10 @@ func Telemetry(t *testing.T, open Open) {
 
 // telemetryTest is a store and a model of it: one merged frame an asset.
 type telemetryTest struct {
-	t     testing.TB
-	home  Store
-	clock *clock
-	model map[string]series.Frame
+	t       testing.TB
+	storage Store
+	clock   *clock
+	model   map[string]series.Frame
 }
 
 // zone is a zone that must be there.
@@ -78,7 +78,7 @@ func power(from time.Time, step time.Duration, kW ...float64) series.Frame {
 
 func (tt *telemetryTest) append(site store.SiteKey, frames ...store.AssetFrame) {
 	tt.t.Helper()
-	if err := tt.home.Append(context.Background(), site, frames); err != nil {
+	if err := tt.storage.Append(context.Background(), site, frames); err != nil {
 		tt.t.Fatal(err)
 	}
 	for _, f := range frames {
@@ -106,7 +106,7 @@ func (tt *telemetryTest) read(site, asset string, from, to time.Time, qs ...seri
 	tt.t.Helper()
 	last := int64(math.MinInt64)
 	f, err := store.Collect(func(yield func(series.Frame, error) bool) {
-		for f, err := range tt.home.Read(context.Background(), site, asset, from, to, qs...) {
+		for f, err := range tt.storage.Read(context.Background(), site, asset, from, to, qs...) {
 			if err == nil && (f.Check() != nil || f.Len() == 0 || f.Times[0] <= last) {
 				tt.t.Fatalf("Read yields a frame out of order, empty or unsound: %v after %d", f, last)
 			}
@@ -129,7 +129,7 @@ func (tt *telemetryTest) read(site, asset string, from, to time.Time, qs ...seri
 func (tt *telemetryTest) together(site string, ids []string, from, to time.Time, want []map[int64]map[string]float64, qs ...series.Quantity) {
 	tt.t.Helper()
 	i := 0
-	for f, err := range tt.home.ReadUnits(context.Background(), site, ids, from, to, qs...) {
+	for f, err := range tt.storage.ReadUnits(context.Background(), site, ids, from, to, qs...) {
 		if err != nil || f.AssetID != ids[i] || f.Frame.Check() != nil {
 			tt.t.Fatalf("ReadUnits yields %s, %v in place %d of %v", f.AssetID, err, i, ids)
 		}
@@ -166,7 +166,7 @@ func (tt *telemetryTest) check(site store.SiteKey) {
 		if diff := cmp.Diff(samples(want), samples(tt.read(site.ID, id, longAgo, farOff))); diff != "" {
 			tt.t.Fatalf("samples of %s: %s", id, diff)
 		}
-		first, last, ok, err := tt.home.Period(ctx, site.ID, id)
+		first, last, ok, err := tt.storage.Period(ctx, site.ID, id)
 		if n := want.Len(); err != nil || !ok || first.Unix() != want.Times[0] || last.Unix() != want.Times[n-1] {
 			tt.t.Fatalf("period of %s: %v to %v, %v, %v; want %d to %d", id, first, last, ok, err, want.Times[0], want.Times[n-1])
 		}
@@ -174,7 +174,7 @@ func (tt *telemetryTest) check(site store.SiteKey) {
 		latest = append(latest, store.AssetFrame{AssetID: id, Frame: newest})
 		days = append(days, dailyOf(id, want, site.Zone, tt.clock.Now().Unix())...)
 	}
-	got, err := tt.home.Latest(ctx, site.ID)
+	got, err := tt.storage.Latest(ctx, site.ID)
 	if err != nil || len(got) != len(latest) {
 		tt.t.Fatalf("latest: %v, %v", got, err)
 	}
@@ -183,7 +183,7 @@ func (tt *telemetryTest) check(site store.SiteKey) {
 			tt.t.Fatalf("latest of %s: %v, want %v", got[i].AssetID, got[i], latest[i])
 		}
 	}
-	stored, err := tt.home.Daily(ctx, site.ID, longAgo, farOff)
+	stored, err := tt.storage.Daily(ctx, site.ID, longAgo, farOff)
 	if err != nil {
 		tt.t.Fatal(err)
 	}
@@ -248,13 +248,13 @@ func telemetryAbsent(t *testing.T, tt *telemetryTest) {
 		if f := tt.read("site", "none", longAgo, farOff); f.Len() > 0 {
 			t.Errorf("read %v", f)
 		}
-		if _, _, ok, err := tt.home.Period(t.Context(), "site", "none"); ok || err != nil {
+		if _, _, ok, err := tt.storage.Period(t.Context(), "site", "none"); ok || err != nil {
 			t.Errorf("period: %v, %v", ok, err)
 		}
-		if days, err := tt.home.Daily(t.Context(), "site", longAgo, farOff, "none"); len(days) > 0 || err != nil {
+		if days, err := tt.storage.Daily(t.Context(), "site", longAgo, farOff, "none"); len(days) > 0 || err != nil {
 			t.Errorf("daily: %v, %v", days, err)
 		}
-		if latest, err := tt.home.Latest(t.Context(), "other"); len(latest) > 0 || err != nil {
+		if latest, err := tt.storage.Latest(t.Context(), "other"); len(latest) > 0 || err != nil {
 			t.Errorf("latest: %v, %v", latest, err)
 		}
 		// An empty frame stores nothing; another asset changes nothing.
@@ -278,11 +278,11 @@ func telemetryRefused(t *testing.T, tt *telemetryTest) {
 		"disorder":  {store.SiteKey{ID: "s", Zone: time.UTC}, []store.AssetFrame{good, {AssetID: "b", Frame: series.Frame{Times: []int64{2, 1}}}}},
 		"too early": {store.SiteKey{ID: "s", Zone: time.UTC}, []store.AssetFrame{good, {AssetID: "b", Frame: series.Frame{Times: []int64{-1 << 41}}}}},
 	} {
-		if err := tt.home.Append(t.Context(), c.site, c.frames); err == nil {
+		if err := tt.storage.Append(t.Context(), c.site, c.frames); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, _, ok, err := tt.home.Period(t.Context(), "s", ""); ok || err != nil {
+	if _, _, ok, err := tt.storage.Period(t.Context(), "s", ""); ok || err != nil {
 		t.Errorf("a refused append has left something, %v", err)
 	}
 }
@@ -384,7 +384,7 @@ func telemetryDaily(t *testing.T, tt *telemetryTest) {
 		{longAgo, farOff, []string{"b", "none"}, want[2:3]},
 		{longAgo, midnight, nil, nil},
 	} {
-		got, err := tt.home.Daily(t.Context(), "site", c.from, c.to, c.ids...)
+		got, err := tt.storage.Daily(t.Context(), "site", c.from, c.to, c.ids...)
 		for i := range got {
 			got[i].CoveredS, got[i].Sources = 0, nil
 		}
@@ -406,7 +406,7 @@ func telemetryEnergy(t *testing.T, tt *telemetryTest) {
 		hour := power(start, time.Hour, 120)
 		hour.Set(series.EnergyKWh, []float64{120})
 		tt.append(site, store.AssetFrame{AssetID: name, Frame: hour})
-		got, err := tt.home.Daily(t.Context(), "site", start, start.Add(time.Hour), name)
+		got, err := tt.storage.Daily(t.Context(), "site", start, start.Add(time.Hour), name)
 		if err != nil || len(got) != 1 || math.Abs(got[0].EnergyKWh-120) > 1e-9 {
 			t.Errorf("%s day with a corrected hour: %+v, %v", name, got, err)
 		}
@@ -427,7 +427,7 @@ func telemetryEnergy(t *testing.T, tt *telemetryTest) {
 	tt.append(site, store.AssetFrame{AssetID: "counter", Frame: counter(58, 96)})
 	for from := range 4 {
 		for to := from + 1; to <= 4; to++ {
-			got, err := tt.home.Daily(t.Context(), "site", start.AddDate(0, 0, from), start.AddDate(0, 0, to), "counter")
+			got, err := tt.storage.Daily(t.Context(), "site", start.AddDate(0, 0, from), start.AddDate(0, 0, to), "counter")
 			if err != nil || len(got) != to-from {
 				t.Fatalf("days %d to %d: %+v, %v", from, to, got, err)
 			}
@@ -456,7 +456,7 @@ func telemetryZones(t *testing.T, tt *telemetryTest) {
 			kW[i] = float64(i%96) / 8
 		}
 		id := c.zone + c.from
-		one := &telemetryTest{t, tt.home, tt.clock, map[string]series.Frame{}}
+		one := &telemetryTest{t, tt.storage, tt.clock, map[string]series.Frame{}}
 		one.append(store.SiteKey{ID: id, Zone: z}, store.AssetFrame{AssetID: "a", Frame: power(from, 15*time.Minute, kW...)})
 		one.check(store.SiteKey{ID: id, Zone: z})
 	}
@@ -511,20 +511,20 @@ func telemetryClosedDay(t *testing.T, tt *telemetryTest) {
 	noon := first.AddDate(0, 0, 1).Add(12 * time.Hour)
 	sum := func(name string, want float64) {
 		t.Helper()
-		days, err := tt.home.Daily(t.Context(), "site", noon.Add(-12*time.Hour), noon, "a")
+		days, err := tt.storage.Daily(t.Context(), "site", noon.Add(-12*time.Hour), noon, "a")
 		ok(t, err)
 		if len(days) != 1 || math.Abs(days[0].EnergyKWh-want) > 1e-9 {
 			t.Fatalf("%s: %+v, want %v kWh", name, days, want)
 		}
 	}
-	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(first, 15*time.Minute, even(96)...)}}))
-	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(noon, time.Minute, 10)}}))
+	ok(t, tt.storage.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(first, 15*time.Minute, even(96)...)}}))
+	ok(t, tt.storage.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(noon, time.Minute, 10)}}))
 	sum("one sample", 2.5)
 	for later := range 2 { // the second one closes the first, which is of the same block
-		ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(first.AddDate(0, 0, 2+later), 5*time.Minute, even(288)...)}}))
+		ok(t, tt.storage.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(first.AddDate(0, 0, 2+later), 5*time.Minute, even(288)...)}}))
 		sum("with finer days after it", 2.5)
 	}
-	ok(t, tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(noon.Add(5*time.Minute), 5*time.Minute, even(5)...)}}))
+	ok(t, tt.storage.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: power(noon.Add(5*time.Minute), 5*time.Minute, even(5)...)}}))
 	sum("with finer samples after it", 5)
 }
 
@@ -546,7 +546,7 @@ func telemetryRewrite(t *testing.T, tt *telemetryTest) {
 		}
 		return []store.AssetFrame{{AssetID: "c", Frame: frames[0].Frame}, {AssetID: "b", Frame: frames[1].Frame.Slice(cut, math.MaxInt64)}}, nil
 	}
-	ok(t, tt.home.Rewrite(t.Context(), site, edit))
+	ok(t, tt.storage.Rewrite(t.Context(), site, edit))
 	tt.model["c"], tt.model["b"] = tt.model["a"], tt.model["b"].Slice(cut, math.MaxInt64)
 	delete(tt.model, "a")
 	tt.check(site)
@@ -554,16 +554,16 @@ func telemetryRewrite(t *testing.T, tt *telemetryTest) {
 	tt.check(site)
 
 	refusal := errors.New("the edit failed")
-	if err := tt.home.Rewrite(t.Context(), site, func([]store.AssetFrame) ([]store.AssetFrame, error) { return nil, refusal }); !errors.Is(err, refusal) {
+	if err := tt.storage.Rewrite(t.Context(), site, func([]store.AssetFrame) ([]store.AssetFrame, error) { return nil, refusal }); !errors.Is(err, refusal) {
 		t.Errorf("an edit that fails: %v", err)
 	}
 	tt.check(site)
 	none := func([]store.AssetFrame) ([]store.AssetFrame, error) { return nil, nil }
-	ok(t, tt.home.Rewrite(t.Context(), site, none))
-	if _, _, there, err := tt.home.Period(t.Context(), "site", ""); there || err != nil {
+	ok(t, tt.storage.Rewrite(t.Context(), site, none))
+	if _, _, there, err := tt.storage.Period(t.Context(), "site", ""); there || err != nil {
 		t.Errorf("telemetry remains: %v", err)
 	}
-	ok(t, tt.home.Rewrite(t.Context(), store.SiteKey{ID: "unknown", Zone: time.UTC}, none))
+	ok(t, tt.storage.Rewrite(t.Context(), store.SiteKey{ID: "unknown", Zone: time.UTC}, none))
 }
 
 // telemetryReadWriting appends inside a Read, which must not stop it: days that
@@ -578,14 +578,14 @@ func telemetryReadWriting(t *testing.T, tt *telemetryTest) {
 	tt.append(site, store.AssetFrame{AssetID: "a", Frame: power(start, time.Hour, kW...)})
 	want := tt.model["a"].Len()
 	got := 0
-	for f, err := range tt.home.Read(t.Context(), "site", "a", start, tt.clock.Now()) {
+	for f, err := range tt.storage.Read(t.Context(), "site", "a", start, tt.clock.Now()) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got += f.Len()
 		at := tt.clock.advance(6 * time.Hour)
 		tt.append(site, store.AssetFrame{AssetID: "a", Frame: power(at, time.Hour, 1)}, store.AssetFrame{AssetID: "b", Frame: power(at, time.Hour, 1)})
-		ok(t, tt.home.Update(t.Context(), func(tx store.Tx) error { return tx.Put("b", []byte("k"), nil) }))
+		ok(t, tt.storage.Update(t.Context(), func(tx store.Tx) error { return tx.Put("b", []byte("k"), nil) }))
 	}
 	// What was appended at the clock's later times is beyond the range, which was
 	// fixed before.
@@ -612,7 +612,7 @@ func telemetryConcurrent(t *testing.T, tt *telemetryTest) {
 		wg.Go(func() {
 			for i := range steps {
 				f := power(start.Add(time.Duration(i)*5*time.Minute), 0, kW[i])
-				if err := tt.home.Append(t.Context(), site, []store.AssetFrame{{AssetID: id, Frame: f}}); err != nil {
+				if err := tt.storage.Append(t.Context(), site, []store.AssetFrame{{AssetID: id, Frame: f}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -627,11 +627,11 @@ func telemetryCancelled(t *testing.T, tt *telemetryTest) {
 	cancel()
 	site := store.SiteKey{ID: "site", Zone: time.UTC}
 	f := []store.AssetFrame{{AssetID: "a", Frame: power(tt.clock.Now(), time.Minute, 1)}}
-	if err := tt.home.Append(ctx, site, f); err == nil {
+	if err := tt.storage.Append(ctx, site, f); err == nil {
 		t.Error("append with a cancelled context")
 	}
 	tt.append(site, f...)
-	if _, err := store.Collect(tt.home.Read(ctx, "site", "a", longAgo, farOff)); err == nil {
+	if _, err := store.Collect(tt.storage.Read(ctx, "site", "a", longAgo, farOff)); err == nil {
 		t.Error("read with a cancelled context")
 	}
 }

@@ -49,7 +49,7 @@ func (a *Store) append(ctx context.Context, key store.SiteKey, frames []store.As
 	}
 	// A live step needs no block: it may overlap with others, which write to the
 	// tail only as well.
-	err = a.home.Change(ctx, key.ID, false, func(c Change) error {
+	err = a.storage.Change(ctx, key.ID, false, func(c Change) error {
 		p, err := a.plan(c, key.ID, zone, frames)
 		if err == nil && !p.tailOnly() {
 			err = errOlder
@@ -65,7 +65,7 @@ func (a *Store) append(ctx context.Context, key store.SiteKey, frames []store.As
 	if _, err := a.resum(ctx, key.ID); err != nil {
 		return err
 	}
-	return a.home.Change(ctx, key.ID, true, func(c Change) error {
+	return a.storage.Change(ctx, key.ID, true, func(c Change) error {
 		p, err := a.plan(c, key.ID, zone, frames)
 		if err != nil {
 			return err

@@ -65,7 +65,7 @@ type part struct {
 
 func (a *Store) readPart(ctx context.Context, siteID, assetID string, from, to int64, quantities []series.Quantity) (part, error) {
 	var p part
-	err := a.home.View(ctx, siteID, func(r Reader) error {
+	err := a.storage.View(ctx, siteID, func(r Reader) error {
 		site, err := siteIn(r, siteID)
 		if err != nil || site == nil {
 			return err

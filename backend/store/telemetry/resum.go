@@ -14,7 +14,7 @@ import (
 // them from the samples. It may be interrupted and run again, and other replicas
 // may run it at the same time.
 func (a *Store) Resum(ctx context.Context) (int, error) {
-	ids, err := a.home.Sites(ctx)
+	ids, err := a.storage.Sites(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("sum days again: %w", err)
 	}
@@ -35,7 +35,7 @@ func (a *Store) Resum(ctx context.Context) (int, error) {
 // reports whether they were.
 func (a *Store) resum(ctx context.Context, id string) (did bool, err error) {
 	// Most sites are current: a read blocks no append.
-	err = a.home.View(ctx, id, func(r Reader) error {
+	err = a.storage.View(ctx, id, func(r Reader) error {
 		site, err := siteIn(r, id)
 		did = err == nil && site != nil && site.layout.sums != sumsVersion
 		return err
@@ -43,7 +43,7 @@ func (a *Store) resum(ctx context.Context, id string) (did bool, err error) {
 	if err != nil || !did {
 		return false, err
 	}
-	err = a.home.Change(ctx, id, true, func(c Change) error {
+	err = a.storage.Change(ctx, id, true, func(c Change) error {
 		r := resumming{archive: a, id: id}
 		if err := c.View(r.read); err != nil {
 			return err

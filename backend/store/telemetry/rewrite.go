@@ -28,7 +28,7 @@ func (a *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames
 	if err != nil {
 		return err
 	}
-	return a.home.Change(ctx, key.ID, true, func(c Change) error {
+	return a.storage.Change(ctx, key.ID, true, func(c Change) error {
 		var stored []store.AssetFrame
 		there, moved := false, false
 		err := c.View(func(r Reader) error {

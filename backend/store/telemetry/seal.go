@@ -248,7 +248,7 @@ func (s *site) everything(known assetIndex) ([]store.AssetFrame, error) {
 // and returns how many sites that were. Append does it for sites that report;
 // this is for those that have fallen silent.
 func (a *Store) Seal(ctx context.Context) (int, error) {
-	ids, err := a.home.Sites(ctx)
+	ids, err := a.storage.Sites(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("seal telemetry: %w", err)
 	}
@@ -268,13 +268,13 @@ func (a *Store) Seal(ctx context.Context) (int, error) {
 func (a *Store) seal(ctx context.Context, id string) (did bool, err error) {
 	// Most sites have nothing to seal: a read blocks no other append.
 	p := &appending{archive: a, id: id, old: true}
-	if did, err = p.over(func(fn func(r Reader) error) error { return a.home.View(ctx, id, fn) }); err != nil || !did {
+	if did, err = p.over(func(fn func(r Reader) error) error { return a.storage.View(ctx, id, fn) }); err != nil || !did {
 		return false, err
 	}
 	if _, err := a.resum(ctx, id); err != nil {
 		return false, err
 	}
-	err = a.home.Change(ctx, id, true, func(c Change) error {
+	err = a.storage.Change(ctx, id, true, func(c Change) error {
 		p := &appending{archive: a, id: id, old: true}
 		if did, err = p.over(c.View); err != nil || !did {
 			return err

@@ -107,26 +107,26 @@ type Writer interface {
 type Options struct {
 	// Now is the clock that determines which day is open.
 	Now func() time.Time
-	// PartBlocks is how many blocks Read copies out of the home at a time.
+	// PartBlocks is how many blocks Read copies out of the storage at a time.
 	PartBlocks int
 }
 
-// Store is [store.Telemetry] over a home. It is safe for concurrent use.
+// Store is [store.Telemetry] over a storage. It is safe for concurrent use.
 type Store struct {
-	home       Storage
+	storage    Storage
 	now        func() time.Time
 	partBlocks int
 }
 
 var _ store.Telemetry = (*Store)(nil)
 
-// New is the archive in a home.
-func New(home Storage, o Options) *Store {
-	return &Store{home: home, now: o.Now, partBlocks: o.PartBlocks}
+// New returns a store over a storage.
+func New(storage Storage, o Options) *Store {
+	return &Store{storage: storage, now: o.Now, partBlocks: o.PartBlocks}
 }
 
 // SiteIDs are the ids of the sites with telemetry.
-func (a *Store) SiteIDs(ctx context.Context) ([]string, error) { return a.home.Sites(ctx) }
+func (a *Store) SiteIDs(ctx context.Context) ([]string, error) { return a.storage.Sites(ctx) }
 
 const secondsADay = 86400
 
@@ -196,7 +196,7 @@ func (s *site) assetIndex() (assetIndex, error) {
 
 // viewSite runs fn with the site, unless it does not exist.
 func (a *Store) viewSite(ctx context.Context, siteID string, fn func(s *site) error) error {
-	err := a.home.View(ctx, siteID, func(r Reader) error {
+	err := a.storage.View(ctx, siteID, func(r Reader) error {
 		site, err := siteIn(r, siteID)
 		if err != nil || site == nil {
 			return err
