@@ -34,7 +34,7 @@ const (
 	jobTable    = "sunloop.move_job"
 )
 
-// Import is a copy of a store into the database that is under way. Until End no service
+// Import is a copy of a store into the database. Until End no service
 // opens it.
 type Import struct {
 	store *Store
