@@ -76,7 +76,7 @@ type eventFile struct {
 	Visible        bool       `json:"visible"`
 }
 
-// WriteDir writes cases to a directory that [FromDir] reads. It creates the
+// WriteDir writes cases to a directory that [InDirs] reads. It creates the
 // directory if needed.
 func WriteDir(dir string, cases []Case) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -155,18 +155,6 @@ func writeCSV(path string, units []detect.Unit) (err error) {
 		frames[u.AssetID] = u.Frame
 	}
 	return simulate.WriteFrames(f, frames)
-}
-
-// FromDir reads the cases of a directory.
-func FromDir(dir string) ([]Case, error) {
-	var out []Case
-	for c, err := range InDirs(dir) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c)
-	}
-	return out, nil
 }
 
 // InDirs reads the cases of directories one by one, because the telemetry of all

@@ -137,7 +137,7 @@ func TestDirectoryRoundTrip(t *testing.T) {
 	if err := WriteDir(dir, cases); err != nil {
 		t.Fatal(err)
 	}
-	back, err := FromDir(dir)
+	back, err := fromDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestFromDirSaysWhatIsWrong(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := FromDir(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := fromDir(dir); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s and %q: %v, want something of %q", c.truth, c.csv, err, c.want)
 		}
 	}
@@ -310,4 +310,16 @@ func BenchmarkSeed(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// fromDir reads the cases of a directory.
+func fromDir(dir string) ([]Case, error) {
+	var out []Case
+	for c, err := range InDirs(dir) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
 }
