@@ -72,7 +72,8 @@ type Unit struct {
 	Amounts          kpi.Amounts
 	DataAvailability float64 // share of the daylight that samples cover; NaN without daylight
 
-	history kpi.History
+	reported bool // a sample is of the window
+	history  kpi.History
 }
 
 // Reading is the availability of a site's units in a window.
@@ -134,8 +135,32 @@ func (c Contract) Figures(a kpi.Amounts) Figures {
 		Contractual: c.Rules.Share(a, c.Extent()), ContractualEnergy: c.Rules.Share(a, kpi.ExpectedKWh)}
 }
 
-// Figures returns the availabilities of the site.
-func (r *Reading) Figures() Figures { return r.Contract.Figures(r.Amounts) }
+// Figures returns the availabilities of the site. They are unknown, and not zero,
+// if nothing is known of any unit in the whole window: neither by its data nor by
+// findings, work and people. A unit that is silent while others report lowers them.
+func (r *Reading) Figures() Figures {
+	if r.Amounts[kpi.InformationUnavailable].Hours > 0 && !r.informed() {
+		nan := math.NaN()
+		return Figures{Time: nan, AllTime: nan, Energy: nan, Contractual: nan, ContractualEnergy: nan}
+	}
+	return r.Contract.Figures(r.Amounts)
+}
+
+// informed reports whether anything is known of a unit: a sample, or an
+// explanation of its silence. That it is night is known without a unit.
+func (r *Reading) informed() bool {
+	for _, u := range r.Units {
+		if u.reported {
+			return true
+		}
+		for _, s := range u.Stretches {
+			if s.Source != kpi.FromReading {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // InServiceHours returns the sun-up hours in which units were in service, of all
 // units together.
@@ -402,6 +427,7 @@ func (r *Reading) sum() {
 			continue
 		}
 		u.history.Span = u.Due
+		u.reported = slices.ContainsFunc(u.history.Observed, func(o kpi.Observed) bool { return o.From < u.Due.To && o.To > u.Due.From })
 		u.Stretches = kpi.Categorise(u.history, r.Sun)
 		u.Amounts = r.Sun.Sum(u.Stretches, u.WeightKW)
 		u.DataAvailability = r.Sun.DataAvailability(u.history)

@@ -57,7 +57,7 @@ func Tables() []store.Checked { return []store.Checked{windows} }
 const (
 	// formulasVersion rises with each change of a formula or an input of figures,
 	// so that kept figures get a revision that says so.
-	formulasVersion = 2
+	formulasVersion = 3
 	// maxWindows is how many windows of a site are kept; those with the earliest
 	// end are dropped.
 	maxWindows = 400
