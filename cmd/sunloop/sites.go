@@ -40,9 +40,9 @@ func (c SiteFlags) ref() api.SiteRef { return api.SiteRef{CustomerID: c.Customer
 
 // run calls do with a client of the data folder, whose jobs run meanwhile, or of a
 // service.
-func (c RemoteFlags) run(ctx context.Context, g *Globals, std streams, command string, do func(context.Context, *client.Client) error) error {
-	if c.Remote != "" {
-		cl, err := c.client()
+func (f RemoteFlags) run(ctx context.Context, g *Globals, std streams, command string, do func(context.Context, *client.Client) error) error {
+	if f.Remote != "" {
+		cl, err := f.client()
 		if err != nil {
 			return err
 		}

@@ -386,7 +386,9 @@ func (im *Importer) assemble(ctx context.Context, u upload.Upload) (upload.Uploa
 	req.Kind = u.Kind
 	key, err := im.putObject(ctx, api.Scope{ActorID: v.ActorID}, req, func() io.Reader {
 		file.close()
-		sum, file = sha256.New(), &partsReader{ctx: ctx, objects: im.Objects, parts: parts, progress: func(n int64) {
+		sum, file = sha256.New(), &partsReader{openPart: func(p upload.SessionPart) (io.ReadCloser, error) {
+			return im.Objects.Open(ctx, p.ObjectKey)
+		}, parts: parts, progress: func(n int64) {
 			im.Progress.SetUpload(u.UploadID, sitedata.StageValidating, 0.5*float64(n)/float64(max(u.Bytes, 1)))
 		}}
 		return io.TeeReader(file, sum)
@@ -427,8 +429,7 @@ func (im *Importer) assemble(ctx context.Context, u upload.Upload) (upload.Uploa
 
 // partsReader reads objects one after the other.
 type partsReader struct {
-	ctx      context.Context
-	objects  store.Objects
+	openPart func(p upload.SessionPart) (io.ReadCloser, error)
 	parts    []upload.SessionPart
 	progress func(n int64)
 	open     io.ReadCloser
@@ -442,7 +443,7 @@ func (r *partsReader) Read(p []byte) (int, error) {
 				return 0, io.EOF
 			}
 			var err error
-			if r.open, err = r.objects.Open(r.ctx, r.parts[0].ObjectKey); err != nil {
+			if r.open, err = r.openPart(r.parts[0]); err != nil {
 				return 0, err
 			}
 			r.parts = r.parts[1:]

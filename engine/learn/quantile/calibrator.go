@@ -1,3 +1,4 @@
+// Package quantile computes quantiles of samples and calibrates those of forecasts.
 package quantile
 
 import (
