@@ -97,7 +97,7 @@ func (s *Service) window(zone *time.Location, from, to time.Time, units int) (ti
 
 // Words for what went into figures.
 const (
-	basisPower       = "mean power; units that are silent are stood for by the others, by their rating"
+	basisPower       = "mean power; silent units are estimated from the others, by rating"
 	basisFound       = "losses that detection found, in the hours in which they occurred"
 	basisYears       = "days with 1 kWh/m² or more, insolation of one unit's sensor, cell temperature to 25 °C where air is measured"
 	basisRepair      = "failures of inverters, strings, trackers and insulation that ended in the window"
