@@ -28,7 +28,7 @@ type remote struct {
 // bucketOperation is what was asked of a bucket.
 type bucketOperation struct{}
 
-var listing doing
+var listing bucketOperation
 
 // trials begins the keys of objects that a bucket is tried with.
 const trials = ".trials/"
@@ -58,7 +58,7 @@ func (*remote) open(context.Context, *blob.Bucket, string) (io.ReadCloser, error
 
 func (*remote) delete(context.Context, string) error { return errNoBuckets }
 
-func (*remote) fault(_ context.Context, _ doing, _ string, err error) error { return err }
+func (*remote) fault(_ context.Context, _ bucketOperation, _ string, err error) error { return err }
 
 func within[T any](ctx context.Context, _ time.Duration, f func(context.Context) (T, error)) (T, error) {
 	return f(ctx)
