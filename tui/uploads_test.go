@@ -235,7 +235,6 @@ func TestPathIsCompleted(t *testing.T) {
 	d.shows("history.csv, huge.csv")
 	d.press("i", "tab")
 	d.shows("history.csv")
-	d.press("tab")
 	d.press("x") // in the field of the site now
 	d.shows("Sibayax")
 	d.press("shift+tab", "ctrl+u", dir+"/inn", "tab", "tab")

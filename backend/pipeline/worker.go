@@ -152,6 +152,9 @@ const suspendedPause = 2 * time.Second
 // checkSuspended postpones a job whose site is being changed, and returns
 // errSiteSuspended where it is archived or being removed.
 func (p *Pipeline) checkSuspended(ctx context.Context, job store.Claimed) error {
+	if len(job.Payload) == 0 {
+		return nil
+	}
 	body, err := sitedata.ReadPayload(job)
 	if err != nil || body.SiteID == "" || job.Kind == sitedata.JobSite {
 		return err

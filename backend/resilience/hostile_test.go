@@ -109,7 +109,7 @@ func (v *victim) dial(t *testing.T) net.Conn {
 }
 
 // readsNoJSON are the routes whose POST has no JSON body, or stops before it.
-var readsNoJSON = map[string]bool{"refresh": true, "logout": true, "v1-upload-train": true, "v1-upload-nowcast": true, "upload-inspect": true, "freemium-forecast": true}
+var readsNoJSON = map[string]bool{"refresh": true, "logout": true, "v1-upload-train": true, "v1-upload-nowcast": true, "upload-inspect": true, "upload-part": true, "freemium-forecast": true}
 
 // TestJSONOfAnySize sends to every route that takes a POST what no client
 // of good will sends. A new route is in the table, and so in this test.

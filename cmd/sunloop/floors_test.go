@@ -28,6 +28,7 @@ var floors = []struct {
 	{"app.sunloop/engine/place/...", []string{"engine/series"}},
 	{"app.sunloop/engine/ingest/format", nil},
 	{"app.sunloop/engine/ingest", []string{"engine/series", "engine/ingest/format"}},
+	{"app.sunloop/engine/ingest/piece", []string{"engine/ingest", "engine/ingest/format", "engine/series"}},
 	{"app.sunloop/engine/plausible", []string{"engine/ingest", "engine/ingest/format", "engine/place", "engine/series", "engine/solar"}},
 	{"app.sunloop/engine/weather", []string{"engine/series", "engine/solar"}},
 	{"app.sunloop/engine/learn/...", nil},

@@ -62,7 +62,7 @@ func TestDocumentedProviders(t *testing.T) {
 func TestLivesOfTokensAndKeys(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{0: -1, 48 * time.Hour: 48 * time.Hour} {
 		g := &Globals{Data: t.TempDir(), file: configFile{Providers: []auth.Provider{{Name: "company", Issuer: "https://login.example.com", ClientID: "c"}}}}
-		cfg, err := ServiceFlags{TokenLifetime: 2 * time.Hour, SigningKeyAge: age}.config(g, nil, time.Now)
+		cfg, err := ServiceFlags{OutsideFlags: OutsideFlags{MaxUpload: 2048}, TokenLifetime: 2 * time.Hour, SigningKeyAge: age}.config(g, nil, time.Now)
 		if err != nil || cfg.SigningKeyAge != want || len(cfg.Providers) != 1 {
 			t.Fatalf("%+v, %v", cfg, err)
 		}

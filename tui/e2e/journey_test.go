@@ -55,7 +55,11 @@ func TestFirstRun(t *testing.T) {
 	one.press("U")
 	one.sees("Import a file", "Capacity kW")
 	one.press(production(t), "tab", "ctrl+u", "Durban", "tab", "ctrl+u", "Africa/Johannesburg", "tab", "ctrl+u", "100", "tab", "ctrl+u", "-29.86,31.02", "enter")
-	one.losesSight("Import a file")
+	one.sees("Import durban.csv", "replaces  nothing that is stored", "enter import")
+	one.press("enter")
+	one.sees("state   done", "enter close")
+	one.press("enter")
+	one.losesSight("Import durban.csv")
 	one.sees("Durban", "INV-1", "INV-2  inverter outage")
 }
 

@@ -75,6 +75,7 @@ func Mean(all []Scores) Scores {
 		out.DailyEnergyError += s.DailyEnergyError / k
 		out.Coverage80Day += s.Coverage80Day / k
 		out.Width80Day += s.Width80Day / k
+		out.Uncalibrated80Day += s.Uncalibrated80Day / k
 		if s.Skill != nil {
 			skills++
 			skill += *s.Skill

@@ -30,6 +30,7 @@ type UploadForm struct {
 	wrong    string
 	sending  string   // the file that is being read
 	found    string   // files that complete the path
+	keys     int      // pressed so far
 	defaults []string // of the fields, from the site on screen; nil once another site was typed
 	transfer
 }
@@ -115,6 +116,7 @@ func (d *UploadForm) Answer(err error) (done bool) {
 // Key edits, completes the path, or has the file read.
 func (d *UploadForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 	action, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
+	d.keys++
 	if d.sending != "" && action != keymap.Dismiss {
 		return nil
 	}
@@ -183,12 +185,16 @@ func (d *UploadForm) accept() view.Request {
 type completion struct {
 	*UploadForm
 	typed   string
+	keys    int // pressed before
 	matches []string
 }
 
-// complete completes the path as far as the names in its folder agree.
+// complete goes to the next field and completes the path as far as the names in its
+// folder agree. Reading the folder may take a while: keys that follow are for the next
+// field.
 func (d *UploadForm) complete() view.Request {
-	c := &completion{UploadForm: d, typed: d.form.Fields[fieldFile].Value()}
+	c := &completion{UploadForm: d, typed: d.form.Fields[fieldFile].Value(), keys: d.keys}
+	d.form.Edit(keymap.NextField, tea.KeyMsg{})
 	path := c.typed
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		path = dropped(path + "x")
@@ -200,33 +206,32 @@ func (d *UploadForm) complete() view.Request {
 	}}
 }
 
-// Answer puts the completed path into the form, unless it was edited meanwhile.
+// Answer puts the completed path into the form, unless it was edited meanwhile. The
+// field has the keys again if its path is not that of one file and no key followed.
 func (c *completion) Answer(error) (done bool) {
 	d := c.UploadForm
 	field := &d.form.Fields[fieldFile]
-	if field.Value() != c.typed || d.form.At != fieldFile || d.sending != "" {
+	if field.Value() != c.typed || d.sending != "" || len(c.matches) == 0 {
 		return false
 	}
-	d.wrong, d.found = "", ""
-	switch len(c.matches) {
-	case 0:
-		d.form.Edit(keymap.NextField, tea.KeyMsg{})
+	longest := commonStart(c.matches)
+	if len(c.matches) == 1 && !strings.HasSuffix(longest, string(filepath.Separator)) {
+		field.Set(longest)
 		return false
-	case 1:
-	default:
+	}
+	if d.keys != c.keys {
+		return false
+	}
+	d.wrong, d.form.At = "", fieldFile
+	if len(c.matches) > 1 {
 		names := make([]string, len(c.matches))
 		for i, m := range c.matches {
 			names[i] = filepath.Base(m)
 		}
 		d.found = shortList(names, 12)
 	}
-	longest := commonStart(c.matches)
-	if len(longest) > len(c.typed) || len(c.matches) == 1 && longest != c.typed {
+	if len(longest) > len(c.typed) || len(c.matches) == 1 {
 		field.Set(longest)
-		return false
-	}
-	if len(c.matches) == 1 { // it is complete
-		d.form.Edit(keymap.NextField, tea.KeyMsg{})
 	}
 	return false
 }
