@@ -329,7 +329,7 @@ func TestMergedUnits(t *testing.T) {
 	h := siteService(t)
 	ctx := t.Context()
 	day := time.Date(2026, 6, 10, 0, 0, 0, 0, time.UTC)
-	h.send("roof", "UTC", localDays(day, 2, 1, "INV-1", "INV-2"))
+	both := h.send("roof", "UTC", localDays(day, 2, 1, "INV-1", "INV-2"))
 	h.send("roof", "UTC", localDays(day.AddDate(0, 0, 1), 2, 0.5, "SN-77", "SN-78"))
 	to := api.AssetRef{AssetID: "INV-1", SiteID: "roof", CustomerID: "acme"}
 	own := h.values("roof", "INV-1")
@@ -363,5 +363,17 @@ func TestMergedUnits(t *testing.T) {
 	units, err := h.Assets(ctx, api.ListQuery{SiteID: "roof"})
 	if err != nil || len(units.Assets) != 3 || !slices.Contains(units.Assets[0].FormerIDs, "SN-77") {
 		t.Errorf("units: %+v, %v", units.Assets, err)
+	}
+	// What a file stored of two units that are one now is not known any more.
+	if _, err := h.MergeAssets(ctx, to, "INV-2", false); err != nil {
+		t.Fatal(err)
+	}
+	h.changed("roof")
+	before := h.values("roof", "INV-1")
+	if _, err := h.RevertUpload(ctx, both.UploadID); status(err) != http.StatusConflict || !strings.Contains(err.Error(), "merged into INV-1") {
+		t.Errorf("revert of a file of merged units: %v", err)
+	}
+	if !same(before, h.values("roof", "INV-1")) {
+		t.Error("a refused revert changed values")
 	}
 }

@@ -331,8 +331,10 @@ func (c *ImportFileCmd) request(name, columns string) api.UploadRequest {
 // followed follows an acknowledged file until its data are stored, or the last one to its
 // end, and prints what became of it.
 func (c *ImportFileCmd) followed(ctx context.Context, cl *client.Client, ack *api.UploadAck, name string, last bool, out io.Writer) (*api.Upload, error) {
-	if message := ack.Message; c.NoTrain {
-		fmt.Fprintln(out, "File uploaded as", ack.UploadID+". Its data are stored; nothing is trained.")
+	if message := ack.Message; c.NoTrain && c.Remote != "" {
+		fmt.Fprintln(out, "File uploaded as", ack.UploadID+". This command ends once its data are stored; the service may train with them later.")
+	} else if c.NoTrain {
+		fmt.Fprintln(out, "File uploaded as", ack.UploadID+". This command ends once its data are stored; nothing is trained.")
 	} else {
 		fmt.Fprintln(out, message, "Upload:", ack.UploadID)
 	}

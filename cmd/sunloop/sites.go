@@ -11,6 +11,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/tui/plain"
+	"app.sunloop/tui/view/widget"
 )
 
 // SitesCmd manages sites.
@@ -283,6 +284,7 @@ type UnitsMergeCmd struct {
 	Site     string `help:"Site of the units, if several have such units."`
 	Customer string `help:"Customer of the site."`
 	DryRun   bool   `help:"Only count what would change."`
+	Confirm  bool   `help:"Merge although both have different values at the same times: those of the second are dropped."`
 	RemoteFlags
 }
 
@@ -301,6 +303,9 @@ func (c *UnitsMergeCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		}
 		if c.DryRun {
 			return nil
+		}
+		if e.RowsConflict > 0 && !c.Confirm {
+			return fmt.Errorf("%s has other values at %s: --confirm drops them and merges the units", c.From, widget.CountOf(e.RowsConflict, "time", "times"))
 		}
 		if r, err = cl.MergeAssets(ctx, ref, c.From, false); err != nil {
 			return clientError(err)

@@ -211,11 +211,16 @@ func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site)
 		}
 		return parts[id]
 	}
+	named := map[string]string{}
 	for _, a := range result.Assets {
 		id := assetID(a.Name)
 		if there := findAsset(units, a.Name); there != nil {
 			id = there.AssetID
 		}
+		if other, ok := named[id]; ok { // which of both values is stored is not known
+			return nil, "", api.Conflict("Units %s and %s of upload %s were merged into %s: what it stored of each is not known any more", other, a.Name, u.UploadID, id)
+		}
+		named[id] = a.Name
 		of(id).written = series.Merge(of(id).written, a.Frame)
 	}
 	err = im.Records.View(ctx, func(tx store.Tx) error {
