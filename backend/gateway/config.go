@@ -98,6 +98,13 @@ func Parse(b []byte) (Config, error) {
 	if len(b) > maxFile {
 		return c, fmt.Errorf("the file has %d bytes; %d are the most", len(b), maxFile)
 	}
+	var syntax *toml.DecodeError
+	if err := toml.Unmarshal(b, new(map[string]any)); errors.As(err, &syntax) {
+		row, column := syntax.Position()
+		return c, fmt.Errorf("line %d, column %d: %s", row, column, strings.TrimPrefix(syntax.Error(), "toml: "))
+	} else if err != nil {
+		return c, err
+	}
 	d := toml.NewDecoder(bytes.NewReader(b)).DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
 		var strict *toml.StrictMissingError
@@ -107,13 +114,41 @@ func Parse(b []byte) (Config, error) {
 			row, _ := strict.Errors[0].Position()
 			return c, fmt.Errorf("line %d: unknown key %s", row, strings.Join(strict.Errors[0].Key(), "."))
 		case errors.As(err, &decode):
-			row, column := decode.Position()
-			return c, fmt.Errorf("line %d, column %d: %s", row, column, strings.TrimPrefix(decode.Error(), "toml: "))
+			row, _ := decode.Position()
+			return c, wrongType(b, row)
 		}
 		return c, err
 	}
 	c.defaults()
 	return c, c.check()
+}
+
+// valueRules say what the values of the keys must be that are not texts.
+var valueRules = map[string]string{
+	"unit": "a whole number", "base": "a whole number", "index": "a whole number", "registers": "a whole number",
+	"capacity_kw": "a number", "latitude": "a number", "longitude": "a number", "import_is_positive": "true or false",
+	"poll": durationRule, "step": durationRule, "commit": durationRule, "timeout": durationRule, "pause": durationRule, "settle": durationRule,
+	"site": "a table that begins with [site]", "source": "tables that begin with [[source]]", "device": "tables that begin with [[source.device]]",
+}
+
+const durationRule = `a duration such as "10s"`
+
+// wrongType is the error for a value of another type in a line, counted from 1.
+func wrongType(b []byte, line int) error {
+	lines := bytes.Split(b, []byte("\n"))
+	if line < 1 || line > len(lines) {
+		return errors.New("a value has the wrong type")
+	}
+	text, _, _ := strings.Cut(string(lines[line-1]), "=")
+	key := strings.Trim(text, " \t\r[]\"'")
+	if i := strings.LastIndexByte(key, '.'); i >= 0 {
+		key = strings.Trim(key[i+1:], " \t\"'")
+	}
+	rule, ok := valueRules[key]
+	if !ok {
+		rule = "a text in quotes"
+	}
+	return fmt.Errorf("line %d: %s must be %s", line, key, rule)
 }
 
 func (c *Config) defaults() {
@@ -143,6 +178,14 @@ func (c *Config) check() error {
 	if (c.Site.Latitude == nil) != (c.Site.Longitude == nil) {
 		return errors.New("site.latitude and site.longitude: one needs the other")
 	}
+	if c.Site.Latitude != nil {
+		if v := *c.Site.Latitude; !(v >= -90 && v <= 90) {
+			return fmt.Errorf("site.latitude: invalid value %g: from -90 to 90", v)
+		}
+		if v := *c.Site.Longitude; !(v >= -180 && v <= 180) {
+			return fmt.Errorf("site.longitude: invalid value %g: from -180 to 180", v)
+		}
+	}
 	poll, step, commit := time.Duration(c.Poll), time.Duration(c.Step), time.Duration(c.Commit)
 	switch {
 	case poll < time.Second || poll > time.Hour || poll%time.Second != 0:
@@ -159,6 +202,14 @@ func (c *Config) check() error {
 		}
 		if s.Registers < 0 || s.Registers > 125 {
 			return fmt.Errorf("registers of %s: invalid value %d: from 1 to 125", s.Address, s.Registers)
+		}
+		for _, d := range []struct {
+			key   string
+			value Duration
+		}{{"timeout", s.Timeout}, {"pause", s.Pause}, {"settle", s.Settle}} {
+			if d.value != 0 && time.Duration(d.value) < time.Millisecond { // a number without a unit is in nanoseconds
+				return fmt.Errorf("%s of %s: must be %s", d.key, s.Address, durationRule)
+			}
 		}
 		for _, d := range s.Devices {
 			switch {
@@ -193,8 +244,8 @@ const heading = `# Devices that Sunloop reads. sunloop gateway discover --add ap
 `
 
 // Add appends sources to a file, which keeps its text, and makes the file with the
-// site if there is none. Devices that the file has are left out. It returns how many
-// devices were added.
+// site if there is none. Devices that the file has are left out; a file of another
+// site is an error. It returns how many devices were added.
 func Add(path string, site Site, poll time.Duration, found []Source) (int, error) {
 	var c Config
 	old, err := os.ReadFile(path)
@@ -221,6 +272,9 @@ func Add(path string, site Site, poll time.Duration, found []Source) (int, error
 	default:
 		if c, err = Parse(old); err != nil {
 			return 0, fmt.Errorf("%s: %w", path, err)
+		}
+		if site.ID != "" && site.ID != c.Site.ID {
+			return 0, fmt.Errorf("%s has the devices of site %q, not of %q", path, c.Site.ID, site.ID)
 		}
 	}
 	var added []Source

@@ -82,6 +82,12 @@ func (d *Discovery) Run(ctx context.Context) (found []Found, missed []string, er
 	return distinct(found), missed, nil
 }
 
+// Check returns an error if the targets or the port are not valid.
+func (d *Discovery) Check() error {
+	_, _, err := d.addresses()
+	return err
+}
+
 // addresses returns the URLs of all targets; those in network belong to a network,
 // most of whose addresses have no device.
 func (d *Discovery) addresses() (all []string, network map[string]bool, err error) {
@@ -94,6 +100,9 @@ func (d *Discovery) addresses() (all []string, network map[string]bool, err erro
 		return nil, nil, fmt.Errorf("port %d: must be a number from 1 to 65535", port)
 	}
 	for _, target := range d.Targets {
+		if strings.TrimSpace(target) == "" {
+			return nil, nil, errors.New("the address is empty")
+		}
 		if strings.Contains(target, "://") {
 			if err := modbus.Check(target); err != nil {
 				return nil, nil, err
@@ -117,7 +126,11 @@ func (d *Discovery) addresses() (all []string, network map[string]bool, err erro
 			host, at = base+"/"+bits, int(n)
 		}
 		if !strings.Contains(host, "/") {
-			all = append(all, "tcp://"+net.JoinHostPort(host, strconv.Itoa(at)))
+			u := "tcp://" + net.JoinHostPort(host, strconv.Itoa(at))
+			if modbus.Check(u) != nil {
+				return nil, nil, fmt.Errorf("target %q: must be an address, a network such as 192.0.2.0/28, or a URL", target)
+			}
+			all = append(all, u)
 			continue
 		}
 		prefix, err := netip.ParsePrefix(host)
