@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -206,6 +208,9 @@ func TestDiscover(t *testing.T) {
 	if n, err := Add(file, Site{}, 0, Sources(found)); n != 0 || err != nil {
 		t.Errorf("added again: %d, %v", n, err)
 	}
+	if _, err := Add(file, Site{ID: "other"}, 0, Sources(found)); err == nil || !strings.Contains(err.Error(), `the devices of site "roof"`) {
+		t.Errorf("added to the file of another site: %v", err)
+	}
 	after, _ := os.ReadFile(file)
 	if string(before) != string(after) {
 		t.Error("the file changed although no device is new")
@@ -321,7 +326,7 @@ func TestSilence(t *testing.T) {
 	}
 	pl.gone[1] = true
 	run(t, p, &now, 30, nil)
-	if s := state(); s.State != StateUnreachable || !strings.Contains(s.Error, "no response") || *s.AgeS != 310 {
+	if s := state(); s.State != StateUnreachable || s.PowerW != nil || !strings.Contains(s.Error, "no response") || *s.AgeS != 310 {
 		t.Errorf("%+v", s)
 	}
 	if n, other := m.frames["I1"].Len(), m.frames["D1"].Len(); n != 1 || other < 1 {
@@ -357,6 +362,89 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// TestAsleep: only silence that is expected is sleep, no last power is shown, and each
+// device of a connection has its error.
+func TestAsleep(t *testing.T) {
+	pl, address := startPlant(t)
+	_, file := discovered(t, address)
+	night := time.Date(2026, 6, 15, 23, 0, 0, 0, time.UTC)
+	refusal := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for name, tt := range map[string]struct {
+		at      time.Time
+		watts   uint16
+		state   uint16
+		after   time.Duration
+		nowhere bool
+		err     error
+		want    string
+	}{
+		"producing just before, at night": {night, 5000, 4, time.Minute, false, refusal, StateUnreachable},
+		"producing long before, at night": {night, 5000, 4, time.Hour, false, refusal, StateAsleep},
+		"without power at night":          {night, 0, 4, time.Minute, false, refusal, StateAsleep},
+		"refused by day":                  {noon, 0, 4, time.Minute, false, refusal, StateUnreachable},
+		"refused without a location":      {noon, 0, 4, time.Minute, true, refusal, StateUnreachable},
+		"off without a location":          {noon, 0, 2, time.Minute, true, refusal, StateAsleep},
+		"silent without a location":       {noon, 0, 4, time.Minute, true, modbus.ErrSilent, StateAsleep},
+	} {
+		now := tt.at
+		p, _ := newPoller(t, file, &now)
+		if tt.nowhere {
+			p.options.Config.Site.Latitude, p.options.Config.Site.Longitude = nil, nil
+		}
+		pl.set(tt.watts, 1000, tt.state, 0)
+		run(t, p, &now, 1, nil)
+		now = now.Add(tt.after)
+		l := p.lines[0]
+		for i, d := range l.devices[:2] { // the inverter, and the meter behind it
+			err := tt.err
+			if i > 0 {
+				err = fmt.Errorf("read model 203: %w", &modbus.PausedError{Cause: tt.err})
+			}
+			p.fail(t.Context(), d, now, err)
+		}
+		s := p.Status()
+		inverter, meter := s.Devices[1], s.Devices[2]
+		if inverter.State != tt.want || inverter.PowerW != nil {
+			t.Errorf("%s: %s, power %v", name, inverter.State, inverter.PowerW)
+		}
+		if meter.Asset != "M1" || meter.State != StateUnreachable || meter.Error != tt.err.Error() || meter.PowerW != nil {
+			t.Errorf("%s: meter %+v", name, meter)
+		}
+		l.close()
+	}
+}
+
+// TestRefusedConnection: each device of a connection that is refused has its error.
+func TestRefusedConnection(t *testing.T) {
+	_, address := startPlant(t)
+	_, file := discovered(t, address)
+	now := noon
+	p, _ := newPoller(t, file, &now)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	line, err := modbus.New(modbus.Config{URL: "tcp://" + l.Addr().String(), Pause: time.Nanosecond, Now: p.options.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range p.lines[0].devices {
+		d.regs.line = line
+	}
+	run(t, p, &now, 3, nil)
+	for _, d := range p.lines[0].devices {
+		if !errors.Is(d.lastErr, syscall.ECONNREFUSED) || errors.Is(d.lastErr, modbus.ErrPaused) {
+			t.Errorf("%s: %v", d.Asset, d.lastErr)
+		}
+	}
+	for _, s := range p.Status().Devices {
+		if s.State != StateUnreachable || s.Error == "" {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // TestStoreFails: samples that cannot be stored are stored later, once.
 func TestStoreFails(t *testing.T) {
 	pl, address := startPlant(t)
@@ -381,7 +469,7 @@ func TestStoreFails(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	for target, want := range map[string]string{
 		"192.0.2.1": "tcp://192.0.2.1:502", "192.0.2.1:1502": "tcp://192.0.2.1:1502", "plant.example": "tcp://plant.example:502", "rtu:///dev/ttyS0": "rtu:///dev/ttyS0",
-		"10.0.0.0/30:1502": "tcp://10.0.0.0:1502", "10.0.0.0/23": "", "8.8.8.0/28": "", "10.0.0.0/33": "", "192.0.2.1:0": "", "ftp://x": "",
+		"10.0.0.0/30:1502": "tcp://10.0.0.0:1502", "10.0.0.0/23": "", "8.8.8.0/28": "", "10.0.0.0/33": "", "192.0.2.1:0": "", "": "", "a b": "", "ftp://x": "",
 	} {
 		d := Discovery{Targets: []string{target}}
 		all, _, err := d.addresses()
@@ -413,9 +501,13 @@ func TestConfigErrors(t *testing.T) {
 	for _, tt := range []struct{ old, new, want string }{
 		{"id = \"a\"", "", "site.id: required"}, {"id =", "idd =", "unknown key site.idd"}, {"unit = 1", "unit = 256", "unit of x"}, {"tcp://192.0.2.1:502", "192.0.2.1", "must begin with tcp://"},
 		{"[site]", "poll = \"7s\"\n[site]", "step: invalid value 1m0s"}, {"[site]", "poll = \"10ms\"\n[site]", "poll: invalid value 10ms"}, {"inverter", "toaster", "kind of x"}, {"asset = \"x\"", "", "asset of unit 1"},
-		{"[site]", "[site]\ntimezone = \"Mars\"", "site.timezone"}, {"[site]", "[site]\nlatitude = 1.0", "one needs the other"}, {"[site]", "commit = \"1h\"\n[site]", "commit"},
+		{"[site]", "[site]\ntimezone = \"Mars\"", "site.timezone"}, {"[site]", "[site]\nlatitude = 1.0", "one needs the other"}, {"[site]", "[site]\nlatitude = 91.0\nlongitude = 0.0", "site.latitude: invalid value 91: from -90 to 90"},
+		{"[site]", "[site]\nlatitude = 9\nlongitude = nan", "site.longitude: invalid value NaN"}, {"unit = 1", "unit = \"two\"", "line 8: unit must be a whole number"}, {"unit = 1", "unit = 1.5", "line 8: unit must be a whole number"},
+		{"[site]", "poll = 10\n[site]", "poll: invalid value 10ns"}, {"[site]", "poll = \"soon\"\n[site]", `line 1: poll must be a duration`}, {"asset = \"x\"", "asset = 7", "line 6: asset must be a text in quotes"},
+		{"[[source]]", "[[source]]\ntimeout = 2", `timeout of tcp://192.0.2.1:502: must be a duration such as "10s"`}, {"id = \"a\"", "id = ", "line 2, column"}, {"[site]\n", "site.latitude = \"x\"\n[sites]\n", "line 1: latitude must be a number"}, {"unit = 1", "unit = 99999999999999999999", "line 8"},
+		{"[site]", "commit = \"1h\"\n[site]", "commit"},
 	} {
-		if _, err := Parse([]byte(strings.Replace(good, tt.old, tt.new, 1))); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Parse([]byte(strings.Replace(good, tt.old, tt.new, 1))); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "gateway.") || strings.Contains(err.Error(), " of type ") {
 			t.Errorf("%q: %v", tt.new, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"syscall"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -347,18 +348,27 @@ func (p *Poller) verify(ctx context.Context, d *device, at time.Time) error {
 
 // fail records a failure and when the device is asked again.
 func (p *Poller) fail(ctx context.Context, d *device, at time.Time, err error) {
-	if ctx.Err() != nil || errors.Is(err, modbus.ErrPaused) {
+	if ctx.Err() != nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	first := d.failed == 0
-	d.errors, d.failed, d.lastErr, d.errorAt = d.errors+1, d.failed+1, err, at
+	// A read that was not attempted is counted only as the first failure of this
+	// device: another device of the connection has seen the error.
+	var paused *modbus.PausedError
+	isPaused := errors.As(err, &paused)
+	if isPaused {
+		err = paused.Cause
+	}
+	if !isPaused || first {
+		d.errors, d.failed, d.lastErr, d.errorAt = d.errors+1, d.failed+1, err, at
+	}
 	if d.failed >= verifyAfter || errors.Is(err, modbus.ErrRefused) {
 		d.blocks = nil // it may have another map now
 	}
 	wasAsleep := d.asleep
-	d.asleep = p.isAsleep(d, at)
+	d.asleep = p.isAsleep(d, at, err)
 	if d.asleep && d.failed >= verifyAfter {
 		d.nextTry = at.Add(nightPause)
 	}
@@ -370,16 +380,32 @@ func (p *Poller) fail(ctx context.Context, d *device, at time.Time, err error) {
 	}
 }
 
-// isAsleep reports whether silence of a device is expected: at night, or, if the site
-// has no location, after a reading without power.
-func (p *Poller) isAsleep(d *device, at time.Time) bool {
+// producedBefore is how long after a reading with power silence is a failure, at night
+// too.
+const producedBefore = 10 * time.Minute
+
+// isAsleep reports whether the failure of a device is expected: at night, or, if the
+// site has no location, after a reading without power. It is not if the device produced
+// power just before; and without a location a connection that is refused or reset is
+// expected only of a device that said that it was off.
+func (p *Poller) isAsleep(d *device, at time.Time, err error) bool {
 	if d.Kind != reading.Inverter {
+		return false
+	}
+	low := 0.02 * d.checker.RatingW
+	if !d.last.At.IsZero() && d.last.PowerW > low && at.Sub(d.last.At) < producedBefore {
 		return false
 	}
 	if s := p.options.Config.Site; s.Latitude != nil {
 		return p.isNight(at)
 	}
-	return !d.last.At.IsZero() && !(d.last.PowerW > 0.02*d.checker.RatingW)
+	if d.last.At.IsZero() || !(d.last.PowerW <= low) {
+		return false
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) {
+		return d.last.State == reading.StateSleeping || d.last.State == reading.StateOff
+	}
+	return true
 }
 
 // isNight reports whether the sun is below -1 degree; false if the site has no

@@ -53,7 +53,7 @@ type DeviceStatus struct {
 	Error    string               `json:"error,omitempty"` // last one
 	ErrorAt  *time.Time           `json:"error_at,omitempty"`
 	Marks    map[reading.Mark]int `json:"marks,omitempty"` // values that were dropped
-	PowerW   *float64             `json:"power_w"`
+	PowerW   *float64             `json:"power_w"`         // null unless the state is StateReading
 	Stored   bool                 `json:"stored"`
 }
 
@@ -109,10 +109,6 @@ func (p *Poller) statusOf(d *device, now time.Time) DeviceStatus {
 	if !d.last.At.IsZero() {
 		age := math.Round(now.Sub(d.last.At).Seconds()*10) / 10
 		s.AgeS = &age
-		if !math.IsNaN(d.last.PowerW) {
-			power := d.last.PowerW
-			s.PowerW = &power
-		}
 	}
 	if d.lastErr != nil {
 		s.Error, s.ErrorAt = d.lastErr.Error(), &d.errorAt
@@ -131,6 +127,10 @@ func (p *Poller) statusOf(d *device, now time.Time) DeviceStatus {
 		s.State = StateSuspect
 	default:
 		s.State = StateReading
+		if !d.last.At.IsZero() && !math.IsNaN(d.last.PowerW) {
+			power := d.last.PowerW
+			s.PowerW = &power
+		}
 	}
 	return s
 }

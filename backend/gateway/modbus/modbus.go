@@ -37,6 +37,16 @@ var (
 	ErrPaused      = errors.New("waiting before a retry") // after errors, until the next attempt is due
 )
 
+// PausedError is the error of a read that was not attempted. It is an ErrPaused.
+type PausedError struct {
+	Cause error // of the last attempt, of the connection or of the unit
+}
+
+func (e *PausedError) Error() string { return ErrPaused.Error() + ": " + e.Cause.Error() }
+
+// Unwrap returns ErrPaused and the cause.
+func (e *PausedError) Unwrap() []error { return []error{ErrPaused, e.Cause} }
+
 // Config configures a Line.
 type Config struct {
 	// URL is tcp://host:port, rtuovertcp://host:port, or rtu:///dev/ttyUSB0 with
@@ -298,7 +308,7 @@ func (l *Line) due(unit uint8) error {
 	now := l.config.Now()
 	for _, f := range []*failures{&l.failures, l.units[unit]} {
 		if f != nil && f.count > 0 && now.Before(f.until) && f.until.Sub(now) <= 2*maxPause {
-			return fmt.Errorf("%w: %w", ErrPaused, f.err)
+			return &PausedError{Cause: f.err}
 		}
 	}
 	return nil
