@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,23 +52,37 @@ type GatewayDiscoverCmd struct {
 // Run searches and prints; it changes nothing on the devices.
 func (c *GatewayDiscoverCmd) Run(ctx context.Context, std streams) error {
 	path := cmp.Or(c.Sources, defaultSources())
+	d := gateway.Discovery{Targets: c.Targets, Port: c.Port, Timeout: c.Timeout, Now: time.Now}
+	var err error
+	if c.Units != "" {
+		if d.Units, err = gateway.ParseUnits(c.Units); err != nil {
+			return wrong("--units: %w", err)
+		}
+	}
+	switch {
+	case c.Port < 1 || c.Port > 65535:
+		return wrong("--port %d: must be a number from 1 to 65535", c.Port)
+	case c.Timeout <= 0:
+		return wrong("--timeout %s: must be more than 0", c.Timeout)
+	}
+	if err := d.Check(); err != nil {
+		return wrong("%w", err)
+	}
 	site, err := c.site(path)
 	if err != nil {
 		return err
-	}
-	d := gateway.Discovery{Targets: c.Targets, Port: c.Port, Timeout: c.Timeout, Now: time.Now}
-	if c.Units != "" {
-		if d.Units, err = gateway.ParseUnits(c.Units); err != nil {
-			return fmt.Errorf("--units: %w", err)
-		}
 	}
 	found, missed, err := d.Run(ctx)
 	if err != nil {
 		return err
 	}
-	added := 0
+	added, readable := 0, 0
 	if c.Add && len(found) > 0 {
-		if added, err = gateway.Add(path, site, c.Poll, gateway.Sources(found)); err != nil {
+		sources := gateway.Sources(found)
+		for _, s := range sources {
+			readable += len(s.Devices)
+		}
+		if added, err = gateway.Add(path, site, c.Poll, sources); err != nil {
 			return err
 		}
 	}
@@ -84,7 +97,7 @@ func (c *GatewayDiscoverCmd) Run(ctx context.Context, std streams) error {
 			fmt.Fprintln(std.err, m)
 		}
 		if c.Add && len(found) > 0 {
-			fmt.Fprintf(std.out, "%d devices added to %s; start with: sunloop gateway run --sources %s\n", added, path, path)
+			fmt.Fprintln(std.out, addedText(added, readable, path))
 		}
 	}
 	if err == nil && len(found) == 0 {
@@ -93,21 +106,45 @@ func (c *GatewayDiscoverCmd) Run(ctx context.Context, std streams) error {
 	return err
 }
 
-// site is the site of a new sources file.
+// addedText says how many of the devices that can be read were added to a file.
+func addedText(added, readable int, path string) string {
+	already := ""
+	if n := readable - added; n > 0 {
+		already = fmt.Sprintf(" (already in the file: %d)", n)
+	}
+	return fmt.Sprintf("%d devices added to %s%s; start with: sunloop gateway run --sources %s", added, path, already, path)
+}
+
+// site is the site of a new sources file. A site that differs from that of the existing
+// file is an error.
 func (c *GatewayDiscoverCmd) site(path string) (gateway.Site, error) {
 	s := gateway.Site{ID: c.Site, Customer: c.Customer, Timezone: c.Tz}
 	if !c.Add {
 		return s, nil
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && c.Site == "" {
-		return s, fmt.Errorf("--site: required to make %s", path)
+	switch file, err := gateway.Load(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		if c.Site == "" {
+			return s, wrong("--site: required to make %s", path)
+		}
+	case err != nil:
+		return s, err
+	case c.Site != "" && c.Site != file.Site.ID:
+		return s, wrong("--site %s: %s has the devices of site %q; give another file with --sources", c.Site, path, file.Site.ID)
+	case c.Customer != "default" && c.Customer != file.Site.Customer:
+		return s, wrong("--customer %s: %s has the devices of customer %q; give another file with --sources", c.Customer, path, file.Site.Customer)
+	}
+	if c.Tz != "" {
+		if _, err := time.LoadLocation(c.Tz); err != nil {
+			return s, wrong("--tz: %w", err)
+		}
 	}
 	if c.Location == "" {
 		return s, nil
 	}
 	p, ok := place.Find(c.Location)
 	if !ok {
-		return s, fmt.Errorf("--location: unknown place %q; give lat,lon", c.Location)
+		return s, wrong("--location: unknown place %q; give lat,lon", c.Location)
 	}
 	s.Latitude, s.Longitude = &p.Place.LatitudeDeg, &p.Place.LongitudeDeg
 	s.Timezone = cmp.Or(s.Timezone, p.Place.Zone)
@@ -148,7 +185,7 @@ func (c *GatewayRunCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		return err
 	}
 	path := cmp.Or(c.Sources, defaultSources())
-	if _, err := gateway.Load(path); err != nil { // before a data folder is made
+	if err := checkSources(g, path); err != nil {
 		return err
 	}
 	return c.WatchFlags.run(ctx, cfg, 0, func(ctx context.Context, service *backend.Service) error {
@@ -156,14 +193,22 @@ func (c *GatewayRunCmd) Run(ctx context.Context, g *Globals, std streams) error 
 	})
 }
 
+// checkSources checks a file of sources before a data folder is made or a port opened.
+func checkSources(g *Globals, path string) error {
+	if _, err := gateway.Load(path); err != nil {
+		return err
+	}
+	if g.Store != "" {
+		return errors.New("--sources: devices are read into a data folder; with a database, a gateway at the site reads them")
+	}
+	return nil
+}
+
 // readSources reads the devices of a file into the service until ctx ends.
 func readSources(ctx context.Context, g *Globals, path string, service *backend.Service, log *slog.Logger) error {
 	sources, err := gateway.Load(path)
 	if err != nil {
 		return err
-	}
-	if g.Store != "" {
-		return errors.New("--sources: devices are read into a data folder; with a database, a gateway at the site reads them")
 	}
 	p, err := gateway.NewPoller(gateway.Options{Config: sources, Store: service.Live(), Now: time.Now, Log: log})
 	if err != nil {

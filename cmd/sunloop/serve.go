@@ -129,6 +129,11 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err := c.SSHLimits.check("--ssh-"); err != nil {
 		return err
 	}
+	if c.Sources != "" {
+		if err := checkSources(g, c.Sources); err != nil {
+			return err
+		}
+	}
 	log := g.headlessLog(std.err)
 	cfg, err := c.config(g, log, time.Now)
 	if err != nil {
