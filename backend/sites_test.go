@@ -16,6 +16,8 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/domain/upload"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
 )
@@ -375,5 +377,67 @@ func TestMergedUnits(t *testing.T) {
 	}
 	if !same(before, h.values("roof", "INV-1")) {
 		t.Error("a refused revert changed values")
+	}
+}
+
+// TestRefusedChangesOfSites: a site with an upload that is not finished is neither
+// removed nor given another zone, an archived one is not renamed, and names and ids
+// that cannot be shown are not accepted.
+func TestRefusedChangesOfSites(t *testing.T) {
+	h := siteService(t)
+	ctx, roof := t.Context(), api.SiteRef{CustomerID: "acme", SiteID: "roof"}
+	if _, err := h.AddSite(ctx, api.Site{SiteID: "roof", CustomerID: "acme", Timezone: "Europe/Vienna"}); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, err error, want int, text string) {
+		t.Helper()
+		if status(err) != want || !strings.Contains(fmt.Sprint(err), text) {
+			t.Errorf("%s: %v, want %d %q", what, err, want, text)
+		}
+	}
+	for _, name := range []string{"Town\nhall", "Town\x1b[31mhall", "Town\u202ehall", " Town hall"} {
+		_, err := h.RenameSite(ctx, roof, name)
+		refused(fmt.Sprintf("renamed to %q", name), err, http.StatusBadRequest, "name")
+		_, err = h.AddSite(ctx, api.Site{SiteID: "yard", CustomerID: "acme", Name: name})
+		refused(fmt.Sprintf("added as %q", name), err, http.StatusBadRequest, "name")
+	}
+	for _, id := range []string{"bad/../id", `bad\id`} {
+		_, err := h.AddSite(ctx, api.Site{SiteID: id, CustomerID: "acme"})
+		refused("added "+id, err, http.StatusBadRequest, "site_id")
+	}
+
+	// The job of the upload is due long after the test.
+	waiting := upload.Upload{Upload: api.Upload{UploadID: "upl_waiting", CustomerID: "acme", SiteID: "roof", Kind: api.UploadTrain}, Hash: "1"}
+	o := h.service.opened.Load()
+	err := o.records.Update(ctx, func(tx store.Tx) error {
+		_, _, err := o.domain.Uploads.Add(tx, waiting, store.Job{Kind: sitedata.JobIngest, Unique: waiting.UploadID, Payload: []byte(`{"upload_id":"upl_waiting"}`), RunAt: time.Now().AddDate(1, 0, 0)})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const open = "Site roof has uploads that are not finished: wait for them, or cancel them"
+	_, err = h.RemoveSite(ctx, roof, "roof", false)
+	refused("removed", err, http.StatusConflict, open)
+	_, err = h.SetZone(ctx, roof, "Asia/Tokyo", false)
+	refused("zone", err, http.StatusConflict, open)
+	_, err = h.ArchiveSite(ctx, roof)
+	refused("archived", err, http.StatusConflict, open)
+	if is, err := h.Site(ctx, roof); err != nil || is.Change != nil {
+		t.Errorf("the site is %+v, %v", is, err)
+	}
+	if _, err := h.CancelUpload(ctx, waiting.UploadID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.ArchiveSite(ctx, roof); err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.RenameSite(ctx, roof, "Town hall")
+	refused("renamed while archived", err, http.StatusConflict, "archived")
+	if _, err := h.RemoveSite(ctx, roof, "roof", false); err != nil {
+		t.Errorf("removed after the upload was cancelled: %v", err)
+	}
+	if _, gone := h.changed("roof"); !gone {
+		t.Error("the site is there still")
 	}
 }

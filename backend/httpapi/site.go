@@ -33,7 +33,7 @@ type SiteChanges interface {
 	Archive(ctx context.Context, scope api.Scope, siteID string) (before, after api.Site, err error)
 	// EffectsOfRemoval says what Remove deletes. Remove begins to delete a site with
 	// all its data, EffectsOfZone and Zone give it another time zone; both are 409
-	// while the site is being changed.
+	// while the site is being changed or has uploads that are not finished.
 	EffectsOfRemoval(ctx context.Context, scope api.Scope, siteID string) (api.SiteEffects, error)
 	Remove(ctx context.Context, scope api.Scope, siteID string) (api.Site, error)
 	EffectsOfZone(ctx context.Context, scope api.Scope, siteID, zone string) (api.SiteEffects, error)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -51,7 +52,11 @@ func (f RemoteFlags) run(ctx context.Context, g *Globals, std streams, command s
 		return do(ctx, cl)
 	}
 	cfg := g.embedded()
-	cfg.Logger = g.headlessLog(std.err).With("command", command)
+	quiet := *g
+	if quiet.level() == slog.LevelInfo {
+		quiet.LogLevel = "warn" // the command itself says what it does
+	}
+	cfg.Logger = quiet.headlessLog(std.err).With("command", command)
 	service, err := openFolder(cfg)
 	if err != nil {
 		return err
@@ -86,6 +91,16 @@ func (c *SitesListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 		if c.JSON {
 			return printJSON(std.out, map[string]any{"sites": all})
+		}
+		if len(all) == 0 {
+			text := "there are no sites"
+			if !c.Archived {
+				text += "; --archived lists archived ones too"
+			}
+			if _, err := fmt.Fprintln(std.out, text); err != nil {
+				return fmt.Errorf("print the sites: %w", err)
+			}
+			return nil
 		}
 		t := plain.NewTable("site", "customer", "name", "zone", "#units", "state")
 		for _, s := range all {
@@ -193,7 +208,7 @@ func (c *SitesZoneCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			return clientError(err)
 		}
 		e := r.Effects
-		fmt.Fprintf(std.out, "%d uploads: %d files are read again, %d of them carry their own zone and stay; %d rows change\n", e.Uploads, e.UploadsRead, e.UploadsOwn, e.RowsMoved)
+		fmt.Fprintln(std.out, zoneText(*e))
 		if !e.FirstRecord.IsZero() {
 			fmt.Fprintf(std.out, "data now: %s to %s; then: %s to %s\n", e.FirstRecord, e.LastRecord, e.NewFirst, e.NewLast)
 		}
@@ -210,6 +225,19 @@ func (c *SitesZoneCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		fmt.Fprintf(std.out, "site %s is in the time zone %s\n", c.Site, c.Zone)
 		return nil
 	})
+}
+
+// zoneText says what another time zone changes.
+func zoneText(e api.SiteEffects) string {
+	return fmt.Sprintf("%s: %s read again, %s; %s",
+		widget.CountOf(e.Uploads, "upload", "uploads"), widget.CountOf(e.UploadsRead, "file is", "files are"), widget.CountOf(e.UploadsOwn, "of them carries its own zone and stays", "of them carry their own zone and stay"),
+		widget.CountOf(e.RowsMoved, "row changes", "rows change"))
+}
+
+// removalText counts what a removal deletes.
+func removalText(e api.SiteEffects) string {
+	return fmt.Sprintf("%s, %s, %s, %s, %s and %s", widget.CountOf(e.Units, "unit", "units"), widget.CountOf(e.Uploads, "upload with its file", "uploads with their files"),
+		widget.CountOf(e.Models, "model", "models"), widget.CountOf(e.Findings, "finding", "findings"), widget.CountOf(e.Alerts, "alert", "alerts"), widget.CountOf(e.Orders, "order", "orders"))
 }
 
 func printNotes(out io.Writer, notes []string) {
@@ -232,7 +260,7 @@ func (c *SitesRemoveCmd) Run(ctx context.Context, g *Globals, std streams) error
 			return clientError(err)
 		}
 		e := r.Effects
-		fmt.Fprintf(std.out, "site %s has %d units, %d uploads with their files, %d models, %d findings, %d alerts and %d orders", c.Site, e.Units, e.Uploads, e.Models, e.Findings, e.Alerts, e.Orders)
+		fmt.Fprintf(std.out, "site %s has %s", c.Site, removalText(*e))
 		if !e.FirstRecord.IsZero() {
 			fmt.Fprintf(std.out, ", and data from %s to %s", e.FirstRecord, e.LastRecord)
 		}

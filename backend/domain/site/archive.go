@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 )
 
@@ -14,6 +16,9 @@ import (
 func (s *Service) AddSite(ctx context.Context, scope api.Scope, site api.Site) (api.Site, error) {
 	if err := checkSite(site); err != nil {
 		return api.Site{}, err
+	}
+	if strings.ContainsAny(api.PublicSiteID(site.SiteID), `/\`) {
+		return api.Site{}, api.InvalidField("site_id", `the id of a new site contains neither / nor \`)
 	}
 	if site.CustomerID == "" {
 		site.CustomerID = soleCustomer(scope)
@@ -34,9 +39,16 @@ func (s *Service) AddSite(ctx context.Context, scope api.Scope, site api.Site) (
 	return site, err
 }
 
-// RenameSite sets the name that is shown of a site. Its id stays.
+// RenameSite sets the name that is shown of a site. Its id stays. An archived site
+// keeps its name.
 func (s *Service) RenameSite(ctx context.Context, scope api.Scope, siteID, name string) (before, after api.Site, err error) {
 	return s.changeSite(ctx, scope, siteID, func(_ store.Tx, site *api.Site) (title, text string, err error) {
+		if err := site.CheckState(true); err != nil {
+			return "", "", err
+		}
+		if err := record.CheckID("name", name); err != nil {
+			return "", "", err
+		}
 		if site.Name == name {
 			return "", "", nil
 		}
@@ -59,11 +71,17 @@ func (s *Service) ArchiveSite(ctx context.Context, scope api.Scope, siteID strin
 			return "", "", err
 		}
 		if busy {
-			return "", "", api.Conflict("Site %s has uploads that are not finished: wait for them, or cancel them", siteID)
+			return "", "", OpenUploads(siteID)
 		}
 		site.ArchivedAt = api.At(s.now())
 		return "Site archived", site.Name, nil
 	})
+}
+
+// OpenUploads is the refusal of a change of a whole site that has uploads that are
+// not finished.
+func OpenUploads(siteID string) error {
+	return api.Conflict("Site %s has uploads that are not finished: wait for them, or cancel them", api.PublicSiteID(siteID))
 }
 
 // UnarchiveSite ends the archiving of a site.
@@ -98,9 +116,6 @@ func (s *Service) changeSite(ctx context.Context, scope api.Scope, siteID string
 		}
 		if title == "" {
 			return s.count(tx, &after)
-		}
-		if err := checkSite(after); err != nil {
-			return err
 		}
 		if err := sites.Put(tx, after); err != nil {
 			return fmt.Errorf("store site %s: %w", siteID, err)

@@ -478,6 +478,11 @@ func checkSite(s api.Site) error {
 			return err
 		}
 	}
+	if s.Name != "" {
+		if err := record.CheckID("name", s.Name); err != nil {
+			return err
+		}
+	}
 	if s.TerminalDeviceID != "" {
 		if err := record.CheckID("terminal_device_id", s.TerminalDeviceID); err != nil {
 			return err

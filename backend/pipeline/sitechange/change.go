@@ -50,7 +50,8 @@ func (c *Changer) Archive(ctx context.Context, scope api.Scope, siteID string) (
 	})
 }
 
-// begin announces a change of a site and enqueues its job.
+// begin announces a change of a site and enqueues its job. A removal and a change of
+// the time zone are refused while the site has uploads that are not finished.
 func (c *Changer) begin(ctx context.Context, scope api.Scope, siteID string, change site.Change) (is api.Site, err error) {
 	err = c.Records.Update(ctx, func(tx store.Tx) error {
 		if is, err = c.Domain.Sites.SiteIn(tx, scope, siteID); err != nil {
@@ -69,6 +70,9 @@ func (c *Changer) begin(ctx context.Context, scope api.Scope, siteID string, cha
 		now.SiteID, now.Actor = siteID, scope.Actor
 		if now, err = c.Domain.Sites.Announce(tx, now); err != nil {
 			return err
+		}
+		if len(open) > 0 && (change.Kind == api.ChangeRemove || change.Kind == api.ChangeZone) {
+			return site.OpenUploads(siteID) // discards the announcement
 		}
 		is.Change = &now.SiteChange
 		return tx.Enqueue(c.NewJob(sitedata.JobSite, sitedata.Payload{SiteID: siteID}))
