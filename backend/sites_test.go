@@ -407,7 +407,7 @@ func TestRefusedChangesOfSites(t *testing.T) {
 	}
 
 	// The job of the upload is due long after the test.
-	waiting := upload.Upload{Upload: api.Upload{UploadID: "upl_waiting", CustomerID: "acme", SiteID: "roof", Kind: api.UploadTrain}, Hash: "1"}
+	waiting := upload.Upload{Upload: api.Upload{UploadID: "upl_waiting", CustomerID: "acme", SiteID: "roof", Kind: api.UploadTrain, Stage: sitedata.StageValidating}, Hash: "1"}
 	o := h.service.opened.Load()
 	err := o.records.Update(ctx, func(tx store.Tx) error {
 		_, _, err := o.domain.Uploads.Add(tx, waiting, store.Job{Kind: sitedata.JobIngest, Unique: waiting.UploadID, Payload: []byte(`{"upload_id":"upl_waiting"}`), RunAt: time.Now().AddDate(1, 0, 0)})
