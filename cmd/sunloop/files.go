@@ -10,12 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/ingest/piece"
 )
 
 // source is a file that a command reads.
@@ -112,9 +112,6 @@ const gzipMagic = "\x1f\x8b"
 // sixth of the memory that reading takes.
 const pieceBytes = 6 << 20
 
-// maxHeader is the size of the lines above the data of a file in pieces.
-const maxHeader = 1 << 20
-
 // pieces calls do with a file, or with pieces of a large one, each of which has the
 // header of the file. read reads the first piece of several: its mapping is that of
 // all. It reports the progress of several pieces.
@@ -139,78 +136,22 @@ func (s source) pieces(std streams, read func(data []byte) (*ingest.Result, erro
 	if bytes.IndexByte(data, 0) >= 0 {
 		return fmt.Errorf("%s: only text is read in pieces; a file of another format may have %d MB", s.path, limit>>20)
 	}
-	start, sent := time.Now(), int64(0)
-	cut := endOfLines(data, s.piece)
-	piece, rest := data[:cut], slices.Clone(data[cut:])
-	first, err := read(piece)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
-	}
-	header := headerOf(piece, first.DataLine)
-	if header == nil {
-		return fmt.Errorf("%s: its header does not allow to read it in pieces; a file of this kind may have %d MB", s.path, limit>>20)
-	}
-	for n := 1; len(piece) > 0; n++ {
-		end := false
-		for len(rest) < s.piece+ingestLine && !end {
-			buf := make([]byte, 1<<20)
-			k, err := io.ReadFull(in, buf)
-			rest = append(rest, buf[:k]...)
-			if end = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); err != nil && !end {
-				return fmt.Errorf("read %s: %w", s.path, err)
-			}
-		}
-		last := end && len(rest) == 0
-		text := piece
-		if n > 1 {
-			text = slices.Concat(header, piece)
-		}
-		if err := do(text, fmt.Sprintf("%s (part %d)", s.name, n), first, last); err != nil {
+	begun, sent, n := time.Now(), int64(0), 0
+	var first *ingest.Result
+	return piece.Each(io.MultiReader(bytes.NewReader(data), in), s.piece, func(v piece.Piece) error {
+		n++
+		if err := do(v.Data, fmt.Sprintf("%s (part %d)", s.name, n), first, v.Last); err != nil {
 			return err
 		}
-		sent += int64(len(piece))
-		fmt.Fprintln(std.err, progress(s.name, sent, size, time.Since(start)))
-		cut := len(rest)
-		if !end || cut > s.piece {
-			cut = endOfLines(rest, s.piece)
-		}
-		piece, rest = rest[:cut], slices.Clone(rest[cut:])
-	}
-	return nil
-}
-
-// ingestLine is the longest line of a file in bytes.
-const ingestLine = 1 << 20
-
-// endOfLines is the end of the last line within most bytes that is not within quotes.
-func endOfLines(data []byte, most int) int {
-	data = data[:min(len(data), most)]
-	end, quoted := len(data), false
-	for i, c := range data {
-		switch {
-		case c == '"':
-			quoted = !quoted
-		case c == '\n' && !quoted:
-			end = i + 1
-		}
-	}
-	return end
-}
-
-// headerOf returns the lines above the first line of data; nil if there are none.
-func headerOf(data []byte, dataLine int) []byte {
-	at := 0
-	for range dataLine - 1 {
-		i := bytes.IndexByte(data[at:], '\n')
-		if i < 0 || at+i > maxHeader {
-			return nil
-		}
-		at += i + 1
-	}
-	if at == 0 {
+		sent += int64(len(v.Data))
+		fmt.Fprintln(std.err, progress(s.name, sent, size, time.Since(begun)))
 		return nil
-	}
-	return data[:at]
+	}, func(data []byte) (dataLine int, err error) {
+		if first, err = read(data); err != nil {
+			return 0, fmt.Errorf("%s: %w", s.name, err)
+		}
+		return first.DataLine, nil
+	})
 }
 
 // progress says how much of a file is done, how fast, and how long the rest takes.
