@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // supported: on Linux a server can be made to end with the process that started
@@ -131,6 +132,22 @@ func (s *Server) Kill() {
 	}
 }
 
+// awaitStopped waits until a process that got SIGSTOP runs no more: the signal is
+// delivered when it is scheduled next, and until then it may start others.
+func awaitStopped(pid int) {
+	for {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return // it has ended
+		}
+		_, state, _ := strings.Cut(string(stat), ") ") // after the name, which may have spaces
+		if strings.HasPrefix(state, "T") || strings.HasPrefix(state, "Z") {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // Freeze stops the server and the processes that serve its connections where
 // they are, as a host that swaps or a hypervisor that pauses does: connections
 // stay open and nothing answers. The returned function lets them continue; it
@@ -142,6 +159,7 @@ func (s *Server) Freeze(t testing.TB) (thaw func()) {
 	stop := func(pid int) {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err == nil {
 			pids = append(pids, pid)
+			awaitStopped(pid)
 		}
 	}
 	stop(pid) // first, so that it starts no other
