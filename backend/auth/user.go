@@ -317,7 +317,7 @@ type UserChange struct {
 	Password  *string  // a new one
 	ResetTOTP bool     // delete authenticator and recovery codes: the next sign-in enrols again
 	Unlink    bool     // delete the link to an identity provider: the next sign-in by one links again
-	Unlock    bool     // invalidate wrong passwords and codes: the next sign-in need not wait
+	Unlock    bool     // reset the counts of wrong passwords and codes: the next sign-in need not wait
 }
 
 // endsSessions reports whether the user must sign in again.

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-
 	"time"
 
 	"app.sunloop/backend/api"

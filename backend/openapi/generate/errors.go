@@ -21,13 +21,17 @@ import (
 // statuses are the statuses of errors by their names in net/http.
 var statuses = map[string]int{
 	"StatusBadRequest": 400, "StatusUnauthorized": 401, "StatusForbidden": 403, "StatusNotFound": 404, "StatusMethodNotAllowed": 405, "StatusRequestTimeout": 408, "StatusConflict": 409,
-	"StatusRequestEntityTooLarge": 413, "StatusUnsupportedMediaType": 415, "StatusUnprocessableEntity": 422, "StatusTooManyRequests": 429, "StatusInternalServerError": 500, "StatusServiceUnavailable": 503,
+	"StatusRequestEntityTooLarge": 413, "StatusUnsupportedMediaType": 415, "StatusUnprocessableEntity": 422, "StatusTooManyRequests": 429, "StatusInternalServerError": 500, "StatusBadGateway": 502, "StatusServiceUnavailable": 503, "StatusInsufficientStorage": 507,
 }
 
 // errorsOf returns the codes of all errors that Go files below backend declare, by code and status.
 func errorsOf(root string) ([]openapi.ErrorCode, error) {
 	var list []openapi.ErrorCode
+	var unknown []string // messages whose status is not one of statuses
 	add := func(status int, message string) {
+		if status == 0 {
+			unknown = append(unknown, message)
+		}
 		code := api.CodeOf(status, message)
 		message = verbs.Replace(message)
 		at := slices.IndexFunc(list, func(c openapi.ErrorCode) bool { return c.Code == code && c.Status == status })
@@ -87,6 +91,9 @@ func errorsOf(root string) ([]openapi.ErrorCode, error) {
 		})
 		return nil
 	})
+	if err == nil && len(unknown) > 0 {
+		err = fmt.Errorf("errors with a status that the generator does not know: %q", unknown)
+	}
 	slices.SortFunc(list, func(a, b openapi.ErrorCode) int {
 		return strings.Compare(a.Code+strconv.Itoa(a.Status), b.Code+strconv.Itoa(b.Status))
 	})

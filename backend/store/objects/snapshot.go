@@ -23,20 +23,20 @@ import (
 // are deleted meanwhile are gone for all other readers at once.
 type Snapshot struct {
 	store *Store
-	aside map[string]string // key → path of the file that bore it when the hold began
+	aside map[string]string // key → path of the file that the key had when the snapshot began
 }
 
 var (
-	// errSnapshotOpen is the error of a second hold, which is not supported.
+	// errSnapshotOpen is the error of a second open snapshot, which is not supported.
 	errSnapshotOpen = errors.New("the objects are held already")
-	// ErrNoSnapshot is the error of a bucket: a hold belongs to one process, a
-	// bucket to many.
+	// ErrNoSnapshot is the error of a bucket: a snapshot belongs to one process,
+	// a bucket to many.
 	ErrNoSnapshot = errors.New("objects in a bucket are not part of a backup: they are kept by the bucket's own versioning or replication")
 )
 
-// Snapshot begins a hold, one at a time. Release ends it; a process that is killed
-// before leaves files that the next start removes. In memory nothing is held; a
-// bucket cannot be.
+// Snapshot starts a snapshot; one can be open at a time. Release ends it; a process that is killed
+// before leaves files that the next start removes. Objects in memory
+// are not kept, and a bucket has no snapshots.
 func (s *Store) Snapshot() (*Snapshot, error) {
 	if s.remote != nil {
 		return nil, ErrNoSnapshot
@@ -50,13 +50,13 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 	return s.hold, nil
 }
 
-// setAside moves a key's file aside for a hold; ok is false if there is no
+// setAside moves a key's file aside for a snapshot; ok is false if there is no
 // file, or none that it would have to keep.
 func (s *Store) setAside(key string) (ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hold == nil || s.folder == "" || s.hold.aside[key] != "" {
-		return false, nil // a second object of the key came after the hold
+		return false, nil // a second object of the key came after the snapshot
 	}
 	var mark [8]byte
 	_, _ = rand.Read(mark[:])
@@ -74,7 +74,7 @@ func (s *Store) setAside(key string) (ok bool, err error) {
 
 func (s *Store) path(key string) string { return filepath.Join(s.folder, filepath.FromSlash(key)) }
 
-// Keys are those of all objects of the hold, in order. Some that came after
+// Keys are those of all objects of the snapshot, in order. Some that came after
 // its beginning are among them.
 func (h *Snapshot) Keys(ctx context.Context) ([]string, error) {
 	if h.store.folder == "" {
@@ -107,7 +107,7 @@ func (h *Snapshot) Keys(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(keys)), nil
 }
 
-// Open reads an object of the hold, or returns [store.ErrNotFound].
+// Open reads an object of the snapshot, or returns [store.ErrNotFound].
 func (h *Snapshot) Open(key string) (io.ReadCloser, error) {
 	if err := check(key); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (h *Snapshot) Open(key string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// Release ends the hold and removes the files of what was deleted meanwhile.
+// Release ends the snapshot and removes the files of what was deleted meanwhile.
 func (h *Snapshot) Release() error {
 	h.store.mu.Lock()
 	if h.store.hold == h {

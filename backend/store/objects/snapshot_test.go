@@ -13,8 +13,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// TestHold deletes and replaces objects while they are held: the hold has what
-// bucketExists was, everybody else what there is, and nothing is left of it after.
+// TestHold deletes and replaces objects during a snapshot: the snapshot has the
+// former ones, all other readers the present ones, and Release leaves no files.
 func TestHold(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	s := openTest(t, dir)

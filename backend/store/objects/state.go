@@ -35,7 +35,7 @@ func down(err error) bool {
 const longestProbe = 5 * time.Second
 
 // noteState records what a check, or a request that failed as a whole, has
-// redactURI about the bucket: an error that shows that it is down, or that it
+// shown about the bucket: an error that shows that it is down, or that it
 // works. Each change is logged once.
 func (b *remote) noteState(err error) {
 	if err != nil && !down(err) {

@@ -72,7 +72,7 @@ func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
 	return sets, nil
 }
 
-// there reports whether the kind's table exists.
+// exists reports whether the kind's table exists.
 func (k rawKind) exists(ctx context.Context, db querier) (there bool, err error) {
 	if k.kind != store.JobRows {
 		return true, nil

@@ -151,7 +151,7 @@ func (s *site) Assets(ids ...string) ([]telemetry.Asset, error) {
 	return assets, fault("list assets", err)
 }
 
-// places are columns of refs and starts.
+// locations are columns of refs and starts.
 func locations(n int, at func(i int) telemetry.Location) (refs []int32, starts []int64) {
 	refs, starts = make([]int32, n), make([]int64, n)
 	for i := range n {

@@ -35,7 +35,7 @@ func (r assetIndex) append(b []byte) []byte {
 	return b
 }
 
-// readAssetIndex reads a assetIndex whose newest samples lie in b.
+// readAssetIndex reads an asset index whose newest samples lie in b.
 func readAssetIndex(b []byte) (assetIndex, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -91,7 +91,7 @@ func (r assetIndex) from(n int) []Asset {
 	return out
 }
 
-// refs are the places of all frames' assets, in a assetIndex that new ones have
+// refs are the places of all frames' assets, in an asset index that new ones have
 // joined.
 func (r assetIndex) refs(frames []store.AssetFrame) (assetIndex, []uint32) {
 	known := make(map[string]uint32, len(r)+len(frames))
