@@ -32,9 +32,9 @@ var spelled = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "
 // before and after its letters, with symbols inside replaced by letters.
 func stem(text string) string {
 	var b strings.Builder
-	for _, r := range norm.NFKD.String(strings.ToLower(text)) {
+	for _, r := range norm.NFKD.String(text) {
 		if !unicode.IsMark(r) {
-			b.WriteRune(r)
+			b.WriteRune(unicode.ToLower(r)) // after NFKD, which has capital letters for those of mathematics
 		}
 	}
 	letters := strings.TrimFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) && r != '@' && r != '$' })

@@ -30,6 +30,7 @@ func TestGuessablePasswords(t *testing.T) {
 		{"seven77", "at least 8"},
 		{strings.Repeat("é", 7), "at least 8"},
 		{"password", "attacker"},
+		{"𝐏𝐀𝐒𝐒𝐖𝐎𝐑𝐓2025", "attacker"},
 		{"P@ssw0rd!", "attacker"},
 		{"Passwort2025", "attacker"},
 		{"contraseña1", "attacker"},

@@ -18,7 +18,8 @@ func Fold(name string) string {
 	var b strings.Builder
 	gap := false
 	b.Grow(len(name))
-	for _, r := range norm.NFKD.String(strings.ToLower(name)) { // which costs nothing for ASCII
+	for _, r := range norm.NFKD.String(name) { // which costs nothing for ASCII
+		r = unicode.ToLower(r) // after it: the parts of some small letters are capital ones
 		switch {
 		case unicode.Is(unicode.M, r) || r == '\'' || r == '’' || r == '‘' || r == 'ʻ' || r == 'ʼ' || r == '`':
 			continue

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 	_ "time/tzdata"
+	"unicode"
 
 	"pgregory.net/rapid"
 
@@ -125,8 +126,17 @@ func TestFindEveryTown(t *testing.T) {
 	}
 }
 
+// TestFoldOfFold asserts that a fold is its own fold, for each character.
+func TestFoldOfFold(t *testing.T) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if once := place.Fold("a" + string(r)); place.Fold(once) != once {
+			t.Errorf("%U: the fold %q has the fold %q", r, once, place.Fold(once))
+		}
+	}
+}
+
 func FuzzFind(f *testing.F) {
-	for _, text := range []string{"Durban, ZA", "1,2", "40.4° N; 3.7° W", "é́́,,", "\xff"} {
+	for _, text := range []string{"Durban, ZA", "1,2", "40.4° N; 3.7° W", "é́́,,", "\xff", "ϔ"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
