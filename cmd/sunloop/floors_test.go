@@ -81,6 +81,7 @@ var floors = []struct {
 	{"app.sunloop/backend/domain", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/record", "backend/domain/activity", "backend/domain/site", "backend/domain/upload", "backend/domain/model", "backend/domain/finding", "backend/domain/forecast", "backend/domain/alert", "backend/domain/issue", "backend/domain/detection", "backend/domain/availability", "backend/domain/kpi", "engine/..."}},
 	{"app.sunloop/backend/domain/domaintest", []string{"backend/domain/...", "backend/store/...", "backend/api", "backend/limit", "backend/names", "backend/store", "engine/..."}}, // for tests
 	{"app.sunloop/backend/webhook", nil},
+	{"app.sunloop/backend/notify", nil},
 	{"app.sunloop/backend/metrics", nil},
 	{"app.sunloop/backend/tracing", nil},
 	{"app.sunloop/backend/domain/maintenance", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "backend/webhook", "engine/..."}},
