@@ -98,6 +98,9 @@ func (m *averager) day(f series.Frame, start, end int64) bool {
 		columns[i] = f.Values(o.quantity)
 	}
 	power := f.Values(series.PowerKW)
+	if m.step > 0 {
+		m.spread(f.Times, power)
+	}
 	state, run, code := f.Values(series.InverterState), f.Values(series.RunState), f.Values(series.ErrorCode)
 	var s sample
 	for i, at := range f.Times {
@@ -127,6 +130,34 @@ func (m *averager) day(f series.Frame, start, end int64) bool {
 	return true
 }
 
+// spread moves the energy of a gap, which the sample after it has, to the means that
+// the gap reaches into, in proportion to time. What is of means without a record
+// stays with the sample.
+func (m *averager) spread(times []int64, power []float64) {
+	for i := range m.each {
+		gap := m.each[i].GapS
+		if gap == 0 {
+			continue
+		}
+		from, own := times[i]-gap, m.begin(times[i])
+		for k, done := i-1, own; k >= 0 && times[k]+m.step > from; k-- {
+			begin := m.begin(times[k])
+			if begin == done || !finite(value(power, k)) {
+				continue
+			}
+			done = begin
+			if seconds := min(begin+m.step, own) - max(begin, from); seconds > 0 {
+				kWh := m.each[i].GapKWh * float64(seconds) / float64(gap)
+				m.each[k].KWh, m.each[i].KWh = m.each[k].KWh+kWh, m.each[i].KWh-kWh
+				m.each[k].Source = max(m.each[k].Source, energy.Interval)
+			}
+		}
+	}
+}
+
+// begin is the start of the mean of a time of the current day.
+func (m *averager) begin(at int64) int64 { return m.origin + floorDiv(at-m.origin, m.step)*m.step }
+
 // ceil is the start of the first mean of the current day that does not start
 // before t.
 func (m *averager) ceil(t int64) int64 {
@@ -138,7 +169,7 @@ func (m *averager) ceil(t int64) int64 {
 
 // gather adds a sample to the mean of its step, after the mean before is out.
 func (m *averager) gather(s *sample, held float64) bool {
-	start := m.origin + floorDiv(s.at-m.origin, m.step)*m.step
+	start := m.begin(s.at)
 	if m.open && start != m.start && !m.flush() {
 		return false
 	}

@@ -192,6 +192,45 @@ func TestMeansKeepEnergy(t *testing.T) {
 	})
 }
 
+// TestEnergyOfAGap: what a logger added up over a gap is in the hours of the gap, in
+// each range, and the record as measured has it as its file states.
+func TestEnergyOfAGap(t *testing.T) {
+	const step, hour = 600, 3600
+	var f series.Frame
+	var power, kWh, steps []float64
+	for at := int64(8 * hour); at < 18*hour; at += step {
+		if at > 14*hour+1200 && at < 16*hour {
+			continue
+		}
+		energy := 2.0
+		if at == 16*hour {
+			energy = 20 // of 90 minutes without samples and of its interval
+		}
+		f.Times, power, kWh, steps = append(f.Times, at), append(power, 12), append(kWh, energy), append(steps, step)
+	}
+	f.Set(series.PowerKW, power)
+	f.Set(series.EnergyKWh, kWh)
+	f.Set(series.StepS, steps)
+	k := kept{frame: f, part: 10}
+	of := func(from, to, step int64) (sum float64, by map[int64]float64) {
+		by = map[int64]float64{}
+		for _, s := range take(t, k, from, to, step) {
+			sum += s.energyKWh
+			by[s.at] = s.energyKWh
+		}
+		return sum, by
+	}
+	want := 50*2.0 + 20
+	all, measured := of(0, 24*hour, 0)
+	hours, each := of(0, 24*hour, hour)
+	first, _ := of(0, 15*hour, hour)
+	second, _ := of(15*hour, 24*hour, hour)
+	// A third of the gap is in the hour at 14; that at 15 has no record.
+	if math.Abs(all-want) > 1e-3 || math.Abs(hours-want) > 1e-3 || math.Abs(first+second-want) > 1e-3 || measured[16*hour] != 20 || math.Abs(each[14*hour]-12) > 1e-3 || math.Abs(each[16*hour]-24) > 1e-3 {
+		t.Errorf("%v as measured with %v, by hours %v with %v, in parts %v and %v, want %v", all, measured[16*hour], hours, each, first, second, want)
+	}
+}
+
 func TestSamplesStopAndFail(t *testing.T) {
 	n := 0
 	err := samples(context.Background(), kept{frame: every(300, 1, 2, 3, 4), part: 2}, span{siteID: "s", assetID: "a", to: 1200}, func(*sample) bool { n++; return n < 2 })

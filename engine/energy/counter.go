@@ -141,13 +141,17 @@ func (g *Integrator) compare(quantum float64) (power, counter float64) {
 		}
 		for k := first; k < len(g.at) && g.at[k] < b.at; k++ {
 			from, to := max(g.at[k], a.at), min(g.at[k]+g.covered[k], b.at)
+			own := max(g.kWh[k], 0)
+			if len(g.gaps) > 0 {
+				own -= g.gaps[k].kWh
+			}
 			switch {
 			case to <= from:
 				continue
 			case to-from == g.covered[k]:
-				kWh += max(g.kWh[k], 0)
+				kWh += own
 			default:
-				kWh += max(g.kWh[k], 0) * float64(to-from) / float64(g.covered[k])
+				kWh += own * float64(to-from) / float64(g.covered[k])
 			}
 			covered += to - from
 		}

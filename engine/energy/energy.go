@@ -10,6 +10,10 @@
 //
 // Production and consumption are kept apart: negative power is consumption.
 //
+// A value of interval energy that is more than its interval can have is also of
+// the gap before it, if it is not too much for both: loggers add up while they
+// cannot report.
+//
 // A counter is used for a day if at most a tenth of its steps are impossible (a
 // fall that is neither a rollover nor a reset, or more energy than the unit can
 // produce) and if its gain is within 25 % of the energy by power over the same
@@ -144,6 +148,24 @@ type Sample struct {
 	KWh      float64 // negative: consumption; NaN: the stamp has neither power nor interval energy
 	CoveredS int64
 	Source   Source
+	GapS     int64   // seconds before the stamp that no sample covers and of which the energy is also
+	GapKWh   float64 // the part of the energy of these seconds
+}
+
+// Within is the part of the energy of a sample at a stamp that is of the time
+// from..to: that of its own interval if that begins in it, and that of the gap
+// before it in proportion to time. Energies that are not known are 0.
+func (s Sample) Within(at, from, to int64) (kWh float64) {
+	if math.IsNaN(s.KWh) {
+		return 0
+	}
+	if from <= at && at < to {
+		kWh = s.KWh - s.GapKWh
+	}
+	if s.GapS > 0 {
+		kWh += s.GapKWh * float64(max(min(at, to)-max(at-s.GapS, from), 0)) / float64(s.GapS)
+	}
+	return kWh
 }
 
 // Integrator sums spans and keeps its memory from one to the next. The zero
@@ -156,6 +178,7 @@ type Integrator struct {
 	covered  []int64
 	kWh      []float64 // by sample, signed
 	source   []Source
+	gaps     []gap // before each sample, of which its energy is, too; empty: none
 	readings []reading
 }
 
@@ -181,7 +204,10 @@ func (g *Integrator) Samples(dst []Sample, in Input) ([]Sample, Sum) {
 	for i := range in.Times {
 		one := Sample{KWh: math.NaN()}
 		if k < len(g.index) && g.index[k] == i {
-			one = Sample{g.kWh[k], g.covered[k], g.source[k]}
+			one = Sample{KWh: g.kWh[k], CoveredS: g.covered[k], Source: g.source[k]}
+			if len(g.gaps) > 0 && one.Source == Interval {
+				one.GapS, one.GapKWh = g.gaps[k].seconds, g.gaps[k].kWh
+			}
 			k++
 		}
 		dst = append(dst, one)
@@ -235,6 +261,7 @@ func known(column []float64, i int) bool { return column != nil && !math.IsNaN(c
 
 func (g *Integrator) integrate(s *Sum, in Input) {
 	g.gather(in)
+	g.gaps = g.gaps[:0]
 	if len(g.at) == 0 {
 		g.counters(s, in)
 		return
@@ -334,9 +361,11 @@ func (g *Integrator) intervals(s *Sum, in Input) {
 		return
 	}
 	peak := highest(in.PowerKW)
+	fits := func(k, i int) bool {
+		return peak == 0 || math.Abs(in.EnergyKWh[i])*3600 <= intervalPeak*peak*float64(g.covered[k])+1e-9
+	}
 	usable := func(k, i int) bool {
-		return known(in.PowerKW, i) && known(in.EnergyKWh, i) && g.covered[k] > 0 &&
-			(peak == 0 || math.Abs(in.EnergyKWh[i])*3600 <= intervalPeak*peak*float64(g.covered[k])+1e-9)
+		return known(in.PowerKW, i) && known(in.EnergyKWh, i) && g.covered[k] > 0 && fits(k, i)
 	}
 	var byPower, byEnergy float64
 	n, both := 0, 0
@@ -357,10 +386,44 @@ func (g *Integrator) intervals(s *Sum, in Input) {
 		return
 	}
 	for k, i := range g.index {
-		if usable(k, i) {
+		if usable(k, i) || known(in.PowerKW, i) && known(in.EnergyKWh, i) && g.covered[k] > 0 && g.reaches(in, k, intervalPeak*peak) {
 			g.kWh[k], g.source[k] = in.EnergyKWh[i], Interval
 		}
 	}
+}
+
+// gap is time without samples whose energy the sample after it has.
+type gap struct {
+	seconds int64
+	kWh     float64
+}
+
+// maxReach is how long a gap before a sample may be of which its energy is, too, in
+// seconds.
+const maxReach = 12 * 3600
+
+// reaches reports whether the interval energy of sample k is more than its interval
+// can have at a power of limitKW, and not more than that and the gap before it in
+// the span can have together; then it notes the gap.
+func (g *Integrator) reaches(in Input, k int, limitKW float64) bool {
+	i := g.index[k]
+	kWh := in.EnergyKWh[i]
+	if !(kWh*3600 > limitKW*float64(g.covered[k])+1e-9) {
+		return false
+	}
+	since := in.Start
+	if k > 0 {
+		since = g.at[k-1] + g.covered[k-1]
+	}
+	seconds := min(g.at[k]-since, maxReach)
+	if seconds <= 0 || kWh*3600 > limitKW*float64(seconds+g.covered[k]) {
+		return false
+	}
+	if len(g.gaps) == 0 {
+		g.gaps = append(g.gaps, make([]gap, len(g.at))...)
+	}
+	g.gaps[k] = gap{seconds, max(kWh-max(in.PowerKW[i], 0)*float64(g.covered[k])/3600, 0)}
+	return true
 }
 
 // highest is the highest value; 0 if all are below it.

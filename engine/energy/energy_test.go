@@ -383,3 +383,47 @@ func BenchmarkSum(b *testing.B) {
 		}
 	})
 }
+
+// TestEnergyOfGaps: interval energy that a logger added up while it could not report
+// is of the gap and of its interval; it counts once, on any part of the time.
+func TestEnergyOfGaps(t *testing.T) {
+	const step = 600
+	in := Input{Start: 0, End: day}
+	for at := int64(8 * hour); at < 18*hour; at += step {
+		if at >= 15*hour && at < 16*hour {
+			continue
+		}
+		kWh := 2.0
+		if at == 16*hour {
+			kWh = 13 // of an hour without samples and of its interval
+		}
+		in.Times, in.PowerKW, in.EnergyKWh, in.StepS = append(in.Times, at), append(in.PowerKW, 12), append(in.EnergyKWh, kWh), append(in.StepS, step)
+	}
+	g := &Integrator{}
+	each, s := g.Samples(nil, in)
+	near(t, "the day", s.ProductionKWh, 9*6*2-2+13)
+	near(t, "by interval energy", s.IntervalKWh, s.ProductionKWh)
+	near(t, "the difference", s.DifferenceKWh, 0)
+	parts, hours := 0.0, map[int64]float64{}
+	for from := int64(0); from < day; from += hour {
+		for i, one := range each {
+			hours[from/hour] += one.Within(in.Times[i], from, from+hour)
+		}
+		parts += hours[from/hour]
+	}
+	near(t, "the hours of the day", parts, s.ProductionKWh)
+	near(t, "the hour of the gap", hours[15], 11)
+	near(t, "the hour after it", hours[16], 12)
+	// More than the gap can have is an error of the logger.
+	for i, at := range in.Times {
+		if at == 16*hour {
+			in.EnergyKWh[i] = 40
+		}
+	}
+	s = g.Sum(in)
+	near(t, "a day with an impossible value", s.ProductionKWh, 9*6*2)
+	// Without a gap before it, too.
+	in.EnergyKWh[10] = 13
+	s = g.Sum(in)
+	near(t, "a day with two impossible values", s.ProductionKWh, 9*6*2)
+}

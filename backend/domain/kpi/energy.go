@@ -127,18 +127,18 @@ func (s *Service) addPart(ctx context.Context, e *dayEnergy, r *reading, ids []s
 		var total energy.Sum
 		each, total = sum.Samples(each[:0], in)
 		produced, of := 0.0, store.DaySources{ComparedKWh: total.ComparedKWh, DifferenceKWh: total.DifferenceKWh}
-		if f.Times[0] >= from.Unix() && f.Times[f.Len()-1] < to.Unix() { // with what a counter measured at times without power
+		if since(f.Times, each) >= from.Unix() && f.Times[f.Len()-1] < to.Unix() { // with what a counter measured at times without power
 			of.CounterKWh, of.IntervalKWh, of.ExtrapolatedKWh = total.CounterKWh, total.IntervalKWh, total.ExtrapolatedKWh
 			known = known || total.Source() != energy.None
 			e.add(total.ProductionKWh, of)
 			continue
 		}
 		for i, one := range each {
-			if at := f.Times[i]; at < from.Unix() || at >= to.Unix() || math.IsNaN(one.KWh) {
+			kWh := max(one.Within(f.Times[i], from.Unix(), to.Unix()), 0)
+			if inside := f.Times[i] >= from.Unix() && f.Times[i] < to.Unix() && !math.IsNaN(one.KWh); !inside && kWh == 0 {
 				continue
 			}
 			known = true
-			kWh := max(one.KWh, 0)
 			produced += kWh
 			switch one.Source {
 			case energy.Counter:
@@ -150,4 +150,13 @@ func (s *Service) addPart(ctx context.Context, e *dayEnergy, r *reading, ids []s
 		e.add(produced, of)
 	}
 	return known, nil
+}
+
+// since is the first second of which samples at stamps have energy.
+func since(times []int64, each []energy.Sample) int64 {
+	first := times[0]
+	for i, one := range each {
+		first = min(first, times[i]-one.GapS)
+	}
+	return first
 }

@@ -119,3 +119,50 @@ func parts(kWh ...float64) float64 {
 	}
 	return sum
 }
+
+// Energy that a logger added up over a gap is counted once, and in the time of the
+// gap: 20 kWh for the hour without samples from 11:00 UTC on.
+func TestEnergyOfAGap(t *testing.T) {
+	d, site, day := twoUnits(t, steady(20))
+	before := day.AddDate(0, 0, -1)
+	start := before.Add(2 * time.Hour)
+	f := sunny(start, steady(20))
+	power := f.Values(series.PowerKW)
+	kWh, steps := make([]float64, f.Len()), make([]float64, f.Len())
+	for i, at := range f.Times {
+		kWh[i], steps[i] = power[i]/4, 900
+		switch minute := int(time.Unix(at, 0).Sub(start).Minutes()); {
+		case minute >= 11*60 && minute < 12*60:
+			power[i], kWh[i] = math.NaN(), math.NaN()
+		case minute == 12*60:
+			kWh[i] += 20
+		}
+	}
+	f.Set(series.EnergyKWh, kWh)
+	f.Set(series.StepS, steps)
+	storeUnits(t, d, f, f)
+	units, err := d.Sites.SiteAssets(t.Context(), "South")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roll := func(from, to time.Time) float64 {
+		t.Helper()
+		r, err := d.KPIs.Rollup(t.Context(), site, units, from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.ProductionKWh
+	}
+	if whole := roll(before, day); math.Abs(whole-400) > 2e-3 {
+		t.Errorf("the day has %v kWh, want 400", whole)
+	}
+	for _, minutes := range []int{11 * 60, 11*60 + 30, 12 * 60, 12*60 + 15} {
+		at := start.Add(time.Duration(minutes) * time.Minute)
+		if sum := parts(roll(before, at), roll(at, day)); math.Abs(sum-400) > 2e-3 {
+			t.Errorf("in two parts at %v the day has %v kWh, want 400", at, sum)
+		}
+	}
+	if gap := roll(start.Add(11*time.Hour), start.Add(12*time.Hour)); math.Abs(gap-40) > 2e-3 {
+		t.Errorf("the hour of the gap has %v kWh, want 40", gap)
+	}
+}

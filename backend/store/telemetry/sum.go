@@ -13,8 +13,9 @@ import (
 
 // sumsVersion is the version of day sums that this package stores. Version 1
 // summed mean power over the commonest step of each day, and had no source but
-// power. The layout of a site names the version of its sums; see resum.
-const sumsVersion = 2
+// power; version 2 dropped interval energy that a logger had added up over a gap.
+// The layout of a site names the version of its sums; see resum.
+const sumsVersion = 3
 
 // daySum is the energy of an asset's day.
 type daySum struct {
