@@ -54,8 +54,9 @@ const fadeKM = 250
 
 // sumOfDays adds the days of sites by date, see [forecast.Together]. The errors of
 // two sites correlate by e^(−distance/250 km), and fully if the place of one is not
-// known. Days that a site lacks are left out.
-func sumOfDays(parts []api.GeneratedForecast, sites []api.Site) []api.ForecastDay {
+// known. Those of an hour correlate less, so that the bands of hours that are added
+// in this way are rather too wide than too narrow. Days that a site lacks are left out.
+func sumOfDays(parts []api.GeneratedForecast, together correlations) []api.ForecastDay {
 	type sum struct {
 		api.ForecastDay
 		each []forecast.Energy
@@ -77,13 +78,32 @@ func sumOfDays(parts []api.GeneratedForecast, sites []api.Site) []api.ForecastDa
 		if len(of.each) != len(parts) {
 			continue
 		}
-		e := forecast.Together(of.each, func(i, j int) float64 { return correlation(sites[i], sites[j]) })
+		e := forecast.Together(of.each, together.of)
 		of.P10KWh, of.P50KWh, of.P90KWh = sitedata.Round(e.P10), sitedata.Round(e.P50), sitedata.Round(e.P90)
 		out = append(out, of.ForecastDay)
 	}
 	slices.SortFunc(out, func(a, b api.ForecastDay) int { return strings.Compare(a.Day, b.Day) })
 	return out
 }
+
+// correlations are those of the errors of each two of several sites.
+type correlations struct {
+	n    int
+	each []float64
+}
+
+// correlationsOf computes them once, for all days and hours of a sum.
+func correlationsOf(sites []api.Site) correlations {
+	c := correlations{n: len(sites)}
+	for _, a := range sites {
+		for _, b := range sites {
+			c.each = append(c.each, correlation(a, b))
+		}
+	}
+	return c
+}
+
+func (c correlations) of(i, j int) float64 { return c.each[i*c.n+j] }
 
 // correlation of the errors of two sites.
 func correlation(a, b api.Site) float64 {

@@ -1,6 +1,7 @@
 package forecasting
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func TestForecastDays(t *testing.T) {
 	if !(d.P10KWh > 1.02*192 && d.P10KWh < d.P50KWh && d.P50KWh < d.P90KWh && d.P90KWh < 288/1.02) || d.P50KWh < 237.6 || d.P50KWh > 242.4 {
 		t.Errorf("a day of 240 kWh, hours from 192 to 288: %+v", d)
 	}
-	sum := sumOfDays([]api.GeneratedForecast{{Days: days}, {Days: days[:1]}}, make([]api.Site, 2))
+	sum := sumOfDays([]api.GeneratedForecast{{Days: days}, {Days: days[:1]}}, correlationsOf(make([]api.Site, 2)))
 	if len(sum) != 1 || sum[0].P50KWh != 2*d.P50KWh || !sum[0].Complete {
 		t.Errorf("of two sites: %+v", sum)
 	}
@@ -76,7 +77,7 @@ func TestSumOfDays(t *testing.T) {
 	at := func(lat, lon float64) api.Site { return api.Site{Latitude: &lat, Longitude: &lon} }
 	part := api.GeneratedForecast{Days: []api.ForecastDay{{Day: "2026-06-01", Hours: 24, P10KWh: 90, P50KWh: 100, P90KWh: 110}}}
 	width := func(a, b api.Site) float64 {
-		sum := sumOfDays([]api.GeneratedForecast{part, part}, []api.Site{a, b})
+		sum := sumOfDays([]api.GeneratedForecast{part, part}, correlationsOf([]api.Site{a, b}))
 		if len(sum) != 1 || sum[0].P50KWh != 200 {
 			t.Fatalf("%+v", sum)
 		}
@@ -85,5 +86,37 @@ func TestSumOfDays(t *testing.T) {
 	same, unknown, far := width(at(48, 11), at(48, 11)), width(at(48, 11), api.Site{}), width(at(48, 11), at(54, 10))
 	if same != 40 || unknown != 40 || far > 31 || far < 28 {
 		t.Errorf("widths: at one place %v, unknown %v, far apart %v", same, unknown, far)
+	}
+}
+
+// TestSumOfHours: the bands of the hours of sites are joined as those of their days,
+// and the hours of three sites far apart have a narrower band than the sum of theirs.
+func TestSumOfHours(t *testing.T) {
+	at := func(lat, lon float64) api.Site { return api.Site{Latitude: &lat, Longitude: &lon} }
+	hour := api.At(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
+	part := api.GeneratedForecast{Forecasts: []api.ForecastValue{{Timestamp: hour, PredictedPowerKW: 100, ConfidenceInterval: api.Interval{Lower: 70, Upper: 120}}}}
+	sum := func(sites ...api.Site) api.ForecastValue {
+		parts := make([]api.GeneratedForecast, len(sites))
+		for i := range parts {
+			parts[i] = part
+		}
+		got := sumOfSites(api.ForecastQuery{HorizonHours: 1}, parts, sites, hour.Time)
+		if len(got.Forecasts) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		return got.Forecasts[0]
+	}
+	for name, of := range map[string]struct {
+		sites     []api.Site
+		low, high float64
+	}{
+		"at one place":  {[]api.Site{at(48, 11), at(48, 11), at(48, 11)}, 210, 360},
+		"unknown place": {[]api.Site{at(48, 11), {}, at(48, 11)}, 210, 360},
+		"far apart":     {[]api.Site{at(48, 11), at(-30, 20), at(35, 139)}, 300 - 30*math.Sqrt(3), 300 + 20*math.Sqrt(3)},
+	} {
+		v := sum(of.sites...)
+		if v.PredictedPowerKW != 300 || math.Abs(v.ConfidenceInterval.Lower-of.low) > 0.01 || math.Abs(v.ConfidenceInterval.Upper-of.high) > 0.01 {
+			t.Errorf("%s: %+v, want a band from %.2f to %.2f", name, v, of.low, of.high)
+		}
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
+	engine "app.sunloop/engine/forecast"
 )
 
 // Generate answers GET /forecast: hourly values from the next whole hour (UTC) on,
 // from the newest stored forecast if that reaches far enough, else computed now
 // from the site's model. Without a site it is the sum over the customer's sites
-// that have a model. The sum of the hours' bands of sites is the band of the sum if
-// all errors are fully correlated, so it is too wide rather than too narrow; those
-// of days are joined by the distance of the sites.
+// that have a model; the bands of hours and days are joined by the distance of the
+// sites.
 func (fc *Forecaster) Generate(ctx context.Context, scope api.Scope, q api.ForecastQuery) (api.GeneratedForecast, error) {
 	if q.HorizonHours <= 0 {
 		q.HorizonHours = fc.HorizonHours
@@ -153,8 +153,8 @@ func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int,
 	return out, nil
 }
 
-// sumOfSites adds the sites' forecasts hour by hour. Hours that a site lacks are
-// left out.
+// sumOfSites adds the sites' forecasts hour by hour, and their bands as those of days.
+// Hours that a site lacks are left out.
 func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, sites []api.Site, now time.Time) api.GeneratedForecast {
 	out := api.GeneratedForecast{ForecastID: record.NewID("fc", now), CustomerID: q.CustomerID, GeneratedAt: api.At(now), HorizonHours: q.HorizonHours,
 		StepMinutes: 60, Sites: parts, Metadata: parts[0].Metadata}
@@ -174,20 +174,20 @@ func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, sites []api.
 	}
 	out.Metadata.WeatherSource, out.Metadata.ModelVersion = joined(sources), joined(versions)
 	out.ModelInfo = &api.ModelInfo{ModelType: out.Metadata.ModelType, ModelVersion: out.Metadata.ModelVersion, ModelAccuracy: out.Metadata.ModelAccuracy, AggregationMethod: api.AggregationSum}
-	out.Days = sumOfDays(parts, sites)
+	together, each := correlationsOf(sites), make([]engine.Energy, len(parts))
+	out.Days = sumOfDays(parts, together)
 	for i, v := range parts[0].Forecasts {
 		var temperature, ghi, wind float64
 		complete := true
 		v.PredictedPowerKW, v.ConfidenceInterval, v.ClearSkyKW = 0, api.Interval{}, 0
-		for _, part := range parts {
+		for k, part := range parts {
 			if i >= len(part.Forecasts) || !part.Forecasts[i].Timestamp.Equal(v.Timestamp.Time) {
 				complete = false
 				break
 			}
 			w := part.Forecasts[i]
 			v.PredictedPowerKW += w.PredictedPowerKW
-			v.ConfidenceInterval.Lower += w.ConfidenceInterval.Lower
-			v.ConfidenceInterval.Upper += w.ConfidenceInterval.Upper
+			each[k] = engine.Energy{P10: w.ConfidenceInterval.Lower, P50: w.PredictedPowerKW, P90: w.ConfidenceInterval.Upper}
 			v.ClearSkyKW += w.ClearSkyKW
 			temperature, ghi, wind = temperature+w.WeatherConditions.TemperatureC, ghi+w.WeatherConditions.IrradianceWM2, wind+w.WeatherConditions.WindSpeedMS
 		}
@@ -197,7 +197,8 @@ func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, sites []api.
 		n := float64(len(parts))
 		v.WeatherConditions = api.WeatherConditions{TemperatureC: sitedata.Round(temperature / n), IrradianceWM2: sitedata.Round(ghi / n), WindSpeedMS: sitedata.Round(wind / n)}
 		v.PredictedPowerKW, v.ClearSkyKW = sitedata.Round(v.PredictedPowerKW), sitedata.Round(v.ClearSkyKW)
-		v.ConfidenceInterval = api.Interval{Lower: sitedata.Round(v.ConfidenceInterval.Lower), Upper: sitedata.Round(v.ConfidenceInterval.Upper)}
+		band := engine.Together(each, together.of)
+		v.ConfidenceInterval = api.Interval{Lower: sitedata.Round(band.P10), Upper: sitedata.Round(band.P90)}
 		out.Forecasts = append(out.Forecasts, v)
 	}
 	return out
