@@ -17,8 +17,10 @@ func TestCheck(t *testing.T) {
 		"other days":  {`UPDATE sunloop.block SET start = start + 86400 WHERE site = 'one' AND ref = 1`, "samples of other days"},
 		"foreign ref": {`UPDATE sunloop.block SET ref = 7 WHERE site = 'one' AND ref = 1`, "a block of asset 7 of 2"},
 		"sums":        {`DELETE FROM sunloop.daysum WHERE site = 'two' AND ref = 1`, "there is no sum of its samples"},
-		"roster":      {`UPDATE sunloop.site SET roster = substr(roster, 1, 5) WHERE site = 'two'`, "damaged list of assets"},
-		"tail":        {`INSERT INTO sunloop.tail (site, ref, start, value) VALUES ('one', 0, 0, '\x00000000')`, "begins before the open day"},
+		// The energy of the first day is a little-endian float at 12: one bit of its exponent doubles or halves it.
+		"wrong sum": {`UPDATE sunloop.daysum SET value = set_byte(value, 18, get_byte(value, 18) # 16) WHERE site = 'two' AND ref = 1`, "the stored production is"},
+		"roster":    {`UPDATE sunloop.site SET roster = substr(roster, 1, 5) WHERE site = 'two'`, "damaged list of assets"},
+		"tail":      {`INSERT INTO sunloop.tail (site, ref, start, value) VALUES ('one', 0, 0, '\x00000000')`, "begins before the open day"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := filled(t)
