@@ -153,7 +153,7 @@ type Sample struct {
 }
 
 // Within is the part of the energy of a sample at a stamp that is of the time
-// from..to: that of its own interval if that begins in it, and that of the gap
+// from..to: that of the interval if its stamp is in it, and that of the gap
 // before it in proportion to time. Energies that are not known are 0.
 func (s Sample) Within(at, from, to int64) (kWh float64) {
 	if math.IsNaN(s.KWh) {
