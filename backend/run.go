@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/clock"
 )
 
 // Run runs the jobs and the timers until ctx ends or the Service is closed, then
@@ -62,9 +63,7 @@ func (s *Service) runJobs(ctx context.Context, o *opened) error {
 			return err
 		}
 		s.log.Warn("jobs paused: database unavailable", "error", err.Error())
-		select {
-		case <-time.After(maxPause):
-		case <-ctx.Done():
+		if clock.Sleep(ctx, maxPause) != nil {
 			return nil
 		}
 	}
@@ -173,10 +172,8 @@ func (s *Service) openWhenAvailable(ctx context.Context) error {
 		if !s.retryable(err) {
 			return err
 		}
-		select {
-		case <-time.After(pause + rand.N(pause/4)): //nolint:gosec // no secret; replicas do not retry together
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := clock.Sleep(ctx, pause+rand.N(pause/4)); err != nil { //nolint:gosec // no secret; replicas do not retry together
+			return err
 		}
 		pause = min(2*pause, maxPause)
 	}

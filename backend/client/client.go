@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"app.sunloop/internal/clock"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -93,21 +94,9 @@ func New(o Options) *Client {
 	}
 	wait := o.Wait
 	if wait == nil {
-		wait = Sleep
+		wait = clock.Sleep
 	}
 	return &Client{http: h, now: o.Now, onToken: o.OnToken, kept: o.StoredToken, credential: o.Credential, patience: o.MaxRetryWait, wait: wait}
-}
-
-// Sleep waits, unless ctx ends before: then it answers why.
-func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // SetCredential changes the API key or token of the calls to come. Remembered

@@ -647,3 +647,49 @@ func TestIdempotencyKeyOnlyOnCreates(t *testing.T) {
 		t.Errorf("keys %v", got)
 	}
 }
+
+// A span of records is read page by page, of one list or of several; a second read of
+// unchanged pages gives the same.
+func TestSpansAreReadPageByPage(t *testing.T) {
+	both(t, handler(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		if q.Get("limit") != "1000" {
+			t.Errorf("a page of %s", q.Get("limit"))
+		}
+		second := q.Get("cursor") == "next"
+		alert := func(id, cursor string) api.Alert { return api.Alert{AlertID: id, Cursor: cursor} }
+		switch {
+		case r.URL.Path == "/ooda/terminal" && !second:
+			writeJSON(w, 200, api.AlertRecordsResponse{Alerts: []api.Alert{alert("1", ""), alert("2", "next")}})
+		case r.URL.Path == "/ooda/terminal":
+			writeJSON(w, 200, api.AlertRecordsResponse{Alerts: []api.Alert{alert("3", "")}})
+		case !second:
+			writeJSON(w, 200, api.SiteAlertsResponse{Alerts: map[string][]api.Alert{"a": {alert("1", "")}, "b": {alert("2", "next")}}})
+		default:
+			writeJSON(w, 200, api.SiteAlertsResponse{Alerts: map[string][]api.Alert{"b": {alert("3", "")}, "c": {alert("4", "")}}})
+		}
+	}), func(t *testing.T, c *client.Client) {
+		ids := func(list []api.Alert) (s string) {
+			for _, a := range list {
+				s += a.AlertID
+			}
+			return s
+		}
+		at := api.At(time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC))
+		for range 2 {
+			one, err := c.TerminalAlerts(t.Context(), api.AlertsQuery{TerminalDeviceID: "t", SiteID: "s", Start: at, End: at})
+			if err != nil || ids(one.Alerts) != "123" {
+				t.Errorf("one device: %+v, %v", one, err)
+			}
+			all, err := c.SiteAlerts(t.Context(), api.AlertsQuery{SiteID: "s", Start: at, End: at})
+			if err != nil || len(all.Alerts) != 3 || ids(all.Alerts["a"])+ids(all.Alerts["b"])+ids(all.Alerts["c"]) != "1234" {
+				t.Errorf("site: %+v, %v", all, err)
+			}
+		}
+	})
+}

@@ -442,55 +442,62 @@ func (c *Client) DataPeriod(ctx context.Context, site api.SiteRef, assetID strin
 // Inverter reads the records of one unit: a page if q.Limit is given, otherwise the whole
 // span, page by page.
 func (c *Client) Inverter(ctx context.Context, q api.RecordsQuery) (*api.RecordsResponse, error) {
-	if q.Limit != 0 {
-		return Call(ctx, c, api.ListRecords, q)
+	lists := func(r *api.RecordsResponse) map[string][]api.Record { return map[string][]api.Record{"": r.Records} }
+	all, err := readPages(ctx, c, api.ListRecords, &q, &q.Limit, &q.Cursor, lists, recordCursor)
+	if err != nil {
+		return nil, err
 	}
-	q.Limit = api.MaxLimit
-	var all api.RecordsResponse
-	for {
-		page, err := Call(ctx, c, api.ListRecords, q)
-		if err != nil {
-			return nil, err
-		}
-		last := len(page.Records) - 1
-		if q.Cursor == "" && (last < 0 || page.Records[last].Cursor == "") {
-			return page, nil
-		}
-		if all.Records = append(all.Records, page.Records...); last < 0 || page.Records[last].Cursor == "" {
-			return &all, nil
-		}
-		q.Cursor = page.Records[last].Cursor
-	}
+	return &api.RecordsResponse{Records: all[""]}, nil
 }
 
 // SiteRecords reads the records of all units of a site: a page if q.Limit is given, otherwise
 // the whole span, page by page.
 func (c *Client) SiteRecords(ctx context.Context, q api.RecordsQuery) (*api.SiteRecordsResponse, error) {
 	q.AssetID = ""
-	if q.Limit != 0 {
-		return Call(ctx, c, api.ListSiteRecords, q)
+	lists := func(r *api.SiteRecordsResponse) map[string][]api.Record { return r.Records }
+	all, err := readPages(ctx, c, api.ListSiteRecords, &q, &q.Limit, &q.Cursor, lists, recordCursor)
+	if err != nil {
+		return nil, err
 	}
-	q.Limit = api.MaxLimit
-	all := api.SiteRecordsResponse{Records: map[string][]api.Record{}}
+	return &api.SiteRecordsResponse{Records: all}, nil
+}
+
+func recordCursor(r api.Record) string { return r.Cursor }
+
+func alertCursor(a api.Alert) string { return a.Cursor }
+
+// readPages reads records of a span with an operation: one page if *limit is given, otherwise
+// all pages. limit and cursor are fields of q. lists returns the lists of a page by their ids;
+// the last record of one of them has the cursor of the next page.
+func readPages[Req, Resp, T any](ctx context.Context, c *Client, e api.Endpoint[Req, Resp], q *Req, limit *int, cursor *string,
+	lists func(*Resp) map[string][]T, cursorOf func(T) string) (map[string][]T, error) {
+	single := *limit != 0
+	if !single {
+		*limit = api.MaxLimit
+	}
+	var all map[string][]T
 	for {
-		page, err := Call(ctx, c, api.ListSiteRecords, q)
+		r, err := Call(ctx, c, e, *q)
 		if err != nil {
 			return nil, err
 		}
-		cursor := ""
-		for _, records := range page.Records {
-			if n := len(records); n > 0 {
-				cursor = cmp.Or(cursor, records[n-1].Cursor)
+		page, next := lists(r), ""
+		for _, list := range page {
+			if n := len(list); n > 0 {
+				next = cmp.Or(next, cursorOf(list[n-1]))
 			}
 		}
-		if q.Cursor == "" && cursor == "" {
+		if all == nil && (single || next == "") {
 			return page, nil
 		}
-		for id, records := range page.Records {
-			all.Records[id] = append(all.Records[id], records...)
+		if all == nil {
+			all = map[string][]T{} // r may be a response that the client keeps
 		}
-		if q.Cursor = cursor; cursor == "" {
-			return &all, nil
+		for id, list := range page {
+			all[id] = append(all[id], list...)
+		}
+		if *cursor = next; next == "" {
+			return all, nil
 		}
 	}
 }
@@ -544,57 +551,24 @@ func (c *Client) AlertPeriod(ctx context.Context, site api.SiteRef, terminalDevi
 // is given, otherwise the whole span, page by page. The last one of a full page has the
 // cursor of the next.
 func (c *Client) TerminalAlerts(ctx context.Context, q api.AlertsQuery) (*api.AlertRecordsResponse, error) {
-	if q.Limit != 0 {
-		return Call(ctx, c, api.ListTerminalAlerts, q)
+	lists := func(r *api.AlertRecordsResponse) map[string][]api.Alert { return map[string][]api.Alert{"": r.Alerts} }
+	all, err := readPages(ctx, c, api.ListTerminalAlerts, &q, &q.Limit, &q.Cursor, lists, alertCursor)
+	if err != nil {
+		return nil, err
 	}
-	q.Limit = api.MaxLimit
-	var all api.AlertRecordsResponse
-	for {
-		page, err := Call(ctx, c, api.ListTerminalAlerts, q)
-		if err != nil {
-			return nil, err
-		}
-		last := len(page.Alerts) - 1
-		if q.Cursor == "" && (last < 0 || page.Alerts[last].Cursor == "") {
-			return page, nil
-		}
-		if all.Alerts = append(all.Alerts, page.Alerts...); last < 0 || page.Alerts[last].Cursor == "" {
-			return &all, nil
-		}
-		q.Cursor = page.Alerts[last].Cursor
-	}
+	return &api.AlertRecordsResponse{Alerts: all[""]}, nil
 }
 
 // SiteAlerts reads the alerts of all terminal devices of a site: a page if q.Limit is given,
 // otherwise the whole span, page by page.
 func (c *Client) SiteAlerts(ctx context.Context, q api.AlertsQuery) (*api.SiteAlertsResponse, error) {
 	q.TerminalDeviceID = ""
-	if q.Limit != 0 {
-		return Call(ctx, c, api.ListSiteAlerts, q)
+	lists := func(r *api.SiteAlertsResponse) map[string][]api.Alert { return r.Alerts }
+	all, err := readPages(ctx, c, api.ListSiteAlerts, &q, &q.Limit, &q.Cursor, lists, alertCursor)
+	if err != nil {
+		return nil, err
 	}
-	q.Limit = api.MaxLimit
-	all := api.SiteAlertsResponse{Alerts: map[string][]api.Alert{}}
-	for {
-		page, err := Call(ctx, c, api.ListSiteAlerts, q)
-		if err != nil {
-			return nil, err
-		}
-		cursor := ""
-		for _, alerts := range page.Alerts {
-			if n := len(alerts); n > 0 {
-				cursor = cmp.Or(cursor, alerts[n-1].Cursor)
-			}
-		}
-		if q.Cursor == "" && cursor == "" {
-			return page, nil
-		}
-		for device, alerts := range page.Alerts {
-			all.Alerts[device] = append(all.Alerts[device], alerts...)
-		}
-		if q.Cursor = cursor; cursor == "" {
-			return &all, nil
-		}
-	}
+	return &api.SiteAlertsResponse{Alerts: all}, nil
 }
 
 // MoveAlert acknowledges, shelves, unshelves, suppresses or unsuppresses an

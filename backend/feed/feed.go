@@ -18,6 +18,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/engine/simulate"
+	"app.sunloop/internal/clock"
 )
 
 // Clock is a simulated plant's clock: it stood at Start when the wall's stood
@@ -229,10 +230,8 @@ func (f *Player) withRetry(ctx context.Context, send func() error) error {
 		if !errors.As(err, &refusal) || refusal.Status != http.StatusTooManyRequests {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Duration(max(refusal.RetryAfter, 1)) * time.Second):
+		if err := clock.Sleep(ctx, time.Duration(max(refusal.RetryAfter, 1))*time.Second); err != nil {
+			return err
 		}
 	}
 }

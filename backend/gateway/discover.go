@@ -16,6 +16,7 @@ import (
 	"app.sunloop/backend/gateway/modbus"
 	"app.sunloop/engine/reading"
 	"app.sunloop/engine/sunspec"
+	"app.sunloop/internal/clock"
 )
 
 // DefaultUnits are the unit ids that a discovery asks for, in this order.
@@ -61,7 +62,7 @@ func (d *Discovery) Run(ctx context.Context) (found []Found, missed []string, er
 			d.Progress(a)
 		}
 		if network[a] && !open(ctx, a) {
-			if err := wait(ctx, 50*time.Millisecond); err != nil {
+			if err := clock.Sleep(ctx, 50*time.Millisecond); err != nil {
 				return found, missed, err
 			}
 			continue
@@ -165,8 +166,8 @@ func open(ctx context.Context, address string) bool {
 	if err != nil {
 		return false
 	}
-	_ = c.Close()                                 // it was only opened
-	return wait(ctx, 250*time.Millisecond) == nil // devices with one connection need a moment
+	_ = c.Close()                                        // it was only opened
+	return clock.Sleep(ctx, 250*time.Millisecond) == nil // devices with one connection need a moment
 }
 
 // search asks the units of one connection.
@@ -336,18 +337,4 @@ func ParseUnits(text string) ([]int, error) {
 		}
 	}
 	return out, nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/sunspec"
+	"app.sunloop/internal/clock"
 )
 
 // Store keeps what was read.
@@ -201,7 +202,7 @@ func (p *Poller) each(ctx context.Context, period time.Duration, do func(at time
 	for {
 		now := p.options.Now()
 		at := now.Truncate(period).Add(period)
-		if wait(ctx, at.Sub(now)) != nil {
+		if clock.Sleep(ctx, at.Sub(now)) != nil {
 			return
 		}
 		do(at)

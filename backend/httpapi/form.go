@@ -49,6 +49,7 @@ type form struct {
 	req      api.UploadRequest
 	fields   map[string]string // as text, those of req and others
 	filename string
+	offset   int64      // of a part of a file, in bytes
 	spool    *spool     // nil: there was no file
 	refusal  *api.Error // of the file, once it is known whose it is
 

@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/clock"
 )
 
 // idempotencyRecord is the response to a creating request with an Idempotency-Key,
@@ -48,7 +49,7 @@ var (
 )
 
 func inUse() *api.Error {
-	e := api.Conflict("A request with this Idempotency-Key is in progress")
+	e := api.InProgress("A request with this Idempotency-Key is in progress")
 	e.RetryAfter = 1
 	return e
 }
@@ -144,9 +145,7 @@ func (s *server) claimed(q *http.Request, mine idempotencyRecord) (former []byte
 		if !s.Shared || !errors.Is(err, errKeyInUse) {
 			return former, err
 		}
-		select {
-		case <-time.After(look):
-		case <-ctx.Done():
+		if clock.Sleep(ctx, look) != nil {
 			return nil, err
 		}
 	}

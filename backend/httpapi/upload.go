@@ -170,7 +170,8 @@ func (s *server) sessionHandlers() {
 		if err := missing(api.MissingParameter, "offset", f.fields["offset"], "sha256", f.fields["sha256"]); err != nil {
 			return nil, err
 		}
-		if n, err := strconv.ParseInt(f.fields["offset"], 10, 64); err != nil || n < 0 {
+		var err error
+		if f.offset, err = strconv.ParseInt(f.fields["offset"], 10, 64); err != nil || f.offset < 0 {
 			return nil, api.InvalidParameter("offset", "a number of bytes")
 		}
 		if !strings.EqualFold(f.fields["sha256"], hex.EncodeToString(f.spool.digest.Sum(nil))) {
@@ -182,11 +183,7 @@ func (s *server) sessionHandlers() {
 		if err != nil {
 			return api.UploadSessionResponse{}, err
 		}
-		offset, err := strconv.ParseInt(f.fields["offset"], 10, 64)
-		if err != nil {
-			return api.UploadSessionResponse{}, err
-		}
-		v, err := s.Uploads.AddPart(ctx, c.scope, r.ID, offset, f.spool.size, f.spool.digest.Sum(nil), file)
+		v, err := s.Uploads.AddPart(ctx, c.scope, r.ID, f.offset, f.spool.size, f.spool.digest.Sum(nil), file)
 		return api.UploadSessionResponse{Success: true, Session: v}, err
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"app.sunloop/internal/clock"
 	gomail "github.com/wneessen/go-mail"
 )
 
@@ -186,10 +187,8 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 	defer cancel()
 	err = s.send(ctx, msg)
 	if errors.Is(err, ErrCredentials) && s.server.PasswordFile != "" {
-		select {
-		case <-time.After(refusedPause):
+		if clock.Sleep(ctx, refusedPause) == nil {
 			err = s.send(ctx, msg)
-		case <-ctx.Done():
 		}
 	}
 	var refused *gomail.SendError

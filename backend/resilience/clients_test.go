@@ -13,6 +13,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/servetest"
+	"app.sunloop/internal/clock"
 )
 
 // tenant is the customer of the crash test, and plants the sites it has.
@@ -290,7 +291,7 @@ func (w *crowd) key(ctx context.Context, c visitor) error {
 func (w *crowd) acknowledge(ctx context.Context, c visitor) error {
 	list, err := c.Alerts(ctx, api.ListQuery{CustomerID: tenant}, "")
 	if err != nil || len(list.Alerts) == 0 {
-		return errors.Join(err, client.Sleep(ctx, 50*time.Millisecond))
+		return errors.Join(err, clock.Sleep(ctx, 50*time.Millisecond))
 	}
 	n := w.next("alert")
 	a := list.Alerts[n%len(list.Alerts)]

@@ -18,7 +18,6 @@ import (
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
-	"app.sunloop/backend/client"
 	"app.sunloop/backend/servetest"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
@@ -26,6 +25,7 @@ import (
 	"app.sunloop/backend/store/postgres"
 	"app.sunloop/backend/store/s3test"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/clock"
 )
 
 // The installation of BenchmarkReplicas: sites of so many units with a
@@ -252,7 +252,7 @@ func (r *rated) upload(b *testing.B, n int) func(p *servetest.Process) error {
 				break
 			}
 			if err == nil {
-				err = client.Sleep(ctx, 100*time.Millisecond)
+				err = clock.Sleep(ctx, 100*time.Millisecond)
 			}
 		}
 		return err
@@ -296,7 +296,7 @@ func BenchmarkReplicas(b *testing.B) {
 				sent += uploads
 				c.report(b, "upload")
 				b.ReportMetric(float64(uploads*ratedRows)/c.wall.Seconds(), "rows/s")
-				c = r.measure(b, 1, 1, func(*servetest.Process) error { return client.Sleep(b.Context(), idleFor) })
+				c = r.measure(b, 1, 1, func(*servetest.Process) error { return clock.Sleep(b.Context(), idleFor) })
 				b.ReportMetric(1000*(c.processes+c.serverTime).Seconds()/c.wall.Seconds(), "idle-cpu-ms/s")
 				b.ReportMetric(1000*c.serverTime.Seconds()/c.wall.Seconds(), "idle-server-ms/s")
 			}

@@ -25,6 +25,7 @@ import (
 	"app.sunloop/backend/servetest"
 	"app.sunloop/backend/store/pgtest"
 	"app.sunloop/backend/store/s3test"
+	"app.sunloop/internal/clock"
 )
 
 // replicas is how many processes serve one store.
@@ -280,7 +281,7 @@ func (w *crowd) press(ctx context.Context, url string, keys []string) (stopped c
 					pause = 100 * time.Millisecond
 				}
 				cancel()
-				_ = client.Sleep(ctx, pause) // ctx ends the loop
+				_ = clock.Sleep(ctx, pause) // ctx ends the loop
 			}
 			for _, c := range clients {
 				c.Close()

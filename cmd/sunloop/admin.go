@@ -32,7 +32,7 @@ type AdminCmd struct {
 		Delete    UserDeleteCmd    `cmd:"" help:"Delete a user."`
 	} `cmd:"" help:"Manage users."`
 	Key struct {
-		Create KeyCreateCmd `cmd:"" help:"Create an API key; it is shown once."`
+		Create KeyCreateCmd `cmd:"" help:"Create an API key for --customers or --sites, * for all; it is shown once."`
 		List   KeyListCmd   `cmd:"" help:"List API keys."`
 		Rotate KeyRotateCmd `cmd:"" help:"Rotate an API key; the old one stays valid for the overlap."`
 		Revoke KeyRevokeCmd `cmd:"" help:"Revoke an API key."`

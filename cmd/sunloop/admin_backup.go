@@ -23,6 +23,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/postgres"
+	"app.sunloop/internal/clock"
 )
 
 // BackupCmd puts the data folder into one file.
@@ -136,10 +137,8 @@ func backupTo(ctx context.Context, g *Globals, w io.Writer) (socket.Backup, erro
 		if !errors.Is(err, store.ErrLocked) || waited >= takeOver {
 			return done, err
 		}
-		select {
-		case <-ctx.Done():
-			return done, ctx.Err()
-		case <-time.After(takeOver / 30):
+		if err := clock.Sleep(ctx, takeOver/30); err != nil {
+			return done, err
 		}
 	}
 }

@@ -210,7 +210,7 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 	if d.history.Store(math.Float64bits(1)); !d.state.Fed {
 		d.history.Store(0)
 		f.Progress = func(share float64) { d.history.Store(math.Float64bits(share)) }
-		if err := f.Register(ctx); err != nil {
+		if err = f.Register(ctx); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
 	"app.sunloop/engine/ingest"
+	"app.sunloop/internal/clock"
 	"app.sunloop/tui/plain"
 )
 
@@ -371,7 +372,7 @@ func follow(ctx context.Context, cl *client.Client, id string, stored bool, out 
 			if !errors.As(err, &refusal) || refusal.RetryAfter == 0 {
 				return nil, fmt.Errorf("follow upload %s: %w", id, clientError(err))
 			}
-			if err := client.Sleep(ctx, time.Duration(refusal.RetryAfter)*time.Second); err != nil {
+			if err := clock.Sleep(ctx, time.Duration(refusal.RetryAfter)*time.Second); err != nil {
 				return nil, err
 			}
 			continue
@@ -383,7 +384,7 @@ func follow(ctx context.Context, cl *client.Client, id string, stored bool, out 
 		if u.Ended() || stored && u.RowsStored > 0 {
 			return u, nil
 		}
-		if err := client.Sleep(ctx, 1100*time.Millisecond); err != nil { // within an API key's 60 a minute
+		if err := clock.Sleep(ctx, 1100*time.Millisecond); err != nil { // within an API key's 60 a minute
 			return nil, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/clock"
 	"app.sunloop/themes"
 	"app.sunloop/tui"
 	"app.sunloop/tui/layout"
@@ -64,7 +65,7 @@ func (c *ScreenshotCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		if err := awaitForecast(ctx, client.New(demo.client), site); err != nil {
 			return err
 		}
-		if err := client.Sleep(ctx, c.Play); err != nil {
+		if err := clock.Sleep(ctx, c.Play); err != nil {
 			return err
 		}
 		for _, s := range shots {
@@ -91,7 +92,7 @@ func (c *ScreenshotCmd) Run(ctx context.Context, g *Globals, std streams) error 
 // each with a moment for what it asks for.
 func (c *ScreenshotCmd) draw(ctx context.Context, o tui.Options, s shot) error {
 	var picture strings.Builder
-	pause := func() { _ = client.Sleep(ctx, 3*time.Second) } // an end shows in what comes after
+	pause := func() { _ = clock.Sleep(ctx, 3*time.Second) } // an end shows in what comes after
 	if err := tui.Snapshot(ctx, o, s.size, s.keys, pause, &picture); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func awaitForecast(ctx context.Context, cl *client.Client, site string) error {
 		if noForecast == nil && !open && len(uploads.Uploads) > 0 {
 			return nil
 		}
-		if err := client.Sleep(ctx, time.Second); err != nil {
+		if err := clock.Sleep(ctx, time.Second); err != nil {
 			return err
 		}
 	}

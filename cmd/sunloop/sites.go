@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/clock"
 	"app.sunloop/tui/plain"
 	"app.sunloop/tui/view/widget"
 )
@@ -288,7 +289,7 @@ func waitForChange(ctx context.Context, cl *client.Client, ref api.SiteRef) (gon
 		case errors.Is(err, api.ErrSiteNotFound), errors.Is(err, api.ErrForbidden):
 			return true, nil
 		case errors.As(err, &refusal) && refusal.RetryAfter > 0:
-			if err := client.Sleep(ctx, time.Duration(refusal.RetryAfter)*time.Second); err != nil {
+			if err := clock.Sleep(ctx, time.Duration(refusal.RetryAfter)*time.Second); err != nil {
 				return false, err
 			}
 			continue
@@ -299,7 +300,7 @@ func waitForChange(ctx context.Context, cl *client.Client, ref api.SiteRef) (gon
 		case !site.Change.Running():
 			return false, nil
 		}
-		if err := client.Sleep(ctx, 1100*time.Millisecond); err != nil { // within an API key's 60 a minute
+		if err := clock.Sleep(ctx, 1100*time.Millisecond); err != nil { // within an API key's 60 a minute
 			return false, err
 		}
 	}

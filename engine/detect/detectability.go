@@ -20,8 +20,8 @@ type Detectability struct {
 // information of more days.
 const detectionDays = 6
 
-// detectionPower is how many standard errors more than the limit a loss must have to be
-// found five times in six.
+// detectionPower is the factor by which a loss must exceed the limit of a finding to be
+// found five times in six. The limit is in standard errors of the mean loss.
 const detectionPower = 1.22
 
 // detectability returns the detectable loss of each unit with a model of its

@@ -2,6 +2,7 @@ package sunspec
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"app.sunloop/engine/reading"
@@ -53,9 +54,9 @@ func (d *Device) Polled() []Block {
 		}
 		group := Find(id).Name
 		switch {
-		case contains(inverterModels, id):
+		case slices.Contains(inverterModels, id):
 			group = "inverter"
-		case contains(meterModels, id):
+		case slices.Contains(meterModels, id):
 			group = "meter"
 		}
 		if !taken[group] {
@@ -64,15 +65,6 @@ func (d *Device) Polled() []Block {
 		}
 	}
 	return out
-}
-
-func contains(ids []uint16, id uint16) bool {
-	for _, i := range ids {
-		if i == id {
-			return true
-		}
-	}
-	return false
 }
 
 // RatingW returns the rating in W that models 120 or 702 state; 0 if it is not known.

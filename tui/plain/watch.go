@@ -12,6 +12,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/clock"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
@@ -61,7 +62,7 @@ type watcher struct {
 // can be printed any more. Nothing but lines of text is written.
 func Watch(ctx context.Context, o Options) error {
 	if o.Wait == nil {
-		o.Wait = client.Sleep
+		o.Wait = clock.Sleep
 	}
 	w := &watcher{Options: o}
 	for {

@@ -21,6 +21,7 @@ import (
 	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/clock"
 )
 
 // Limits of a server; zero fields take their defaults, and a negative Idle
@@ -150,10 +151,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			// Out of files, most likely: it passes.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			s.Log.Warn("accept an SSH connection", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
+			_ = clock.Sleep(ctx, pause) // the next round sees its end
 			continue
 		}
 		pause = 0

@@ -29,7 +29,7 @@ func (s *Service) AddSite(ctx context.Context, scope api.Scope, site api.Site) (
 		there, err := s.findSite(tx, scope, want.CustomerID, want.SiteID)
 		switch {
 		case err == nil && (want.CustomerID == "" || there.CustomerID == want.CustomerID):
-			return api.Conflict("Site %s exists already", want.SiteID)
+			return api.AlreadyExists("Site %s exists already", want.SiteID)
 		case err != nil && !errors.Is(err, api.ErrSiteNotFound) && !errors.Is(err, api.ErrForbidden):
 			return err
 		}
@@ -102,12 +102,8 @@ func (s *Service) changeSite(ctx context.Context, scope api.Scope, siteID string
 		if before, err = s.SiteIn(tx, scope, siteID); err != nil {
 			return err
 		}
-		running, err := RunningChange(tx, siteID)
-		if err != nil {
+		if err := checkUnchanged(tx, siteID); err != nil {
 			return err
-		}
-		if running != nil {
-			return api.Conflict("Site %s is being changed: %s since %s", siteID, running.Kind, running.StartedAt)
 		}
 		after = before
 		title, text, err := change(tx, &after)

@@ -145,7 +145,7 @@ func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset
 			return fmt.Errorf("look up asset %s: %w", asset.AssetID, err)
 		}
 		if len(same) > 0 {
-			return api.Conflict("Asset %s exists already", asset.AssetID).With("site_id", same[0].SiteID)
+			return api.AlreadyExists("Asset %s exists already", asset.AssetID).With("site_id", same[0].SiteID)
 		}
 		if err := roomForUnit(tx, site.SiteID); err != nil {
 			return err
@@ -352,4 +352,39 @@ func (s *Service) RaiseCapacity(tx store.Tx, asset api.Asset, kW float64) (api.A
 		return asset, false, fmt.Errorf("raise the capacity of asset %s: %w", asset.AssetID, err)
 	}
 	return asset, true, nil
+}
+
+// DeleteAsset deletes a unit that has no telemetry; an unknown one is no error.
+func (s *Service) DeleteAsset(tx store.Tx, siteID, assetID string) error {
+	key := store.Key(siteID, assetID)
+	if err := errors.Join(assets.Delete(tx, key), tx.Delete(estimatesBucket, key)); err != nil {
+		return fmt.Errorf("delete asset %s: %w", assetID, err)
+	}
+	return nil
+}
+
+// MergeAssets deletes a unit that was merged into another one, which keeps its id and
+// name as former ones: files that name them are of it from now on.
+func (s *Service) MergeAssets(tx store.Tx, siteID, to, from string) error {
+	second, err := AssetIn(tx, siteID, from)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read asset %s: %w", from, err)
+	}
+	first, err := AssetIn(tx, siteID, to)
+	if err != nil {
+		return fmt.Errorf("read asset %s: %w", to, err)
+	}
+	for _, id := range append([]string{from, second.Name}, second.FormerIDs...) {
+		if id != to && id != first.Name && !slices.Contains(first.FormerIDs, id) {
+			first.FormerIDs = append(first.FormerIDs, id)
+		}
+	}
+	first.Version++
+	if err := assets.Put(tx, first); err != nil {
+		return fmt.Errorf("store asset %s: %w", to, err)
+	}
+	return s.DeleteAsset(tx, siteID, from)
 }

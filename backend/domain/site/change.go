@@ -83,6 +83,15 @@ func RunningChange(tx store.Tx, siteID string) (*Change, error) {
 	return &c, nil
 }
 
+// checkUnchanged refuses a change of a site that has a running one.
+func checkUnchanged(tx store.Tx, siteID string) error {
+	running, err := RunningChange(tx, siteID)
+	if err != nil || running == nil {
+		return err
+	}
+	return api.InProgress("Site %s is being changed: %s since %s", siteID, running.Kind, running.StartedAt)
+}
+
 // RunningChanges returns the changes of all sites that run, by site.
 func RunningChanges(tx store.Tx) (map[string]*Change, error) {
 	running := map[string]*Change{}
@@ -128,13 +137,10 @@ func (s *Service) Announce(tx store.Tx, c Change) (Change, error) {
 	if err != nil {
 		return c, fmt.Errorf("read site %s: %w", c.SiteID, err)
 	}
-	running, err := RunningChange(tx, c.SiteID)
-	switch {
-	case err != nil:
+	if err := checkUnchanged(tx, c.SiteID); err != nil {
 		return c, err
-	case running != nil:
-		return c, api.Conflict("Site %s is being changed: %s since %s", c.SiteID, running.Kind, running.StartedAt)
-	case c.Kind != api.ChangeRemove:
+	}
+	if c.Kind != api.ChangeRemove {
 		if err := site.CheckState(true); err != nil {
 			return c, err
 		}

@@ -529,3 +529,31 @@ func checkSite(s api.Site) error {
 	}
 	return nil
 }
+
+// DeleteUnused deletes a site without units, and answers whether it did.
+func (s *Service) DeleteUnused(tx store.Tx, siteID string) (bool, error) {
+	n, err := countAssets(tx, siteID)
+	if err != nil || n > 0 {
+		return false, err
+	}
+	if err := errors.Join(sites.Delete(tx, store.Key(siteID)), siteClaims.Delete(tx, store.Key(siteID))); err != nil {
+		return false, fmt.Errorf("delete site %s: %w", siteID, err)
+	}
+	return true, nil
+}
+
+// ReplaceCapacity sets the capacity of a site in kW if it has still the former one.
+func (s *Service) ReplaceCapacity(tx store.Tx, siteID string, former, kW float64) error {
+	site, err := sites.Get(tx, store.Key(siteID))
+	if err != nil {
+		return fmt.Errorf("read site %s: %w", siteID, err)
+	}
+	if site.CapacityKW != former || former == kW {
+		return nil
+	}
+	site.CapacityKW = kW
+	if err := sites.Put(tx, site); err != nil {
+		return fmt.Errorf("replace the capacity of site %s: %w", siteID, err)
+	}
+	return nil
+}

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"app.sunloop/internal/clock"
 	wire "github.com/simonvetter/modbus"
 )
 
@@ -214,7 +215,7 @@ func (l *Line) read(ctx context.Context, unit uint8, address uint16, count int, 
 		if !errors.Is(err, wire.ErrServerDeviceBusy) && !errors.Is(err, wire.ErrAcknowledge) || try == busyTries {
 			return words, l.record(unit, err)
 		}
-		if err := sleep(ctx, busyPause); err != nil {
+		if err := clock.Sleep(ctx, busyPause); err != nil {
 			return nil, err
 		}
 	}
@@ -253,7 +254,7 @@ func (l *Line) attempt(ctx context.Context, unit uint8, address uint16, count in
 	if err := l.connect(ctx); err != nil {
 		return nil, err
 	}
-	if err := sleep(ctx, l.config.Pause-max(l.config.Now().Sub(l.last), 0)); err != nil {
+	if err := clock.Sleep(ctx, l.config.Pause-max(l.config.Now().Sub(l.last), 0)); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
@@ -290,7 +291,7 @@ func (l *Line) connect(ctx context.Context) error {
 	l.opened++
 	l.mu.Unlock()
 	l.client, l.proven = client, false
-	return sleep(ctx, l.config.Settle)
+	return clock.Sleep(ctx, l.config.Settle)
 }
 
 func (l *Line) disconnect() {
@@ -394,19 +395,4 @@ func (l *Line) Forget(unit uint8) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.units, unit)
-}
-
-// sleep waits, unless the context ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

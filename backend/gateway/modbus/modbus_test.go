@@ -178,8 +178,9 @@ func serve(t *testing.T) (address string, codes func() []byte) {
 
 // TestLine reads over one connection, and sends no function besides 3 and 4.
 func TestLine(t *testing.T) {
+	t.Parallel()
 	address, codes := serve(t)
-	l, err := New(Config{URL: "tcp://" + address, Timeout: 200 * time.Millisecond, Pause: time.Millisecond, Now: time.Now})
+	l, err := New(Config{URL: "tcp://" + address, Timeout: time.Second, Pause: time.Millisecond, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"app.sunloop/internal/clock"
 )
 
 // Down returns why the bucket does not work, in a sentence that is safe to show
@@ -67,9 +69,7 @@ func (b *remote) probe() {
 		b.probing = false
 	}()
 	for pause := b.limits.probe; b.down.Load() != nil; pause = min(2*pause, longestProbe) {
-		select {
-		case <-time.After(pause + rand.N(pause/4+1)): //nolint:gosec // spreads retries, no secret
-		case <-b.life.Done():
+		if clock.Sleep(b.life, pause+rand.N(pause/4+1)) != nil { //nolint:gosec // spreads retries, no secret
 			return
 		}
 		_ = b.ready(b.life) // look notes the state

@@ -3,7 +3,6 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -80,13 +79,3 @@ func refusesCredentials(err error) bool {
 // credentials were refused: a rotation changes database and file one after the
 // other.
 const credentialPause = 250 * time.Millisecond
-
-// pause waits for credentialPause. It returns false if ctx ended before.
-func pause(ctx context.Context) bool {
-	select {
-	case <-time.After(credentialPause):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -21,6 +21,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/clock"
 )
 
 //go:embed migrations/*.sql
@@ -155,7 +156,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS, queue func(co
 	short := ctx
 	ctx = long(ctx)
 	tx, err := pool.Begin(short)
-	if refusesCredentials(err) && pause(ctx) {
+	if refusesCredentials(err) && clock.Sleep(ctx, credentialPause) == nil {
 		tx, err = pool.Begin(short)
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"app.sunloop/internal/clock"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -38,7 +39,7 @@ func (s *Store) allow(ctx context.Context, key string, limit int, window time.Du
 			key, at, window.Nanoseconds(), int64(limit))
 	}
 	err = row().Scan(&ok, &count, &oldest, &asked)
-	if refusesCredentials(err) && pause(ctx) {
+	if refusesCredentials(err) && clock.Sleep(ctx, credentialPause) == nil {
 		err = row().Scan(&ok, &count, &oldest, &asked)
 	}
 	if err != nil {

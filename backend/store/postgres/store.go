@@ -26,6 +26,7 @@ import (
 
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/telemetry"
+	"app.sunloop/internal/clock"
 )
 
 // Options are what a Store cannot know by itself.
@@ -146,10 +147,8 @@ func (s *Store) transact(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx
 			}
 		}
 		pause := min(maxPause, time.Millisecond<<min(attempt, 10))
-		select {
-		case <-time.After(rand.N(pause)): //nolint:gosec // spreads retries, no secret
-		case <-ctx.Done():
-			return fault("wait for other transactions", ctx.Err())
+		if err := clock.Sleep(ctx, rand.N(pause)); err != nil { //nolint:gosec // spreads retries, no secret
+			return fault("wait for other transactions", err)
 		}
 	}
 }
@@ -161,7 +160,7 @@ func (s *Store) once(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx) er
 		return fault("begin a transaction", err)
 	}
 	tx, err := s.pool.BeginTx(ctx, o)
-	if refusesCredentials(err) && pause(ctx) {
+	if refusesCredentials(err) && clock.Sleep(ctx, credentialPause) == nil {
 		tx, err = s.pool.BeginTx(ctx, o)
 	}
 	if err != nil {

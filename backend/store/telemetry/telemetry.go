@@ -103,7 +103,7 @@ type Writer interface {
 	DropRows(before int64) error
 }
 
-// Options are what an Archive cannot know by itself.
+// Options are the settings of a Store.
 type Options struct {
 	// Now is the clock that determines which day is open.
 	Now func() time.Time
@@ -111,7 +111,7 @@ type Options struct {
 	PartBlocks int
 }
 
-// Store is [store.Telemetry] over a storage. It is safe for concurrent use.
+// Store implements [store.Telemetry] over a Storage. It is safe for concurrent use.
 type Store struct {
 	storage    Storage
 	now        func() time.Time
@@ -120,7 +120,7 @@ type Store struct {
 
 var _ store.Telemetry = (*Store)(nil)
 
-// New returns a store over a storage.
+// New returns the telemetry that is kept in storage.
 func New(storage Storage, o Options) *Store {
 	return &Store{storage: storage, now: o.Now, partBlocks: o.PartBlocks}
 }
