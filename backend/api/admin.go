@@ -134,7 +134,7 @@ var users = Route{
 	Name: "users", Path: PathUsers,
 	Summary: "List, create and change users", Description: "By name. An administrator lists and creates only users whose role, customers and sites are within the administrator's own; the last administrator cannot be removed.",
 	Example: UsersRequest{Action: ActionAdd, Username: "ana", Password: "correct horse battery", RoleID: RoleOperator, CustomerIDs: []string{exampleCustomer}},
-	Errors: []*Error{ErrInvalidAction, MissingField("user_id"), ErrUserNotFound, ErrForbidden, Conflict("The username ana is taken"),
+	Errors: []*Error{ErrInvalidAction, MissingField("user_id"), ErrUserNotFound, ErrForbidden, AlreadyExists("The username ana is taken"),
 		Conflict("The last active administrator cannot be removed")},
 }
 
@@ -169,7 +169,7 @@ var keys = Route{
 	Summary: "List, create, rotate and revoke API keys", Description: "Oldest first. A key is shown once, when it is created. A rotation creates a key with the same scope; the old one stays valid for some hours.",
 	Example: KeysRequest{Action: ActionCreate, Name: "dashboard", RoleID: RoleAnalyst, PermittedSiteIDs: []string{exampleSite}, CustomerIDs: []string{exampleCustomer}},
 	Errors: []*Error{ErrInvalidAction, MissingField("api_key_id"), {Status: 404, Message: ErrAPIKeyNotFound.Message}, ErrForbidden,
-		Conflict("API key key_01J9Z0 is revoked; it cannot be rotated")},
+		InvalidTransition("API key key_01J9Z0 is revoked; it cannot be rotated")},
 }
 
 // API keys.

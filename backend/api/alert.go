@@ -236,7 +236,7 @@ var alerts = Route{
 	Name: "alerts", Path: PathAlerts,
 	Summary: "List alerts and change their state", Description: "A list has the most urgent first.",
 	Example: AlertsRequest{Action: ActionList, SiteID: exampleSite},
-	Errors:  []*Error{MissingField("alert_id"), ErrInvalidAction, ErrAlertNotFound, Conflict("Alert alt_01J9Z0 is cleared; it cannot be changed by shelve")},
+	Errors:  []*Error{MissingField("alert_id"), ErrInvalidAction, ErrAlertNotFound, InvalidTransition("Alert alt_01J9Z0 is cleared; it cannot be changed by shelve")},
 }
 
 // Alerts and the states of their life.

@@ -214,7 +214,7 @@ var GetSetupStatus = define[None, SetupStatus](&setupStatus, Operation{})
 var setup = Route{
 	Name: "setup", Path: PathSetup, Host: HostAuth, Credential: CredentialNone,
 	Summary: "Create the first administrator", Description: "Only from the service's own machine, with the one-time token that the service writes to the file setup-token of its data folder and to its log, and only while no user exists.",
-	Errors: []*Error{MissingField("username"), ErrForbidden, Conflict("The first administrator exists already")},
+	Errors: []*Error{MissingField("username"), ErrForbidden, AlreadyExists("The first administrator exists already")},
 }
 
 // Setup creates the first administrator.

@@ -207,7 +207,7 @@ var availability = Route{
 	Example: AvailabilityRequest{Action: ActionSet, SiteID: exampleSite, AssetIDs: []string{exampleAsset}, From: exampleNoon, To: At(exampleNoon.Add(2 * time.Hour)),
 		Category: AvailabilityForceMajeure, Reason: "Flood, notice 12 to the owner"},
 	Errors: []*Error{ErrInvalidAction, MissingField("site_id"), InvalidField("category", "it is one of "+strings.Join(AvailabilityCategories(), ", ")),
-		ErrAvailabilityChangeNotFound, Conflict("Availability change avc_01J9Z0 is revoked already")},
+		ErrAvailabilityChangeNotFound, InvalidTransition("Availability change avc_01J9Z0 is revoked already")},
 }
 
 // Availability of the units of a site.

@@ -1,15 +1,16 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"unicode"
 )
 
-// Codes of errors are stable: programs compare them, not messages. The code of an error
-// is made from the constant part of its message, so that it is declared once; a conflict has
-// the code of its kind. docs/errors.md lists all of them, and a change of a message that
-// changes a code shows there.
+// Codes of errors are stable: programs compare them, not messages. A conflict has the code
+// of the function that makes it; the code of another error is made from the constant part of
+// its message. docs/errors.md lists all of them, and a change of a message that changes a
+// code shows there.
 
 // Codes of conflicts.
 const (
@@ -21,42 +22,40 @@ const (
 	CodeInProgress        = "in_progress"
 )
 
-// codeKinds are the parts of the formats of conflicts by which their kinds are recognised.
-var codeKinds = []struct{ part, code string }{
-	{"is at version", CodeVersionConflict},
-	{"the most", CodeLimitReached},
-	{"is full", CodeLimitReached},
-	{"exists already", CodeAlreadyExists},
-	{"is taken", CodeAlreadyExists},
-	{"has a component with the serial", CodeAlreadyExists},
-	{"open for this already", CodeAlreadyExists},
-	{"is in progress", CodeInProgress},
-	{"is being", CodeInProgress},
-	{"cannot become", CodeInvalidTransition},
-	{"cannot be changed", CodeInvalidTransition},
-	{"cannot be rotated", CodeInvalidTransition},
-	{"cannot be assigned", CodeInvalidTransition},
-	{"is not possible", CodeInvalidTransition},
-	{"already", CodeInvalidTransition},
-	{"has ended", CodeInvalidTransition},
-	{"only a", CodeInvalidTransition},
-	{"can be completed", CodeInvalidTransition},
-	{"is resolved", CodeInvalidTransition},
-	{"is paused", CodeInvalidTransition},
-	{"subscribe again", CodeInvalidTransition},
+// Conflict returns a 409 for a request that the records do not allow, for a reason that the
+// other functions do not name.
+func Conflict(format string, args ...any) *Error { return conflict(CodeConflict, format, args) }
+
+// AlreadyExists returns a 409 for a record that another one with the same name or id precludes.
+func AlreadyExists(format string, args ...any) *Error {
+	return conflict(CodeAlreadyExists, format, args)
 }
 
-// CodeOf returns the code of an error with the status and the message, or the format of
+// VersionConflict returns a 409 for a change of a record that was changed meanwhile.
+func VersionConflict(format string, args ...any) *Error {
+	return conflict(CodeVersionConflict, format, args)
+}
+
+// LimitReached returns a 409 for one record more than the service keeps.
+func LimitReached(format string, args ...any) *Error { return conflict(CodeLimitReached, format, args) }
+
+// InvalidTransition returns a 409 for an action that the state of the record does not allow.
+func InvalidTransition(format string, args ...any) *Error {
+	return conflict(CodeInvalidTransition, format, args)
+}
+
+// InProgress returns a 409 for what a running change or request prevents until it has ended.
+func InProgress(format string, args ...any) *Error { return conflict(CodeInProgress, format, args) }
+
+func conflict(code, format string, args []any) *Error {
+	e := newError(http.StatusConflict, fmt.Sprintf(format, args...))
+	e.Code = code
+	return e
+}
+
+// CodeOf returns the code of an error that is no conflict by its message, or the format of
 // the message.
-func CodeOf(status int, message string) string {
-	if status == http.StatusConflict {
-		for _, k := range codeKinds {
-			if strings.Contains(message, k.part) {
-				return k.code
-			}
-		}
-		return CodeConflict
-	}
+func CodeOf(message string) string {
 	message, _, _ = strings.Cut(message, ":")
 	message, _, _ = strings.Cut(message, "(")
 	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -70,7 +69,7 @@ func ErrorDocs(prefix, code string) string { return prefix + PathDocs + "#error-
 func (e *Error) Body(prefix, requestID string) ErrorBody {
 	code := e.Code
 	if code == "" {
-		code = CodeOf(e.Status, e.Message)
+		code = CodeOf(e.Message)
 	}
 	field, _ := e.Details["field"].(string)
 	return ErrorBody{Status: "error", Error: e.Message, Code: code, Field: field, RequestID: requestID, Docs: ErrorDocs(prefix, code), Details: e.Details}

@@ -24,7 +24,7 @@ type ErrorBody struct {
 type Error struct {
 	Status     int
 	Message    string
-	Code       string // empty: that of the message, see [CodeOf]
+	Code       string // of a conflict; of others empty: that of the message, see [CodeOf]
 	Details    map[string]any
 	RequestID  string // set by the client
 	RetryAfter int    // whole seconds, 0 when the answer carries none
@@ -139,10 +139,3 @@ func InvalidField(name, why string) *Error {
 
 // largerFiles says how a file is sent that is too large for one request.
 const largerFiles = "send a larger file in parts to POST /uploads/sessions, as sunloop import FILE --site SITE --remote URL does"
-
-// Conflict returns a 409 whose message names the conflict.
-func Conflict(format string, args ...any) *Error {
-	e := newError(http.StatusConflict, fmt.Sprintf(format, args...))
-	e.Code = CodeOf(http.StatusConflict, format)
-	return e
-}

@@ -77,7 +77,7 @@ var issues = Route{
 	Summary: "List, create and change issues", Description: "Open ones first. New, In Progress, Resolved.",
 	Example: IssuesRequest{Action: ActionCreate, Site: exampleSite, Component: exampleAsset, IssueType: "soiling", Description: "Dust after the storm",
 		Priority: PriorityMedium},
-	Errors: []*Error{ErrInvalidAction, MissingField("issue_id"), ErrIssueNotFound, Conflict("Issue iss_01J9Z0 is Resolved; it cannot become In Progress")},
+	Errors: []*Error{ErrInvalidAction, MissingField("issue_id"), ErrIssueNotFound, InvalidTransition("Issue iss_01J9Z0 is Resolved; it cannot become In Progress")},
 }
 
 // Issues.

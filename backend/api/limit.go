@@ -83,5 +83,5 @@ func checkLimits(request any, invalid func(name, why string) *Error) error {
 // TooMany refuses a record beyond the most that there may be: "Site Sibaya has
 // 10000 units, which is the most".
 func TooMany(of string, most int, what string) *Error {
-	return Conflict("%s has %d %s, which is the most", of, most, what)
+	return LimitReached("%s has %d %s, which is the most", of, most, what)
 }

@@ -221,7 +221,7 @@ var orders = Route{
 	Summary: "Create work orders and change their status", Description: "A list has open orders first, then the newest. With customer_id, an order is created from its bill of materials only. A second open order of the same finding is a 409 that names the first, unless additional is true. A transition that is not allowed is a 409 whose details name the allowed ones.",
 	Example: OrderRequest{Action: ActionCreate, AssetID: exampleAsset, ScheduleID: "sch_01J9Z0", BOMID: "bom_01J9Z0", AssignedTechnician: "grace",
 		EstimatedDurationHours: 4, Priority: PriorityHigh},
-	Errors: append(assetErrors[:3:3], ErrOrderNotFound, ErrBOMNotFound, ErrScheduleNotFound, MissingField("order_id"), Conflict("Order ord_01J9Z0 is completed: start is not possible"),
+	Errors: append(assetErrors[:3:3], ErrOrderNotFound, ErrBOMNotFound, ErrScheduleNotFound, MissingField("order_id"), InvalidTransition("Order ord_01J9Z0 is completed: start is not possible"),
 		Conflict("Finding fnd_01J9Z0 is dealt with by order ord_01J9Z0, which is pending: move that one, or ask for an additional one")),
 }
 

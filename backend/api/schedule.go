@@ -223,7 +223,7 @@ var schedules = Route{
 	Summary: "Plan maintenance of a unit", Description: "A list has open ones first, in the order of their due dates. Overdue is derived from the date.",
 	Example: ScheduleRequest{Action: ActionCreate, AssetID: exampleAsset, MaintenanceType: MaintenancePreventive, ScheduledDate: exampleDue,
 		Priority: PriorityMedium, Reason: "Yearly inspection", EveryMonths: 12},
-	Errors: append(assetErrors[:3:3], ErrScheduleNotFound, ErrNoForecastResult, Conflict("Schedule sch_01J9Z0 is completed: it cannot become cancelled")),
+	Errors: append(assetErrors[:3:3], ErrScheduleNotFound, ErrNoForecastResult, InvalidTransition("Schedule sch_01J9Z0 is completed: it cannot become cancelled")),
 }
 
 // Schedules of maintenance.

@@ -252,7 +252,7 @@ var assets = Route{
 		AssetID: exampleAsset, Name: "Inverter 1", Type: "inverter", CapacityKW: 50, Location: "Roof", SiteID: exampleSite, CustomerID: exampleCustomer,
 		Components: []Component{{OEM: "SMA", Model: "STP 50-40", Serial: "1901234567"}},
 	}},
-	Errors: append(assetErrors[:3:3], ErrOwnSiteNotFound, ErrCustomerNotFound, ErrComponentNotFound, Conflict("Asset %s exists already", exampleAsset), Conflict("Asset %s is at version 4 by now", exampleAsset)),
+	Errors: append(assetErrors[:3:3], ErrOwnSiteNotFound, ErrCustomerNotFound, ErrComponentNotFound, AlreadyExists("Asset %s exists already", exampleAsset), VersionConflict("Asset %s is at version 4 by now", exampleAsset)),
 }
 
 // Units of sites and their components.
@@ -297,7 +297,7 @@ var sites = Route{
 	Description: "Set creates a site, or changes the given fields; add only creates one. An archived site is read-only: it takes no data, is neither forecast nor " +
 		"monitored, and is in lists only with `archived`. Zone reads all kept files of the site again in another time zone; remove deletes the site with all its data. Both run in the " +
 		"background, all or nothing, and `dry_run` says what they would do.",
-	Errors: []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound, Conflict("Site %s belongs to another customer", exampleSite), Conflict("Site %s exists already", exampleSite),
+	Errors: []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound, Conflict("Site %s belongs to another customer", exampleSite), AlreadyExists("Site %s exists already", exampleSite),
 		Conflict("Site %s is archived, thus read-only", exampleSite)},
 }
 

@@ -114,7 +114,7 @@ var track = Route{
 	Summary: "Subscribe to status changes of a work order", Description: "Each change of its status is posted to the callback URL with the fields order_id, status, updated_at and completion_notes, signed as in Standard Webhooks with the secret that is shown once. Only a 2xx response counts as delivered; a delivery is attempted 10 times over three days. While a subscription is paused its events are stored; when it is resumed they are sent, oldest first. rotate returns a new secret; for 24 hours events are signed with the old one as well. job_id is an alias of order_id.",
 	Example: TrackRequest{Action: ActionDeliveries, OrderID: "ord_01J9Z0"},
 	Errors: []*Error{ErrInvalidAction, MissingField("order_id"), ErrInvalidCallback, ErrOrderNotFound, ErrSubscriptionNotFound, ErrDeliveryNotFound,
-		Conflict("Subscription sub_01J9Z0 is disabled: it cannot become paused")},
+		InvalidTransition("Subscription sub_01J9Z0 is disabled: it cannot become paused")},
 }
 
 // Subscriptions to the status of a work order. To subscribe twice returns the same

@@ -231,7 +231,7 @@ var GetUpload = define[UploadQuery, UploadResponse](&upload, Operation{Permissio
 var uploadMove = Route{
 	Name: "upload-move", Path: PathUpload,
 	Summary: "Cancel or revert an upload", Description: "Cancel stops an import that has not stored anything, or the training that follows it. Revert undoes an import that has ended: values that it replaced come back, the others that it stored are removed, and so are units and a site that it alone created. Uploads may be reverted in any order.",
-	Errors: []*Error{ErrInvalidAction, ErrNotFound, Conflict("Upload upl_01J9Z0 has ended; it is completed")},
+	Errors: []*Error{ErrInvalidAction, ErrNotFound, InvalidTransition("Upload upl_01J9Z0 has ended; it is completed")},
 }
 
 // CancelUpload ends an import or the training after it.

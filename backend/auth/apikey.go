@@ -307,7 +307,7 @@ func (m Administrator) RotateKey(ctx context.Context, id string, r Rotation) (do
 			return err
 		}
 		if done.Before = old.described(now); done.Before.State != api.KeyGood {
-			return api.Conflict("API key %s is %s; it cannot be rotated", id, done.Before.State)
+			return api.InvalidTransition("API key %s is %s; it cannot be rotated", id, done.Before.State)
 		}
 		k := fresh
 		k.Name, k.Role, k.Customers, k.Sites = old.Name, old.Role, old.Customers, old.Sites

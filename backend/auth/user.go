@@ -165,7 +165,7 @@ func (s *Service) CreateFirstAdmin(ctx context.Context, username, password, addr
 // everyAccount is a condition that all accounts meet.
 func everyAccount(account) bool { return true }
 
-func errHasUsers() error { return api.Conflict("The first administrator exists already") }
+func errHasUsers() error { return api.AlreadyExists("The first administrator exists already") }
 
 // CreateUser makes a user for the operator; a conflict when the name is taken.
 func (s *Service) CreateUser(ctx context.Context, n NewUser) (User, error) {

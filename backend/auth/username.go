@@ -107,9 +107,9 @@ func checkUniqueName(tx store.Tx, name string, canCompare func(account) bool) er
 	case err != nil:
 		return fmt.Errorf("compare user names: %w", err)
 	case taken:
-		return api.Conflict("The username %s is taken", name)
+		return api.AlreadyExists("The username %s is taken", name)
 	case similar:
-		return api.Conflict("The username %s looks like another one that is taken", name)
+		return api.AlreadyExists("The username %s looks like another one that is taken", name)
 	}
 	return nil
 }

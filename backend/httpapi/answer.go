@@ -273,7 +273,7 @@ func (s *server) noteDisk(err error) {
 // with 400, a list that is full with 409.
 func aboveLimit(e *limit.Error) *api.Error {
 	if e.Unit == limit.Items {
-		return api.Conflict("%s is full: %s", e.Path, e.Reason()).With("field", e.Path)
+		return api.LimitReached("%s is full: %s", e.Path, e.Reason()).With("field", e.Path)
 	}
 	return api.InvalidField(e.Path, e.Reason())
 }

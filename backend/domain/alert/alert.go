@@ -237,7 +237,7 @@ func (s *Service) MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRe
 			return nil
 		}
 		if !slices.Contains(move.from, a.State) {
-			return api.Conflict("Alert %s is %s: it cannot be changed by %s", a.AlertID, a.State, r.Action).With("allowed", allowedAlertActions(a.State))
+			return api.InvalidTransition("Alert %s is %s: it cannot be changed by %s", a.AlertID, a.State, r.Action).With("allowed", allowedAlertActions(a.State))
 		}
 		s.moveAlert(&a, move.to, scope.Actor, r)
 		if err := alerts.Put(tx, a); err != nil {

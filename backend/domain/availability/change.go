@@ -122,7 +122,7 @@ func (s *Service) Revoke(ctx context.Context, scope api.Scope, siteID, changeID,
 		}
 		c := list[0]
 		if !c.RevokedAt.IsZero() {
-			return api.Conflict("Availability change %s is revoked already", changeID)
+			return api.InvalidTransition("Availability change %s is revoked already", changeID)
 		}
 		before = c.toAPI()
 		c.RevokedAt, c.RevokedBy, c.RevokeReason = api.At(s.now()), scope.Actor, strings.TrimSpace(reason)

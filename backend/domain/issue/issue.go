@@ -212,7 +212,7 @@ func (s *Service) CreateIssue(ctx context.Context, scope api.Scope, r api.Issues
 			return err
 		}
 		if former != nil && former.Status != api.IssueResolved {
-			return api.Conflict("Issue %s of %s is open for this already", former.IssueID, i.Component).With("issue_id", former.IssueID)
+			return api.AlreadyExists("Issue %s of %s is open for this already", former.IssueID, i.Component).With("issue_id", former.IssueID)
 		}
 		if err := roomForIssue(tx, i.SiteID); err != nil {
 			return err
@@ -259,7 +259,7 @@ func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRe
 		case i.Status == to:
 			return nil
 		case !duplicate && !slices.Contains(issueMoves[i.Status], to):
-			return api.Conflict("Issue %s is %s: it cannot become %s", i.IssueID, i.Status, to).With("allowed", issueMoves[i.Status])
+			return api.InvalidTransition("Issue %s is %s: it cannot become %s", i.IssueID, i.Status, to).With("allowed", issueMoves[i.Status])
 		}
 		i, err = s.SetStatus(tx, i, to, scope.Actor, r.Reason)
 		return err

@@ -179,7 +179,7 @@ func (s *Service) billFor(tx store.Tx, scope api.Scope, bomID string, o order) (
 	case b.AssetID != o.AssetID || b.SiteID != o.SiteID:
 		return b, api.InvalidField("bom_id", fmt.Sprintf("bill of materials %s is of asset %s", b.BOMID, b.AssetID))
 	case b.OrderID != "":
-		return b, api.Conflict("Bill of materials %s is taken by order %s", b.BOMID, b.OrderID).With("order_id", b.OrderID)
+		return b, api.AlreadyExists("Bill of materials %s is taken by order %s", b.BOMID, b.OrderID).With("order_id", b.OrderID)
 	}
 	return b, nil
 }
@@ -290,7 +290,7 @@ func (s *Service) acknowledgeIssue(tx store.Tx, scope api.Scope, o *order, issue
 	}
 	switch {
 	case i.Status == api.IssueResolved:
-		return api.Conflict("Issue %s is resolved", i.IssueID).With("issue_id", i.IssueID)
+		return api.InvalidTransition("Issue %s is resolved", i.IssueID).With("issue_id", i.IssueID)
 	case i.AssetID != "" && i.AssetID != o.AssetID:
 		return api.InvalidField("issue_id", fmt.Sprintf("issue %s is of asset %s", i.IssueID, i.AssetID))
 	}

@@ -192,7 +192,7 @@ func within(scope api.Scope, q api.ListQuery, customer, site, asset string) bool
 
 // invalidTransition refuses a move that the table of moves does not have.
 func invalidTransition(kind, id, from, to string, allowed []string) error {
-	return api.Conflict("%s %s is %s: it cannot become %s", kind, id, from, to).With("allowed", append([]string{}, allowed...))
+	return api.InvalidTransition("%s %s is %s: it cannot become %s", kind, id, from, to).With("allowed", append([]string{}, allowed...))
 }
 
 // versionConflict refuses a change of a record that is not the version the caller knows.
@@ -200,7 +200,7 @@ func versionConflict(kind, id string, is, known int) error {
 	if known == 0 || known == is {
 		return nil
 	}
-	return api.Conflict("%s %s was changed meanwhile: it is at version %d, not %d", kind, id, is, known).With("version", is)
+	return api.VersionConflict("%s %s was changed meanwhile: it is at version %d, not %d", kind, id, is, known).With("version", is)
 }
 
 // Tables is all that this package keeps in records, for a check of the data.

@@ -107,7 +107,7 @@ func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.TrackReq
 			return nil
 		}
 		if len(all) >= maxSubscriptions {
-			return api.Conflict("Order %s has %d subscriptions: that is the most", o.OrderID, maxSubscriptions)
+			return api.LimitReached("Order %s has %d subscriptions: that is the most", o.OrderID, maxSubscriptions)
 		}
 		v = subscription{CustomerID: o.CustomerID, AssetID: o.AssetID}
 		v.SubscriptionID, v.OrderID, v.CallbackURL, v.SiteID = s.id("sub"), o.OrderID, r.CallbackURL, o.SiteID
@@ -217,9 +217,9 @@ func (s *Service) Replay(ctx context.Context, scope api.Scope, r api.TrackReques
 			case err != nil:
 				return err
 			case v.Status == api.SubscriptionPaused:
-				return api.Conflict("Subscription %s is paused: resume it first", v.SubscriptionID).With("subscription_id", v.SubscriptionID)
+				return api.InvalidTransition("Subscription %s is paused: resume it first", v.SubscriptionID).With("subscription_id", v.SubscriptionID)
 			case !v.live():
-				return api.Conflict("Subscription %s is %s: subscribe again first", v.SubscriptionID, v.Status).With("subscription_id", v.SubscriptionID)
+				return api.InvalidTransition("Subscription %s is %s: subscribe again first", v.SubscriptionID, v.Status).With("subscription_id", v.SubscriptionID)
 			}
 			d.Status, d.Attempts, d.Failure, d.AnswerStatus = api.DeliveryPending, 0, "", 0
 			now := s.Wall()
@@ -319,7 +319,7 @@ func (s *Service) RotateSecret(ctx context.Context, scope api.Scope, subscriptio
 	secret = webhook.NewSecret()
 	v, err := s.changeSubscription(ctx, scope, subscriptionID, func(_ store.Tx, v *subscription) (title string, err error) {
 		if v.Status == api.SubscriptionDeleted {
-			return "", api.Conflict("Subscription %s is %s: subscribe again for a secret", v.SubscriptionID, v.Status).With("subscription_id", v.SubscriptionID)
+			return "", api.InvalidTransition("Subscription %s is %s: subscribe again for a secret", v.SubscriptionID, v.Status).With("subscription_id", v.SubscriptionID)
 		}
 		v.Former, v.FormerSecretUntil = v.Sealed, api.At(s.Wall().Add(api.SecretOverlap))
 		v.Sealed, err = s.Sealer.Seal([]byte(secret), v.place())

@@ -86,7 +86,7 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 		at := slices.IndexFunc(transitions, func(m transition) bool { return m.action == r.Action && m.from == o.Status && m.to == to })
 		if at < 0 {
 			states, actions := nextOf(o.Status)
-			return api.Conflict("Order %s is %s: %s is not possible", o.OrderID, o.Status, r.Action).With("allowed", states).With("actions", actions)
+			return api.InvalidTransition("Order %s is %s: %s is not possible", o.OrderID, o.Status, r.Action).With("allowed", states).With("actions", actions)
 		}
 		if err := versionConflict("Order", o.OrderID, o.Version, r.Version); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (s *Service) assign(tx store.Tx, o *order, scope api.Scope, r api.OrderRequ
 		return false, nil
 	case !o.open():
 		states, actions := nextOf(o.Status)
-		return false, api.Conflict("Order %s is %s: a technician cannot be assigned", o.OrderID, o.Status).With("allowed", states).With("actions", actions)
+		return false, api.InvalidTransition("Order %s is %s: a technician cannot be assigned", o.OrderID, o.Status).With("allowed", states).With("actions", actions)
 	}
 	if err := versionConflict("Order", o.OrderID, o.Version, r.Version); err != nil {
 		return false, err
@@ -180,7 +180,7 @@ func requireSupervisor(_ *Service, _ store.Tx, o *order, scope api.Scope, _ api.
 func unused(_ *Service, _ store.Tx, o *order, _ api.Scope, _ api.OrderRequest) error {
 	for _, p := range o.Parts {
 		if p.Used > 0 {
-			return api.Conflict("Order %s has used parts: it can be completed, not cancelled", o.OrderID).With("allowed", []string{api.OrderCompleted})
+			return api.InvalidTransition("Order %s has used parts: it can be completed, not cancelled", o.OrderID).With("allowed", []string{api.OrderCompleted})
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ var modelMoves = map[string][]string{
 // move changes the status; by says when, who and why.
 func (m *Model) move(to string, by StatusChange) error {
 	if !slices.Contains(modelMoves[m.Status], to) {
-		return api.Conflict("Model %s %s is %s and cannot become %s", m.ModelName, m.ModelVersion, m.Status, to).With("allowed", modelMoves[m.Status])
+		return api.InvalidTransition("Model %s %s is %s and cannot become %s", m.ModelName, m.ModelVersion, m.Status, to).With("allowed", modelMoves[m.Status])
 	}
 	by.From, by.To, by.At = m.Status, to, by.At.UTC()
 	m.History = append(m.History, by)
@@ -146,7 +146,7 @@ func (s *Service) SetEvaluation(tx store.Tx, m Model, e api.ModelEvaluation) (Mo
 }
 
 func notChallenger(m Model) error {
-	return api.Conflict("Model %s %s is %s: only a challenger is evaluated or promoted", m.ModelName, m.ModelVersion, m.Status).With("allowed", modelMoves[m.Status])
+	return api.InvalidTransition("Model %s %s is %s: only a challenger is evaluated or promoted", m.ModelName, m.ModelVersion, m.Status).With("allowed", modelMoves[m.Status])
 }
 
 // Promotion is what a move into production did.
@@ -232,7 +232,7 @@ func rollbackTarget(tx store.Tx, siteID, modelType, version string) (Model, erro
 		words = "was refused: " + m.Refused
 	}
 	if m.Status != api.ModelArchived || m.Refused != "" {
-		return m, api.Conflict("Model %s %s %s: only an archived model is gone back to", m.ModelName, m.ModelVersion, words)
+		return m, api.InvalidTransition("Model %s %s %s: only an archived model is gone back to", m.ModelName, m.ModelVersion, words)
 	}
 	return m, nil
 }

@@ -65,11 +65,11 @@ func (s *Service) InstallComponent(ctx context.Context, scope api.Scope, ref api
 			what += ", replaces " + former
 		}
 		if slices.ContainsFunc(a.Components, func(o api.Component) bool { return o.Serial == c.Serial }) {
-			return "", api.Conflict("Asset %s has a component with the serial %s already", a.AssetID, c.Serial)
+			return "", api.AlreadyExists("Asset %s has a component with the serial %s already", a.AssetID, c.Serial)
 		}
 		a.Components = slices.Insert(a.Components, at, c)
 		if len(a.Components) > maxComponents {
-			return "", api.Conflict("Asset %s has %d components, which is the most", a.AssetID, maxComponents)
+			return "", api.LimitReached("Asset %s has %d components, which is the most", a.AssetID, maxComponents)
 		}
 		return what, nil
 	})
@@ -140,7 +140,7 @@ func (s *Service) changeAsset(ctx context.Context, scope api.Scope, ref api.Asse
 			return fmt.Errorf("read asset %s: %w", found.AssetID, err)
 		}
 		if version != 0 && version != was.Version {
-			return api.Conflict("Asset %s is at version %d by now", was.AssetID, was.Version)
+			return api.VersionConflict("Asset %s is at version %d by now", was.AssetID, was.Version)
 		}
 		before, after = was, was
 		after.Components, after.FormerComponents = slices.Clone(was.Components), slices.Clone(was.FormerComponents)

@@ -184,7 +184,7 @@ func formerUpload(tx store.Tx, u Upload) (Upload, bool, error) {
 	}
 	for _, former := range same {
 		if zone := cmp.Or(former.Request.Timezone, former.Timezone, "UTC"); u.Request.Timezone != "" && u.Request.Timezone != zone {
-			return Upload{}, false, api.Conflict("Site %s has the readings of this file already, with times read in %s: to read them in %s, import the file into another site",
+			return Upload{}, false, api.InvalidTransition("Site %s has the readings of this file already, with times read in %s: to read them in %s, import the file into another site",
 				u.SiteID, zone, u.Request.Timezone).With("upload_id", former.UploadID)
 		}
 	}
@@ -239,7 +239,7 @@ func (s *Service) SetStatus(tx store.Tx, id, to string, change func(*Upload)) (U
 		return u, err
 	}
 	if u.ProcessingStatus != to && !slices.Contains(uploadMoves[u.ProcessingStatus], to) {
-		return u, api.Conflict("Upload %s is %s and cannot become %s", id, u.ProcessingStatus, to).With("allowed", uploadMoves[u.ProcessingStatus])
+		return u, api.InvalidTransition("Upload %s is %s and cannot become %s", id, u.ProcessingStatus, to).With("allowed", uploadMoves[u.ProcessingStatus])
 	}
 	u.ProcessingStatus = to
 	u.UpdatedAt = api.At(s.now())

@@ -24,15 +24,18 @@ var statuses = map[string]int{
 	"StatusRequestEntityTooLarge": 413, "StatusUnsupportedMediaType": 415, "StatusUnprocessableEntity": 422, "StatusTooManyRequests": 429, "StatusInternalServerError": 500, "StatusBadGateway": 502, "StatusServiceUnavailable": 503, "StatusInsufficientStorage": 507,
 }
 
+// conflicts are the functions that make conflicts.
+var conflicts = map[string]func(format string, args ...any) *api.Error{"Conflict": api.Conflict, "AlreadyExists": api.AlreadyExists, "VersionConflict": api.VersionConflict,
+	"LimitReached": api.LimitReached, "InvalidTransition": api.InvalidTransition, "InProgress": api.InProgress}
+
 // errorsOf returns the codes of all errors that Go files below backend declare, by code and status.
 func errorsOf(root string) ([]openapi.ErrorCode, error) {
 	var list []openapi.ErrorCode
 	var unknown []string // messages whose status is not one of statuses
-	add := func(status int, message string) {
+	add := func(status int, code, message string) {
 		if status == 0 {
 			unknown = append(unknown, message)
 		}
-		code := api.CodeOf(status, message)
 		message = verbs.Replace(message)
 		at := slices.IndexFunc(list, func(c openapi.ErrorCode) bool { return c.Code == code && c.Status == status })
 		if at < 0 {
@@ -56,16 +59,16 @@ func errorsOf(root string) ([]openapi.ErrorCode, error) {
 				switch name := nameOf(n.Fun); {
 				case name == "newError" && len(n.Args) == 2:
 					if message, ok := textOf(n.Args[1]); ok {
-						add(statuses[nameOf(n.Args[0])], message)
+						add(statuses[nameOf(n.Args[0])], api.CodeOf(message), message)
 					}
 				case name == "UnknownID" && len(n.Args) == 1:
 					if message, ok := textOf(n.Args[0]); ok {
-						add(http.StatusNotFound, message)
+						add(http.StatusNotFound, api.CodeOf(message), message)
 					}
-				case name == "Conflict" && len(n.Args) > 0:
-					// The examples of routes name records of their own.
+				case conflicts[name] != nil && len(n.Args) > 0:
+					// Examples of routes contain ids.
 					if message, ok := textOf(n.Args[0]); ok && !strings.Contains(message, "_01J9Z0") && strings.Contains(message, " ") {
-						add(http.StatusConflict, message)
+						add(http.StatusConflict, conflicts[name](message).Code, message)
 					}
 				}
 			case *ast.CompositeLit:
@@ -84,7 +87,7 @@ func errorsOf(root string) ([]openapi.ErrorCode, error) {
 					}
 				}
 				if status > 0 && message != "" {
-					add(status, message)
+					add(status, api.CodeOf(message), message)
 				}
 			}
 			return true

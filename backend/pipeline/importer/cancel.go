@@ -35,9 +35,9 @@ func (im *Importer) Cancel(ctx context.Context, scope api.Scope, uploadID string
 		training = now.Version > 0
 		switch {
 		case now.Ended():
-			return api.Conflict("Upload %s has ended: it is %s", uploadID, now.ProcessingStatus)
+			return api.InvalidTransition("Upload %s has ended: it is %s", uploadID, now.ProcessingStatus)
 		case now.Kind == api.UploadNowcast || !training && now.Stage != sitedata.StageValidating:
-			return api.Conflict("Upload %s is being stored, which is soon over", uploadID)
+			return api.InProgress("Upload %s is being stored, which is soon over", uploadID)
 		case training:
 			return im.cancelTraining(tx, now, scope.Actor)
 		}
@@ -130,7 +130,7 @@ func (im *Importer) checkWritable(ctx context.Context, scope api.Scope, siteID s
 		}
 		change, err := site.RunningChange(tx, siteID)
 		if err == nil && change != nil {
-			err = api.Conflict("Site %s is being changed: try again when that has ended", siteID)
+			err = api.InProgress("Site %s is being changed: try again when that has ended", siteID)
 		}
 		return err
 	})

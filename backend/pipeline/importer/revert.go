@@ -39,9 +39,9 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 	}
 	switch {
 	case u.ProcessingStatus == api.UploadReverted:
-		return u.Upload, api.Conflict("Upload %s is reverted already", uploadID)
+		return u.Upload, api.InvalidTransition("Upload %s is reverted already", uploadID)
 	case !u.Ended():
-		return u.Upload, api.Conflict("Upload %s is being imported: cancel it, or revert it when it has ended", uploadID)
+		return u.Upload, api.InProgress("Upload %s is being imported: cancel it, or revert it when it has ended", uploadID)
 	case u.Version == 0:
 		return u.Upload, api.Conflict("Upload %s stored nothing: it is %s", uploadID, u.ProcessingStatus)
 	}

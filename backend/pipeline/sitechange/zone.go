@@ -47,7 +47,7 @@ func (c *Changer) checkZone(ctx context.Context, scope api.Scope, siteID, zone s
 		return is, err
 	}
 	if is.Timezone == zone {
-		return is, api.Conflict("Site %s is in %s already", siteID, zone)
+		return is, api.InvalidTransition("Site %s is in %s already", siteID, zone)
 	}
 	return is, nil
 }
