@@ -19,16 +19,18 @@ import (
 // server is a Modbus server whose registers hold their address, for unit 1; unit 2
 // has no response, unit 3 is behind a gateway, unit 4 is busy at first.
 type server struct {
-	mu   sync.Mutex
-	busy int
+	mu     sync.Mutex
+	busy   int
+	silent chan struct{} // open while unit 2 does not respond
 }
 
 func (s *server) registers(unit uint8, address, count uint16) ([]uint16, error) {
+	if unit == 2 {
+		<-s.silent
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case unit == 2:
-		time.Sleep(400 * time.Millisecond)
 	case unit == 3:
 		return nil, wire.ErrGWTargetFailedToRespond
 	case unit == 4 && s.busy < 1:
@@ -126,7 +128,8 @@ func serve(t *testing.T) (address string, codes func() []byte) {
 	}
 	back := free.Addr().String()
 	free.Close()
-	srv, err := wire.NewServer(&wire.ServerConfiguration{URL: "tcp://" + back, MaxClients: 5, Logger: log.New(io.Discard, "", 0)}, new(server))
+	units := &server{silent: make(chan struct{})}
+	srv, err := wire.NewServer(&wire.ServerConfiguration{URL: "tcp://" + back, MaxClients: 5, Logger: log.New(io.Discard, "", 0)}, units)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +140,7 @@ func serve(t *testing.T) (address string, codes func() []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { front.Close(); srv.Stop() })
+	t.Cleanup(func() { front.Close(); close(units.silent); srv.Stop() })
 	var mu sync.Mutex
 	var seen []byte
 	go func() {
