@@ -1,4 +1,4 @@
 // Package mail sends the service's messages: over SMTP, or, where no server is
 // configured, into an outbox folder of .eml files that any mail program opens.
-// A message is plain text to one recipient.
+// A message is text for one recipient: plain, or plain and HTML with pictures.
 package mail

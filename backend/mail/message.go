@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	netmail "net/mail"
@@ -15,6 +16,25 @@ import (
 type Message struct {
 	To, Subject, Text string
 	At                time.Time // its date
+
+	// HTML is the same text for programs that show HTML; empty: plain text only.
+	// It refers to a picture by "cid:" and its name.
+	HTML     string
+	Pictures []Picture
+
+	// ID is the local part of the message's Message-ID; empty: a random one. A message
+	// that is sent again has the same ID, so that a program may recognize the copy.
+	ID string
+	// Thread holds the IDs of the earlier messages that this one follows, first to
+	// last. Programs that group messages by thread show it below them.
+	Thread []string
+}
+
+// Picture is a PNG picture that the HTML text shows. Name is its file name and its
+// Content-ID.
+type Picture struct {
+	Name string
+	PNG  []byte
 }
 
 // maxAddress is the longest path of RFC 5321, 4.5.3.1.3, without its brackets.
@@ -69,11 +89,35 @@ func compose(from string, m Message) (*gomail.Msg, error) {
 	}
 	msg.Subject(m.Subject)
 	msg.SetDateWithValue(m.At)
-	msg.SetMessageIDWithValue(ulid.MustNew(ulid.Timestamp(m.At), ulid.DefaultEntropy()).String() + "@" + domainOf(from))
+	domain := "@" + domainOf(from)
+	id := m.ID
+	if id == "" {
+		id = ulid.MustNew(ulid.Timestamp(m.At), ulid.DefaultEntropy()).String()
+	}
+	if err := checkIDs(append([]string{id}, m.Thread...)); err != nil {
+		return nil, err
+	}
+	msg.SetMessageIDWithValue(id + domain)
+	if n := len(m.Thread); n > 0 {
+		ids := make([]string, n)
+		for i, t := range m.Thread {
+			ids[i] = "<" + t + domain + ">"
+		}
+		msg.SetGenHeader(gomail.HeaderInReplyTo, ids[n-1])
+		msg.SetGenHeader(gomail.HeaderReferences, strings.Join(ids, " "))
+	}
 	msg.SetUserAgent("Sunloop")
 	// RFC 3834: an automatic message, which no other program should answer.
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
+	if m.HTML != "" {
+		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	}
+	for _, p := range m.Pictures {
+		if err := msg.EmbedReader(p.Name, bytes.NewReader(p.PNG), gomail.WithFileContentID(p.Name), gomail.WithFileContentType("image/png")); err != nil {
+			return nil, fmt.Errorf("add picture %q: %w", p.Name, err)
+		}
+	}
 	return msg, nil
 }
 
@@ -93,4 +137,26 @@ func write(w io.Writer, from string, m Message) error {
 	}
 	_, err = msg.WriteTo(w)
 	return err
+}
+
+// maxID is the longest local part of a Message-ID, and maxThread how many messages a
+// message may follow.
+const (
+	maxID     = 64
+	maxThread = 20
+)
+
+// checkIDs refuses local parts of a Message-ID that are no dot-atom of RFC 5322.
+func checkIDs(ids []string) error {
+	if len(ids) > maxThread+1 {
+		return fmt.Errorf("message follows %d messages, more than %d", len(ids)-1, maxThread)
+	}
+	for _, id := range ids {
+		if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(r rune) bool {
+			return !(r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+		}) {
+			return fmt.Errorf("message ID %.80q: it has other characters than letters, digits, hyphens, underscores and dots, or not 1 to %d of them", id, maxID)
+		}
+	}
+	return nil
 }
