@@ -18,7 +18,7 @@ type Message struct {
 	At                time.Time // its date
 
 	// HTML is the same text for programs that show HTML; empty: plain text only.
-	// It refers to a picture by "cid:" and its name.
+	// It refers to a picture by its [Picture.URL].
 	HTML     string
 	Pictures []Picture
 
@@ -30,12 +30,18 @@ type Message struct {
 	Thread []string
 }
 
-// Picture is a PNG picture that the HTML text shows. Name is its file name and its
-// Content-ID.
+// Picture is a PNG picture that the HTML text shows. Name is its file name, of the
+// characters of an [Message.ID].
 type Picture struct {
 	Name string
 	PNG  []byte
 }
+
+// contentID is the picture's Content-ID, without its brackets.
+func (p Picture) contentID() string { return p.Name + "@sunloop" }
+
+// URL is the address of the picture in the HTML text.
+func (p Picture) URL() string { return "cid:" + p.contentID() }
 
 // maxAddress is the longest path of RFC 5321, 4.5.3.1.3, without its brackets.
 const maxAddress = 254
@@ -114,7 +120,10 @@ func compose(from string, m Message) (*gomail.Msg, error) {
 		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	}
 	for _, p := range m.Pictures {
-		if err := msg.EmbedReader(p.Name, bytes.NewReader(p.PNG), gomail.WithFileContentID(p.Name), gomail.WithFileContentType("image/png")); err != nil {
+		if err := checkIDs([]string{p.Name}); err != nil {
+			return nil, fmt.Errorf("picture: %w", err)
+		}
+		if err := msg.EmbedReader(p.Name, bytes.NewReader(p.PNG), gomail.WithFileContentID("<"+p.contentID()+">"), gomail.WithFileContentType("image/png")); err != nil {
 			return nil, fmt.Errorf("add picture %q: %w", p.Name, err)
 		}
 	}

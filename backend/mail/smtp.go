@@ -218,3 +218,17 @@ func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 	}
 	return err
 }
+
+// Code is the code of the reply by which a server did not accept a message; 0 if there
+// was none.
+func Code(err error) int {
+	var refused *gomail.SendError
+	var reply *textproto.Error
+	switch {
+	case errors.As(err, &refused) && refused.ErrorCode() > 0:
+		return refused.ErrorCode()
+	case errors.As(err, &reply):
+		return reply.Code
+	}
+	return 0
+}

@@ -233,3 +233,9 @@ func refusal(err error) (*RefusedError, bool) {
 	var r *RefusedError
 	return r, errors.As(err, &r)
 }
+
+// IsRefused reports whether an error of a call is the guard's refusal.
+func IsRefused(err error) bool {
+	_, ok := refusal(err)
+	return ok
+}

@@ -53,17 +53,23 @@ type Poster struct {
 	now    func() time.Time
 }
 
-// NewPoster calls what the guard allows. now is the real clock.
-func NewPoster(g *Guard, now func() time.Time) *Poster {
-	calls := &http.Transport{
-		Proxy: nil, DialContext: g.dial, TLSHandshakeTimeout: TimeOut, ForceAttemptHTTP2: true,
-		MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxResponse,
-	}
-	return &Poster{now: now, calls: calls, client: &http.Client{
+// NewClient returns a client that connects only to what the guard allows, uses no
+// proxy, follows no redirect and has a time limit for a call.
+func NewClient(g *Guard) *http.Client {
+	return &http.Client{
 		Timeout:       TimeOut,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     calls,
-	}}
+		Transport: &http.Transport{
+			Proxy: nil, DialContext: g.dial, TLSHandshakeTimeout: TimeOut, ForceAttemptHTTP2: true,
+			MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxResponse,
+		},
+	}
+}
+
+// NewPoster calls what the guard allows. now is the real clock.
+func NewPoster(g *Guard, now func() time.Time) *Poster {
+	client := NewClient(g)
+	return &Poster{now: now, calls: client.Transport.(*http.Transport), client: client}
 }
 
 // Close drops idle connections.
@@ -91,7 +97,7 @@ func (p *Poster) Post(ctx context.Context, d Delivery) PostResult {
 	r, err := p.client.Do(q)
 	out.At = p.now()
 	if err != nil {
-		out.Failure = failureText(err)
+		out.Failure = FailureText(err)
 		return out
 	}
 	defer r.Body.Close()
@@ -107,12 +113,12 @@ func (p *Poster) Post(ctx context.Context, d Delivery) PostResult {
 		return out
 	}
 	out.Failure = fmt.Sprintf("it answered %d", r.StatusCode)
-	out.RetryAfter = retryAfter(r.Header.Get("Retry-After"), out.At)
+	out.RetryAfter = RetryAfter(r.Header.Get("Retry-After"), out.At)
 	return out
 }
 
-// failureText describes a failed call without details of the remote network.
-func failureText(err error) string {
+// FailureText describes the error of a failed call without details of the remote network.
+func FailureText(err error) string {
 	var timeOut net.Error
 	var name *net.DNSError
 	if r, ok := refusal(err); ok {
@@ -127,8 +133,9 @@ func failureText(err error) string {
 	return "the endpoint was not reachable"
 }
 
-// retryAfter reads the header: seconds, or a time.
-func retryAfter(text string, now time.Time) time.Duration {
+// RetryAfter reads the value of the header Retry-After: seconds, or a time. It is at most
+// a day, and zero without a value.
+func RetryAfter(text string, now time.Time) time.Duration {
 	wait := time.Duration(0)
 	if seconds, err := strconv.Atoi(text); err == nil {
 		wait = time.Duration(min(max(seconds, 0), int(maxRetryAfter.Seconds()))) * time.Second
