@@ -83,6 +83,8 @@ var floors = []struct {
 	{"app.sunloop/backend/domain/domaintest", []string{"backend/domain/...", "backend/store/...", "backend/api", "backend/limit", "backend/names", "backend/store", "engine/..."}}, // for tests
 	{"app.sunloop/backend/webhook", nil},
 	{"app.sunloop/backend/notify", nil},
+	{"app.sunloop/backend/notify/picture", nil},
+	{"app.sunloop/backend/notify/channel", []string{"backend/mail", "backend/notify", "backend/webhook"}},
 	{"app.sunloop/backend/metrics", nil},
 	{"app.sunloop/backend/tracing", nil},
 	{"app.sunloop/backend/domain/maintenance", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "backend/webhook", "engine/..."}},

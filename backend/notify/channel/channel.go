@@ -72,7 +72,7 @@ var services map[string]service
 func init() {
 	services = map[string]service{
 		notify.ChannelWebhook:      {example: "https://example.org/hooks/sunloop", inPath: true, send: sendWebhook},
-		notify.ChannelAlertmanager: {example: "https://user:password@alertmanager.example.org", send: sendAlertmanager},
+		notify.ChannelAlertmanager: {example: "https://USER:PASSWORD@alertmanager.example.org", send: sendAlertmanager}, //nolint:gosec // an example
 		notify.ChannelNtfy:         {example: "https://:TOKEN@ntfy.sh/TOPIC", inPath: true, address: "topic", mayOmit: true, send: sendNtfy},
 		notify.ChannelSlack:        {example: "https://hooks.slack.com/services/…, or https://:TOKEN@slack.com", inPath: true, address: "channel", mayOmit: true, send: sendSlack},
 		notify.ChannelTeams:        {example: "https://….logic.azure.com/workflows/…", inPath: true, send: sendTeams},
@@ -82,7 +82,7 @@ func init() {
 		notify.ChannelOpsgenie:     {example: "https://:KEY@api.opsgenie.com", credential: "the API key", address: "user name or team:NAME", mayOmit: true, send: sendOpsgenie},
 		notify.ChannelGotify:       {example: "https://:TOKEN@gotify.example.org", credential: "the token of the application", send: sendGotify},
 		notify.ChannelPushover:     {example: "https://:TOKEN@api.pushover.net", credential: "the token of the application", address: "user key", send: sendPushover},
-		notify.ChannelSMS:          {example: "https://user:password@gateway.example.org/send?from=Sunloop&to={to}&text={text}", inPath: true, address: "telephone number", send: sendSMS},
+		notify.ChannelSMS:          {example: "https://USER:PASSWORD@gateway.example.org/send?from=Sunloop&to={to}&text={text}", inPath: true, address: "telephone number", send: sendSMS}, //nolint:gosec // an example
 	}
 }
 

@@ -24,7 +24,8 @@ import (
 // Size of the picture in pixels. It is shown at half the size, so that it is sharp on
 // screens of high density.
 const (
-	Width, Height = 1120, 480
+	Width  = 1120
+	Height = 480
 
 	left, right, top, bottom = 96, 24, 56, 56 // margins
 	fontSize                 = 22
