@@ -168,7 +168,8 @@ type call struct {
 	query    string
 	fragment string
 	user     string
-	secret   string // the password of the URL
+	secret   string   // the password of the URL
+	hidden   []string // what no error may contain
 }
 
 // open reads the URL of a target and asks the guard. Its errors are permanent.
@@ -194,6 +195,7 @@ func (c *Channels) open(ctx context.Context, to notify.Target) (*call, error) {
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	u.RawPath = strings.TrimSuffix(u.RawPath, "/")
 	k.base = u
+	k.hidden = k.credentials()
 	if to.Kind == notify.ChannelSMS {
 		if err := k.checkSMS(); err != nil {
 			return nil, notify.Permanent(err)

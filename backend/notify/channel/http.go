@@ -169,7 +169,7 @@ func (k *call) safe(text string) string {
 			return ""
 		}
 	}
-	for _, c := range k.credentials() {
+	for _, c := range k.hidden {
 		if strings.Contains(text, c) || strings.Contains(c, text) {
 			return ""
 		}
