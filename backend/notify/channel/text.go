@@ -13,7 +13,7 @@ import (
 var words = map[string]struct {
 	ntfy, gotify, pushover int
 	pagerDuty, opsgenie    string
-	colour                 string // of the line beside a message
+	colour                 string // of the line next to a title
 }{
 	"critical": {5, 10, 1, "critical", "P1", "#a51111"},
 	"major":    {4, 8, 1, "error", "P2", "#c2410c"},
