@@ -230,7 +230,10 @@ func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
 			out = append(out, part{[]span{{", ", themes.Dim}, {widget.Percent(d.TotalPowerKW / *d.ExpectedPowerKW), value}}, 1})
 		}
 	}
-	today := []span{{"  " + widget.Energy(max(d.TotalKWhToday, 0)), value}, {" today", themes.Dim}}
+	today := []span{{"  " + widget.SiteEnergy(d), value}, {" today", themes.Dim}}
+	if !d.HasEnergy() {
+		today = []span{{"  energy unknown", themes.Warning}, {" today", themes.Dim}}
+	}
 	if d.ExpectedKWhToday != nil {
 		today = append(today, span{" (P50 " + widget.Energy(*d.ExpectedKWhToday) + ")", themes.Dim})
 	}

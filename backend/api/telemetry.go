@@ -89,7 +89,7 @@ type SiteSummaryRequest struct {
 // SiteSummary is a site's day so far. What the data do not show is null: at night,
 // for example, the ratios of the day that has just begun.
 type SiteSummary struct {
-	TotalKWhToday        float64  `json:"total_kWh_today"`
+	TotalKWhToday        float64  `json:"total_kWh_today"` // 0 if energy_state is none
 	FleetAvailabilityPct *float64 `json:"fleet_availability_pct"`
 	FleetPRPct           *float64 `json:"fleet_pr_pct"`
 	ActiveInverters      int      `json:"active_inverters"`
@@ -98,6 +98,7 @@ type SiteSummary struct {
 	ServiceTime          Time     `json:"service_time"`           // extension: the clock of the service, which a simulated plant may run fast
 	TotalPowerKW         float64  `json:"total_power_kw"`         // extension; 0 if power_state is not measured
 	PowerState           string   `json:"power_state"`            // extension: PowerMeasured, PowerStale or PowerNone
+	EnergyState          string   `json:"energy_state"`           // extension: EnergyMeasured, EnergyStale or EnergyNone
 	ExpectedPowerKW      *float64 `json:"expected_power_kw"`      // extension: P50 of the newest forecast, now
 	ExpectedKWhToday     *float64 `json:"expected_kWh_today"`     // extension: P50 of the whole site day, each hour as issued last before it began
 	ExpectedKWhSoFar     *float64 `json:"expected_kWh_so_far"`    // extension: the part of it until now
@@ -123,6 +124,22 @@ func (s SiteSummary) HasPower() bool {
 		return s.PowerState == PowerMeasured
 	}
 	return !s.LastUpdated.IsZero() && s.ServiceTime.Sub(s.LastUpdated.Time) <= PowerStaleAfter
+}
+
+// Values of energy_state.
+const (
+	EnergyMeasured = "measured" // total_kWh_today is the energy so far
+	EnergyStale    = "stale"    // it is the energy until last_updated, which is older than [PowerStaleAfter]
+	EnergyNone     = "none"     // there are no samples of today: the energy is unknown
+)
+
+// HasEnergy reports whether TotalKWhToday is known, at least until LastUpdated. If it
+// is not, the energy of today is unknown, not zero.
+func (s SiteSummary) HasEnergy() bool {
+	if s.EnergyState != "" {
+		return s.EnergyState != EnergyNone
+	}
+	return s.TotalKWhToday > 0 || s.HasPower() // of a service that does not state it
 }
 
 // SiteSummaryResponse answers with the fields twice: under summary and at the

@@ -35,12 +35,12 @@ func TestSummaryHasEveryKeyAtNight(t *testing.T) {
 	v := postAs(t, w, "own", api.PathTerminalTelemetry, `{"action":"site-summary","site_id":"Sibaya"}`)
 	for _, of := range []any{v, v["summary"]} {
 		fields := of.(map[string]any)
-		for _, name := range []string{"fleet_availability_pct", "fleet_pr_pct", "last_updated", "expected_power_kw", "expected_kWh_today", "expected_kWh_so_far"} {
+		for _, name := range []string{"fleet_availability_pct", "fleet_pr_pct", "last_updated", "expected_power_kw", "expected_kWh_today", "expected_kWh_so_far", "specific_yield_kWh_kWp"} {
 			if value, there := fields[name]; !there || value != nil {
 				t.Errorf("%s is %v, there %v; want null", name, value, there)
 			}
 		}
-		for name, want := range map[string]any{"total_kWh_today": 0.0, "specific_yield_kWh_kWp": 0.0, "active_inverters": 0.0, "total_inverters": 1.0, "power_state": "none", "service_time": "2025-10-02T22:00:00Z"} {
+		for name, want := range map[string]any{"total_kWh_today": 0.0, "energy_state": "none", "active_inverters": 0.0, "total_inverters": 1.0, "power_state": "none", "service_time": "2025-10-02T22:00:00Z"} {
 			if fields[name] != want {
 				t.Errorf("%s is %v, want %v", name, fields[name], want)
 			}

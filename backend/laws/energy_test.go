@@ -249,6 +249,10 @@ var energyWords = regexp.MustCompile(`([\d.,]+) kWh today`)
 func (p *plant) holdPlain(v *tally, s api.SiteSummary, want float64) {
 	line := plain.Vitals(s)
 	m := energyWords.FindStringSubmatch(line)
+	if !s.HasEnergy() {
+		v.hold("plain shows that the energy is unknown", m == nil && strings.Contains(line, "energy of today unknown"), "%v: %q", p, line)
+		return
+	}
 	v.hold("plain shows the summary's energy", m != nil && m[1] == plain.Number(s.TotalKWhToday), "%v: %q for %.3f kWh", p, line, s.TotalKWhToday)
 	if m != nil {
 		n, err := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64)

@@ -26,9 +26,10 @@ type siteStatus struct {
 	Findings []api.Finding `json:"findings"` // active ones
 }
 
-// summaryStatus is a summary in which a power that is unknown is null.
+// summaryStatus is a summary in which a power or an energy that is unknown is null.
 type summaryStatus struct {
 	api.SiteSummary
+	TotalKWhToday   *float64 `json:"total_kWh_today"`
 	TotalPowerKW    *float64 `json:"total_power_kw"`
 	ActiveInverters *int     `json:"active_inverters"`
 }
@@ -38,6 +39,9 @@ func statusOf(s api.SiteSummary) summaryStatus {
 	out := summaryStatus{SiteSummary: s}
 	if s.HasPower() {
 		out.TotalPowerKW, out.ActiveInverters = &s.TotalPowerKW, &s.ActiveInverters
+	}
+	if s.HasEnergy() {
+		out.TotalKWhToday = &s.TotalKWhToday
 	}
 	return out
 }

@@ -11,17 +11,21 @@ import (
 )
 
 // The power of a site that has not reported for hours is unknown, in JSON and in
-// words; that of a site that has is a number.
+// words, and so is the energy of a day without data; those of a site that has reported
+// are numbers.
 func TestStatusOfStaleSite(t *testing.T) {
 	now, expected := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), 229.0
 	for _, tt := range []struct {
 		age        time.Duration
+		energy     string
 		json, text string
 	}{
-		{5 * time.Hour, `"total_power_kw":null`, "power unknown of 229 kW expected, 0.00 kWh today"},
-		{time.Minute, `"total_power_kw":0`, "0.00 kW of 229 kW expected, 0.00 kWh today, 0 of 3 units active"},
+		{5 * time.Hour, "", `"total_kWh_today":null,"total_power_kw":null`, "power unknown of 229 kW expected, energy of today unknown"},
+		{15 * time.Hour, api.EnergyNone, `"total_kWh_today":null,"total_power_kw":null`, "power unknown of 229 kW expected, energy of today unknown"},
+		{5 * time.Hour, api.EnergyStale, `"total_kWh_today":0,"total_power_kw":null`, "power unknown of 229 kW expected, 0.00 kWh today until the newest data"},
+		{time.Minute, api.EnergyMeasured, `"total_kWh_today":0,"total_power_kw":0`, "0.00 kW of 229 kW expected, 0.00 kWh today, 0 of 3 units active"},
 	} {
-		s := api.SiteSummary{TotalInverters: 3, ServiceTime: api.At(now), LastUpdated: api.NullTime(api.At(now.Add(-tt.age))), ExpectedPowerKW: &expected}
+		s := api.SiteSummary{TotalInverters: 3, ServiceTime: api.At(now), LastUpdated: api.NullTime(api.At(now.Add(-tt.age))), ExpectedPowerKW: &expected, EnergyState: tt.energy}
 		b, err := json.Marshal(siteStatus{Summary: statusOf(s)})
 		if err != nil || !strings.Contains(string(b), tt.json) {
 			t.Errorf("%v: %s, %v", tt.age, b, err)

@@ -83,7 +83,14 @@ func Vitals(d api.SiteSummary) string {
 	if d.ExpectedPowerKW != nil {
 		words += fmt.Sprintf(" of %s kW expected", Number(*d.ExpectedPowerKW))
 	}
-	words += fmt.Sprintf(", %s kWh today", Number(d.TotalKWhToday))
+	if d.HasEnergy() {
+		words += fmt.Sprintf(", %s kWh today", Number(d.TotalKWhToday))
+		if d.EnergyState == api.EnergyStale {
+			words += " until the newest data"
+		}
+	} else {
+		words += ", energy of today unknown"
+	}
 	if d.HasPower() {
 		words += fmt.Sprintf(", %d of %s active", d.ActiveInverters, widget.CountOf(d.TotalInverters, "unit", "units"))
 	}

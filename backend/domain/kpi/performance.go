@@ -59,8 +59,15 @@ func (b basis) today(out *api.SiteSummary, power series.Series, stored dayEnergy
 		out.Figures = append(out.Figures, v)
 		return v.Value
 	}
-	add(kpi.NewFigure("energy", out.TotalKWhToday, from, now, 1), "as measured until now"+stored.flag())
-	out.SpecificYieldKWhKWp = add(b.figure(kpi.NewFigure("specific_yield", kpi.SpecificYield(out.TotalKWhToday, b.rating.DCKW), from, now, 1), true, false), "energy of today until now")
+	energy, until := out.TotalKWhToday, "now"
+	switch out.EnergyState {
+	case api.EnergyNone:
+		energy = math.NaN()
+	case api.EnergyStale:
+		until = api.Time(out.LastUpdated).String() + ", the newest sample"
+	}
+	add(kpi.NewFigure("energy", energy, from, now, 1), "as measured until "+until+stored.flag())
+	out.SpecificYieldKWhKWp = add(b.figure(kpi.NewFigure("specific_yield", kpi.SpecificYield(energy, b.rating.DCKW), from, now, 1), true, false), "energy of today until "+until)
 	ratio := b.figure(kpi.NewFigure("performance_ratio", kpi.PerformanceRatio(power, b.light.Series, b.rating.DCKW), from, now, 1), true, true)
 	_, ratio.Excluded = kpi.RatioCoverage(power, b.light.Series, b.due)
 	if v := add(ratio.CheckRatio(), "the intervals of today with power and irradiance"); v != nil {

@@ -35,13 +35,16 @@ func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (
 	siteID := site.SiteID
 	now, zone := s.now(), record.Zone(site.Timezone)
 	midnight := series.Midnight(now, zone)
-	out := api.SiteSummary{TotalInverters: len(units), ServiceTime: api.At(now), PowerState: api.PowerNone}
+	out := api.SiteSummary{TotalInverters: len(units), ServiceTime: api.At(now), PowerState: api.PowerNone, EnergyState: api.EnergyNone}
 	sums, err := s.telemetry.Daily(ctx, siteID, midnight, series.NextMidnight(now, zone))
 	if err != nil {
 		return out, nil, fmt.Errorf("read today's energy of site %s: %w", siteID, err)
 	}
 	var stored dayEnergy
 	for _, d := range sums {
+		if d.Samples > 0 || d.EnergyKWh > 0 {
+			out.EnergyState = api.EnergyMeasured
+		}
 		out.TotalKWhToday += d.EnergyKWh
 		stored.add(d.EnergyKWh, d.Parts())
 	}
@@ -152,6 +155,9 @@ func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, 
 		out.PowerState = api.PowerNone
 	default:
 		out.PowerState = api.PowerStale
+	}
+	if out.EnergyState == api.EnergyMeasured && now.Sub(api.Time(out.LastUpdated).Time) > stale {
+		out.EnergyState = api.EnergyStale
 	}
 	return nil
 }

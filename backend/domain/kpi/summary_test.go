@@ -2,6 +2,7 @@ package kpi_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func TestSiteSummary(t *testing.T) {
 		// Over the 16 quarter hours with irradiance (7·20 + 9·40) kW of 100 kW
 		// under 500 W/m²: 500/16/100/0.5.
 		FleetPRPct:      ptr(62.5),
-		ActiveInverters: 2, TotalInverters: 2, LastUpdated: api.NullTime(api.At(d.Clock)), ServiceTime: api.At(d.Clock), TotalPowerKW: 40, PowerState: api.PowerMeasured,
+		ActiveInverters: 2, TotalInverters: 2, LastUpdated: api.NullTime(api.At(d.Clock)), ServiceTime: api.At(d.Clock), TotalPowerKW: 40, PowerState: api.PowerMeasured, EnergyState: api.EnergyMeasured,
 		ExpectedPowerKW: ptr(50), ExpectedKWhToday: ptr(1200), ExpectedKWhSoFar: ptr(600), SpecificYieldKWhKWp: ptr(1.2),
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-3 })); diff != "" {
@@ -74,4 +75,37 @@ func TestSiteSummary(t *testing.T) {
 	}
 	_, err = d.KPIs.SiteSummary(t.Context(), domaintest.Acme, "Nowhere")
 	domaintest.WantError(t, err, 404, "Site not found")
+}
+
+// The energy of a day without samples is unknown and not zero, as are its yield and
+// availability; that of a day whose newest samples are old says until when it is.
+func TestSummaryWithoutData(t *testing.T) {
+	d, _, day := twoUnits(t, steady(20))
+	at := func(now time.Time) (api.SiteSummary, map[string]api.KPI) {
+		t.Helper()
+		d.Clock = now
+		got, err := d.KPIs.SiteSummary(t.Context(), domaintest.Acme, "South")
+		if err != nil {
+			t.Fatal(err)
+		}
+		figures := map[string]api.KPI{}
+		for _, f := range got.Figures {
+			figures[f.Name] = f
+		}
+		return got, figures
+	}
+	next := day.AddDate(0, 0, 1)
+	got, figures := at(next.Add(-time.Minute))
+	if !got.HasEnergy() || got.EnergyState != api.EnergyStale || got.TotalKWhToday == 0 || !strings.Contains(figures["energy"].Basis, "the newest sample") {
+		t.Errorf("in the evening: %+v, %q", got, figures["energy"].Basis)
+	}
+	got, figures = at(next.Add(10 * time.Hour))
+	if got.HasEnergy() || got.EnergyState != api.EnergyNone || got.TotalKWhToday != 0 || got.FleetAvailabilityPct != nil || got.FleetPRPct != nil || got.SpecificYieldKWhKWp != nil {
+		t.Errorf("on a day without data: %+v", got)
+	}
+	for _, name := range []string{"energy", "specific_yield", "performance_ratio"} {
+		if f := figures[name]; f.Value != nil || f.Note == "" {
+			t.Errorf("%s is %v with the note %q, want unknown with a reason", name, f.Value, f.Note)
+		}
+	}
 }

@@ -135,7 +135,7 @@ func silent(s api.SiteSummary) int {
 // fleetTotals are the sums of sites. Expected and Measured are of the sites of
 // which both are known.
 type fleetTotals struct {
-	sites, silent                int
+	sites, silent, counted       int // counted: those whose energy of today is known
 	power, measured, expected    float64
 	lost, today, risk            float64
 	findings                     map[string]int
@@ -148,6 +148,9 @@ func totalsOf(sites []api.FleetSite) fleetTotals {
 	for _, f := range sites {
 		s := f.Summary
 		t.today, t.risk, t.unacknowledged, t.units = t.today+s.TotalKWhToday, t.risk+f.EnergyAtRiskKW, t.unacknowledged+f.Unacknowledged, t.units+s.TotalInverters
+		if s.HasEnergy() {
+			t.counted++
+		}
 		for severity, n := range f.Findings {
 			t.findings[severity] += n
 		}
@@ -169,6 +172,14 @@ func (t fleetTotals) of() float64 {
 		return math.NaN()
 	}
 	return t.measured / t.expected
+}
+
+// energy writes the energy of today of the sites where it is known.
+func (t fleetTotals) energy() string {
+	if t.counted == 0 && t.sites > 0 {
+		return "unknown"
+	}
+	return widget.Energy(t.today)
 }
 
 // drawTotals draws the sums of all sites in one row.
@@ -202,7 +213,14 @@ func (f *fleet) drawTotals(r terminal.Region, v view.Context) int {
 	if t.unacknowledged > 0 {
 		add(widget.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), themes.Warning)
 	}
-	add(widget.Energy(t.today)+" today", themes.Dim)
+	switch t.counted {
+	case 0:
+		add("energy unknown today", themes.Warning)
+	case t.sites:
+		add(t.energy()+" today", themes.Dim)
+	default:
+		add(fmt.Sprintf("%s today of %d sites", t.energy(), t.counted), themes.Dim)
+	}
 	return 1
 }
 
@@ -290,6 +308,10 @@ func (f *fleet) customerRow(v view.Context, customer string, sites []api.FleetSi
 		ofRole = themes.Warning
 	}
 	lack, lackSort := widget.Power(t.lost), any(t.lost)
+	today, todaySort := widget.Energy(t.today), any(t.today)
+	if t.counted == 0 {
+		today, todaySort = "–", nil
+	}
 	if !t.compared {
 		lack, lackSort = "–", nil
 	}
@@ -299,10 +321,10 @@ func (f *fleet) customerRow(v view.Context, customer string, sites []api.FleetSi
 	}
 	group := api.FleetSite{Findings: t.findings}
 	return widget.Row{
-		ID: customer + "\t", Sort: []any{strings.ToLower(customer), powerSort, ofSort, lackSort, alarmRank(group), nil, nil, t.today, float64(-t.silent), nil},
+		ID: customer + "\t", Sort: []any{strings.ToLower(customer), powerSort, ofSort, lackSort, alarmRank(group), nil, nil, todaySort, float64(-t.silent), nil},
 		Cells: []widget.Cell{
 			{Text: mark + customer + ", " + widget.CountOf(t.sites, "site", "sites"), Role: themes.Text}, {Text: power, Role: themes.Text}, {Text: widget.Percent(of), Role: ofRole}, {Text: lack, Role: themes.Text},
-			{Text: alarmWords(group), Draw: func(r terminal.Region) { drawAlarms(r, group, v) }}, {Text: ""}, {Text: ""}, {Text: widget.Energy(t.today), Role: themes.Text}, {Text: data, Role: dataRole}, {Text: ""},
+			{Text: alarmWords(group), Draw: func(r terminal.Region) { drawAlarms(r, group, v) }}, {Text: ""}, {Text: ""}, {Text: today, Role: themes.Text}, {Text: data, Role: dataRole}, {Text: ""},
 		},
 	}
 }
@@ -331,11 +353,15 @@ func (f *fleet) siteRow(v view.Context, site api.FleetSite, mark string) widget.
 	}
 	pr, prSort := percentOf(s.FleetPRPct)
 	available, availableSort := percentOf(s.FleetAvailabilityPct)
+	today, todaySort := widget.Energy(s.TotalKWhToday), any(s.TotalKWhToday)
+	if !s.HasEnergy() {
+		today, todaySort = "–", nil
+	}
 	return widget.Row{
-		ID: fleetID(site), Sort: []any{strings.ToLower(site.SiteID), powerSort, ofSort, lackSort, alarmRank(site), prSort, availableSort, s.TotalKWhToday, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
+		ID: fleetID(site), Sort: []any{strings.ToLower(site.SiteID), powerSort, ofSort, lackSort, alarmRank(site), prSort, availableSort, todaySort, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
 		Cells: []widget.Cell{
 			{Text: mark + f.labels(site.Ref()), Role: themes.Text}, {Text: widget.Power(power), Role: valueRole}, {Text: widget.Percent(of), Role: ofRole}, {Text: widget.Power(lack), Role: valueRole},
-			{Text: alarmWords(site), Draw: func(r terminal.Region) { drawAlarms(r, site, v) }}, {Text: pr, Role: valueRole}, {Text: available, Role: valueRole}, {Text: widget.Energy(s.TotalKWhToday), Role: valueRole},
+			{Text: alarmWords(site), Draw: func(r terminal.Region) { drawAlarms(r, site, v) }}, {Text: pr, Role: valueRole}, {Text: available, Role: valueRole}, {Text: today, Role: valueRole},
 			{Text: age, Role: ageRole}, {Draw: func(r terminal.Region) { drawHours(r, site.Hours, v) }},
 		},
 	}
@@ -448,7 +474,7 @@ func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
 		add("expected", widget.Power(t.expected)+", of which "+widget.Percent(of)+" is measured")
 		add("lost", widget.Power(t.lost))
 	}
-	add("today", widget.Energy(t.today))
+	add("today", t.energy())
 	add("units", fmt.Sprintf("%d of %d active", t.feeds, t.units))
 	if t.silent > 0 {
 		lines = append(lines, widget.Detail{Label: "data", Text: widget.CountOf(t.silent, "site", "sites") + " without present data", Role: themes.Warning})
@@ -487,7 +513,7 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 		}
 	}
 	add("power", now)
-	today := widget.Energy(s.TotalKWhToday)
+	today := widget.SiteEnergy(s)
 	if s.ExpectedKWhSoFar != nil {
 		today += " of " + widget.Energy(*s.ExpectedKWhSoFar) + " expected so far"
 	}
@@ -534,12 +560,15 @@ func (f *fleet) export(v view.Context) [][]string {
 		if !s.LastUpdated.IsZero() {
 			last = s.LastUpdated.String()
 		}
-		power, active := "", ""
+		power, active, today := "", "", ""
+		if s.HasEnergy() {
+			today = number(s.TotalKWhToday)
+		}
 		if s.HasPower() {
 			power, active = number(s.TotalPowerKW), fmt.Sprint(s.ActiveInverters)
 		}
 		out = append(out, []string{
-			f.SiteID, f.CustomerID, number(f.CapacityKW), power, maybe(s.ExpectedPowerKW), number(s.TotalKWhToday), maybe(s.ExpectedKWhSoFar), maybe(s.SpecificYieldKWhKWp), maybe(s.FleetPRPct), maybe(s.FleetAvailabilityPct),
+			f.SiteID, f.CustomerID, number(f.CapacityKW), power, maybe(s.ExpectedPowerKW), today, maybe(s.ExpectedKWhSoFar), maybe(s.SpecificYieldKWhKWp), maybe(s.FleetPRPct), maybe(s.FleetAvailabilityPct),
 			active, fmt.Sprint(s.TotalInverters), fmt.Sprint(f.Findings[api.SeverityCritical]), fmt.Sprint(f.Findings[api.SeverityWarning]), fmt.Sprint(f.Findings[api.SeverityNormal]),
 			number(f.EnergyAtRiskKW), fmt.Sprint(f.Unacknowledged), last,
 		})

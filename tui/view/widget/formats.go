@@ -57,6 +57,15 @@ func SitePower(s api.SiteSummary) string {
 	return "power unknown (data " + state.Age(s.ServiceTime.Sub(s.LastUpdated.Time)) + " old)"
 }
 
+// SiteEnergy writes the energy of a site's day so far, and that it is unknown if there
+// are no data of the day.
+func SiteEnergy(s api.SiteSummary) string {
+	if !s.HasEnergy() {
+		return "unknown"
+	}
+	return Energy(max(s.TotalKWhToday, 0))
+}
+
 // RiskTitle is the title of columns with a power at risk.
 const RiskTitle = "daylight loss"
 
