@@ -135,6 +135,12 @@ type RecordsQuery struct {
 	Resolution string `query:"resolution"` // empty: as it was measured
 	Limit      int    `query:"limit"`      // of the page; 0: [DefaultLimit]
 	Cursor     string `query:"cursor"`     // of the last record of a former part
+
+	// Of the compact forms; see [RecordForms].
+	Format    string `query:"format"`    // empty: by the header Accept
+	Fields    string `query:"fields"`    // names of [RecordFields], separated by commas; empty: those that every record has, and what was measured
+	Step      string `query:"step"`      // as [ParseStep] reads it; empty: as it was measured
+	Aggregate string `query:"aggregate"` // empty: [AggregateMean]
 }
 
 // ActivitiesRequest is the body of POST /terminal/activities.

@@ -235,8 +235,16 @@ type Route struct {
 	Description string
 	Example     any      // of the JSON body
 	Reply       any      // example of the response
+	Media       []Media  // further forms of the response
 	Errors      []*Error // besides those that all routes have
 	Operations  []*Operation
+}
+
+// Media is a form of a response besides that of the operation's type.
+type Media struct {
+	Type        string       // media type; that of JSON for another schema
+	Of          reflect.Type // of its JSON; nil: it is no JSON
+	Description string
 }
 
 // FormField is a part of a multipart form.

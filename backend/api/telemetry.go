@@ -169,14 +169,21 @@ var GetDataPeriod = define[PeriodQuery, DataPeriod](&dataPeriod, Operation{Permi
 var (
 	queryResolution = optional("resolution").about("The step of the records; without it they are as they were measured.", nil).
 			oneOf(Resolution5Min, Resolution15Min, ResolutionHour, ResolutionDaily).withReason("5min, 15min, hourly or daily")
-	recordLimit = pageLimit().about("The most records of the page.", nil)
+	recordLimit = pageLimit().about("The most records of the page. The default is of the form records; the compact forms have the whole span without it. CSV and Arrow take no limit.", nil)
 	recordSpan  = rule(func(q *RecordsQuery) error { return endAfter(q.Start, q.End) })
+	recordForm  = optional("format").about("The form of the response; without it by the header Accept. All but records are compact: they take fields and step, and have the whole span unless limit says otherwise.", nil).
+			oneOf(FormatRecords, FormatColumns, FormatCSV, FormatNDJSON, FormatArrow)
+	recordFields = optional("fields").about("Of a compact form: the fields of the records, separated by commas; without it all that were measured.", nil)
+	recordStep   = optional("step").about("Of a compact form: the step of the records, from 1 s to 1 d, such as 900, 15m, 1h or 1d. Steps are counted from the site's midnights. A record has the whole energy of its step. What is measured less often stays as it is.", nil)
+	recordBy     = optional("aggregate").about("What a record of a step says of power and other measured values; energy is always their sum. Default mean.", nil).
+			oneOf(AggregateMean, AggregateMin, AggregateMax, AggregateSum, AggregateLast)
+	recordCompact = rule((*RecordsQuery).checkCompact)
 )
 
 var inverter = Route{
 	Name: "inverter", Method: http.MethodGet, Path: PathInverter, Host: HostTelemetry,
-	Summary: "Get the records of a unit", Description: "Ascending in time. A period without records is an empty list. A page has 100 records unless limit says otherwise; its last record has the cursor of the next page if it is full.",
-	Reply: RecordsResponse{Records: []Record{
+	Summary: "Get the records of a unit", Description: "Ascending in time. A period without records is an empty list. A page has 100 records unless limit says otherwise; its last record has the cursor of the next page if it is full." + aboutForms,
+	Media: RecordForms, Reply: RecordsResponse{Records: []Record{
 		{AssetID: exampleAsset, SiteID: exampleSite, Timestamp: exampleNoon, Power: 41.5, KWh: 3.458, InverterState: 4, RunState: 1},
 	}},
 	Errors: append(readErrors[:4:4], ErrAssetNotFound),
@@ -184,16 +191,19 @@ var inverter = Route{
 
 // ListRecords returns the records of a unit.
 var ListRecords = define[RecordsQuery, RecordsResponse](&inverter, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id", Cached: true},
-	Fields: Fields{required("asset_id").about("The unit.", exampleAsset), querySite, queryCustomer, queryStart, queryEnd, recordSpan, queryResolution, recordLimit, recordCursor}})
+	Fields: Fields{required("asset_id").about("The unit.", exampleAsset), querySite, queryCustomer, queryStart, queryEnd, recordSpan, queryResolution, recordLimit, recordCursor,
+		recordForm, recordFields, recordStep, recordBy, recordCompact}})
 
 var siteData = Route{
 	Name: "site-data", Method: http.MethodGet, Path: PathSiteData, Host: HostTelemetry,
-	Summary: "Get the records of all units of a site", Description: "By unit, ascending in time. A unit without records in the span is left out. A page has 100 records of all units together unless limit says otherwise; its last record has the cursor of the next page if it is full.", Errors: readErrors,
+	Summary: "Get the records of all units of a site", Description: "By unit, ascending in time. A unit without records in the span is left out. A page has 100 records of all units together unless limit says otherwise; its last record has the cursor of the next page if it is full." + aboutForms,
+	Media: RecordForms, Errors: readErrors,
 }
 
 // ListSiteRecords returns the records of all units of a site.
 var ListSiteRecords = define[RecordsQuery, SiteRecordsResponse](&siteData, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
-	Fields: Fields{querySite, queryCustomer, queryStart, queryEnd, recordSpan, queryResolution, recordLimit, recordCursor}})
+	Fields: Fields{querySite, queryCustomer, queryStart, queryEnd, recordSpan, queryResolution, recordLimit, recordCursor,
+		recordForm, recordFields, recordStep, recordBy, recordCompact}})
 
 var latest = Route{
 	Name: "latest", Method: http.MethodGet, Path: PathLatest, Host: HostTelemetry,

@@ -82,6 +82,15 @@ type body struct {
 	flowing bool
 	held    *limit.Budget // by all answers
 	own     int64         // of it
+	plain   bool          // no JSON: it has no keys of sites
+}
+
+// visible returns bytes of the body as clients may see them.
+func (b *body) visible() []byte {
+	if b.plain {
+		return b.buf
+	}
+	return api.HideSiteKeys(b.buf)
 }
 
 // pass is called between parts of a body: it sends what is too much to hold.
@@ -93,7 +102,7 @@ func (b *body) pass() error {
 		b.flowing = true
 		b.w.WriteHeader(http.StatusOK)
 	}
-	_, err := b.w.Write(api.HideSiteKeys(b.buf))
+	_, err := b.w.Write(b.visible())
 	b.buf = b.buf[:0]
 	if cap(b.buf) > 4*flowBytes {
 		b.buf = nil
@@ -151,8 +160,13 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op *api.Operatio
 	}
 	buf := buffers.Get().(*bytes.Buffer)
 	defer func() { release(buf) }()
+	plain := false
+	if t, ok := result.(typed); ok {
+		h["Content-Type"] = []string{t.mediaType}
+		result, plain = t.write, true
+	}
 	if write, ok := result.(streamed); ok {
-		b := &body{w: w, buf: buf.AvailableBuffer(), held: &s.answers}
+		b := &body{w: w, buf: buf.AvailableBuffer(), held: &s.answers, plain: plain}
 		defer b.let()
 		err := write(b)
 		switch {
@@ -166,10 +180,10 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op *api.Operatio
 			s.refuse(w, q, err)
 			return
 		case b.flowing:
-			_, _ = w.Write(api.HideSiteKeys(b.buf))
+			_, _ = w.Write(b.visible())
 			return
 		}
-		buf = bytes.NewBuffer(b.buf)
+		buf = bytes.NewBuffer(b.visible())
 	} else {
 		if share := limit.ShareOf(q.Context()); share != nil {
 			// What was changed is answered, whatever it takes.
@@ -183,12 +197,14 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op *api.Operatio
 			return
 		}
 	}
-	s.send(w, q, op.Cacheable, buf.Bytes())
+	s.send(w, q, op.Cacheable, buf.Bytes(), plain)
 }
 
 // send writes a whole body, or the 304 in its place.
-func (s *server) send(w http.ResponseWriter, q *http.Request, tagged bool, b []byte) {
-	b = api.HideSiteKeys(b)
+func (s *server) send(w http.ResponseWriter, q *http.Request, tagged bool, b []byte, plain bool) {
+	if !plain {
+		b = api.HideSiteKeys(b)
+	}
 	h := w.Header()
 	if tagged {
 		tag := tagOf(b)

@@ -123,7 +123,7 @@ func (s *server) once(w http.ResponseWriter, q *http.Request, rt *endpoint, c *o
 	}
 	w.Header()["Content-Type"] = typeJSON
 	w.Header()["Cache-Control"] = cacheNever
-	s.send(w, q, false, former)
+	s.send(w, q, false, former, false)
 }
 
 // How long a request waits for an equal one of another process, and how often it

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
@@ -17,6 +18,8 @@ type span struct {
 	step            int64          // seconds of a mean; 0: as measured
 	zone            *time.Location // of the site, by whose days energy is summed
 	usual           int64          // usual step of the unit in seconds; 0 unknown
+	all             bool           // also samples without power, whose power is NaN
+	aggregate       string         // of the values of a step; empty: [api.AggregateMean]
 }
 
 // samples yields what the unit measured, or means over even steps where it
@@ -67,7 +70,8 @@ type averager struct {
 	open    bool  // a mean is being computed
 	mean    sample
 	start   int64
-	seconds float64
+	power   float64 // weight of the mean's power; 0: it has none
+	energy  bool    // the mean has energy
 	weights [len(optional)]float64
 }
 
@@ -108,8 +112,8 @@ func (m *averager) day(f series.Frame, start, end int64) bool {
 			continue
 		}
 		s.at, s.powerKW = at, value(power, i)
-		if !finite(s.powerKW) {
-			continue // a record always has a power
+		if !finite(s.powerKW) && !m.all {
+			continue // a record of the form records always has a power
 		}
 		s.energyKWh, s.source = rounded(m.each[i].KWh), m.each[i].Source
 		s.state, s.run, s.errorCode = value(state, i), value(run, i), value(code, i)
@@ -174,25 +178,26 @@ func (m *averager) gather(s *sample, held float64) bool {
 		return false
 	}
 	if !m.open {
-		m.open, m.start, m.seconds = true, start, 0
+		m.open, m.start, m.power, m.energy = true, start, 0, false
 		m.mean = sample{at: start, state: math.NaN(), run: math.NaN(), errorCode: math.NaN()}
 		m.weights = [len(optional)]float64{}
 	}
-	m.seconds += held
-	m.mean.powerKW += s.powerKW * held
-	m.mean.energyKWh += s.energyKWh
+	m.fold(&m.mean.powerKW, &m.power, s.powerKW, held)
+	if finite(s.energyKWh) {
+		m.mean.energyKWh += s.energyKWh
+		m.energy = true
+	}
 	m.mean.source = max(m.mean.source, s.source)
 	for i, v := range s.optional {
-		switch {
+		switch to, weight := &m.mean.optional[i], &m.weights[i]; {
 		case !finite(v):
-		case optional[i].lasting:
-			m.mean.optional[i], m.weights[i] = v, 1
 		case optional[i].quantity == series.ReactiveKVArh:
-			m.mean.optional[i] += v
-			m.weights[i] = 1
+			*to += v
+			*weight = 1
+		case optional[i].lasting && (m.aggregate == "" || m.aggregate == api.AggregateMean || m.aggregate == api.AggregateSum):
+			*to, *weight = v, 1
 		default:
-			m.mean.optional[i] += v * held
-			m.weights[i] += held
+			m.fold(to, weight, v, held)
 		}
 	}
 	last(&m.mean.state, s.state)
@@ -202,6 +207,24 @@ func (m *averager) gather(s *sample, held float64) bool {
 		m.mean.errorCode = s.errorCode
 	}
 	return true
+}
+
+// fold adds a value that holds for some seconds to that of the step, which is to divided by
+// weight.
+func (m *averager) fold(to, weight *float64, v, held float64) {
+	switch {
+	case !finite(v):
+		return
+	case m.aggregate == "" || m.aggregate == api.AggregateMean:
+		*to += v * held
+		*weight += held
+		return
+	case m.aggregate == api.AggregateSum:
+		*to += v
+	case *weight == 0 || m.aggregate == api.AggregateLast || m.aggregate == api.AggregateMin && v < *to || m.aggregate == api.AggregateMax && v > *to:
+		*to = v
+	}
+	*weight = 1
 }
 
 func last(to *float64, v float64) {
@@ -216,8 +239,11 @@ func (m *averager) flush() bool {
 		return true
 	}
 	m.open = false
-	m.mean.powerKW = rounded(m.mean.powerKW / m.seconds)
+	m.mean.powerKW = rounded(m.mean.powerKW / m.power) // NaN without a weight
 	m.mean.energyKWh = rounded(m.mean.energyKWh)
+	if !m.energy {
+		m.mean.energyKWh = math.NaN()
+	}
 	for i := range m.mean.optional {
 		if m.weights[i] == 0 {
 			m.mean.optional[i] = math.NaN()

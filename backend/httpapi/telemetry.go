@@ -3,7 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -78,6 +77,17 @@ func (s *server) listRecords(ctx context.Context, c *caller, q *api.RecordsQuery
 	if r.usual, err = s.Telemetry.Steps(ctx, q.SiteID); err != nil {
 		return nil, err
 	}
+	varyAccept(c.request.w.Header())
+	if form, err := compactForm(q, c.request); err != nil {
+		return nil, err
+	} else if form != nil {
+		r.limit = q.Limit
+		from := position{}
+		if r.cursor {
+			from = position{AssetID: q.AssetID, Timestamp: api.Unix(r.after)}
+		}
+		return s.writeCompact(ctx, form, r, q, c.site, []string{q.AssetID}, from)
+	}
 	return streamedArray("records", func(b *body) (int, error) { return s.writeRecords(ctx, b, r, c.site, nil) }), nil
 }
 
@@ -93,6 +103,13 @@ func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQ
 	from, err := siteCursorOf(q)
 	if err != nil {
 		return nil, err
+	}
+	varyAccept(c.request.w.Header())
+	if form, err := compactForm(q, c.request); err != nil {
+		return nil, err
+	} else if form != nil {
+		r.limit = q.Limit
+		return s.writeCompact(ctx, form, r, q, c.site, ids, from)
 	}
 	return streamedArrays("records", ids, func(b *body, id string, prefix []byte) (int, error) {
 		if id < from.AssetID || r.limit == 0 {
@@ -256,10 +273,7 @@ func (s *server) days(ctx context.Context, q records, site api.Site, emit func(*
 	if err != nil {
 		return err
 	}
-	v := sample{state: math.NaN(), run: math.NaN(), errorCode: math.NaN()}
-	for i := range v.optional {
-		v.optional[i] = math.NaN()
-	}
+	v := unknown
 	for i, d := range sums {
 		v.at, v.day = d.Day.Unix(), &sums[i]
 		v.energyKWh = rounded(d.EnergyKWh)

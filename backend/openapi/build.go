@@ -319,6 +319,13 @@ func responses(r *api.Route, answers *schemas) Ordered[*Response] {
 		}
 		ok.Content = Ordered[MediaType]{{contentJSON, m}}
 	}
+	for _, form := range r.Media {
+		m := MediaType{Schema: &Schema{Type: "string", Description: form.Description}}
+		if form.Of != nil {
+			m.Schema = answers.of(form.Of)
+		}
+		ok.Content = append(ok.Content, Member[MediaType]{form.Type, m})
+	}
 	list := Ordered[*Response]{{"200", ok}}
 	if cacheable(r) {
 		ok.Headers["ETag"] = &Header{"A strong tag over the body.", &Schema{Type: "string"}}

@@ -10,7 +10,6 @@ import (
 	domain "app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/engine/forecast"
-	"app.sunloop/engine/place"
 	"app.sunloop/engine/series"
 )
 
@@ -52,6 +51,9 @@ func forecastDays(zone *time.Location, bands map[string]domain.Band, newest doma
 // falls to 1/e.
 const fadeKM = 250
 
+// earthKM is the radius of the Earth.
+const earthKM = 6371
+
 // sumOfDays adds the days of sites by date, see [forecast.Together]. The errors of
 // two sites correlate by e^(−distance/250 km), and fully if the place of one is not
 // known. Those of an hour correlate less, so that the bands of hours that are added
@@ -86,29 +88,31 @@ func sumOfDays(parts []api.GeneratedForecast, together correlations) []api.Forec
 	return out
 }
 
-// correlations are those of the errors of each two of several sites.
-type correlations struct {
-	n    int
-	each []float64
-}
+// correlations are those of the errors of each two of several sites, for i >= j.
+type correlations [][]float64
 
 // correlationsOf computes them once, for all days and hours of a sum.
 func correlationsOf(sites []api.Site) correlations {
-	c := correlations{n: len(sites)}
-	for _, a := range sites {
-		for _, b := range sites {
-			c.each = append(c.each, correlation(a, b))
+	c := make(correlations, len(sites))
+	places := make([]*[3]float64, len(sites)) // on the unit sphere; nil: not known
+	for i, s := range sites {
+		if s.Latitude != nil && s.Longitude != nil {
+			sinLat, cosLat := math.Sincos(*s.Latitude * math.Pi / 180)
+			sinLon, cosLon := math.Sincos(*s.Longitude * math.Pi / 180)
+			places[i] = &[3]float64{cosLat * cosLon, cosLat * sinLon, sinLat}
+		}
+		c[i] = make([]float64, i+1)
+		for j := range c[i] {
+			a, b := places[i], places[j]
+			if a == nil || b == nil || i == j {
+				c[i][j] = 1
+				continue
+			}
+			x, y, z := a[0]-b[0], a[1]-b[1], a[2]-b[2]
+			c[i][j] = math.Exp(-2 * earthKM * math.Asin(min(math.Sqrt(x*x+y*y+z*z)/2, 1)) / fadeKM)
 		}
 	}
 	return c
 }
 
-func (c correlations) of(i, j int) float64 { return c.each[i*c.n+j] }
-
-// correlation of the errors of two sites.
-func correlation(a, b api.Site) float64 {
-	if a.Latitude == nil || a.Longitude == nil || b.Latitude == nil || b.Longitude == nil {
-		return 1
-	}
-	return math.Exp(-place.DistanceKM(*a.Latitude, *a.Longitude, *b.Latitude, *b.Longitude) / fadeKM)
-}
+func (c correlations) of(i, j int) float64 { return c[i][j] }

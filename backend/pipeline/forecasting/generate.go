@@ -91,18 +91,22 @@ func (fc *Forecaster) forecastSites(ctx context.Context, scope api.Scope, custom
 // the next whole hour on: the stored one, or one computed now. It returns
 // [store.ErrNotFound] for a site without a model.
 func (fc *Forecaster) Current(ctx context.Context, site api.Site, hours int) (forecast.Forecast, model.Model, error) {
-	s, err := fc.subject(ctx, site.SiteID)
+	m, err := fc.Domain.Models.InProduction(ctx, site.SiteID, sitedata.ModelType)
 	if err != nil {
 		return forecast.Forecast{}, model.Model{}, err
 	}
 	now := fc.Now()
 	until := forecast.NextHour(now).Add(time.Duration(hours) * time.Hour)
 	f, err := fc.Domain.Forecasts.Latest(ctx, site.SiteID)
-	if err == nil && f.ModelVersion == s.model.Record.ModelVersion && !f.End().Before(until) && !f.IssuedAt.After(now) {
-		return f, s.model.Record, nil
+	if err == nil && f.ModelVersion == m.ModelVersion && !f.End().Before(until) && !f.IssuedAt.After(now) {
+		return f, m, nil // without decoding the model
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return f, s.model.Record, err
+		return f, m, err
+	}
+	s, err := fc.subject(ctx, site.SiteID)
+	if err != nil {
+		return forecast.Forecast{}, model.Model{}, err
 	}
 	f, err = s.make(ctx, now, time.Duration(hours)*time.Hour) // from the next whole hour on, as model steps are
 	return f, s.model.Record, err
