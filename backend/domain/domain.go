@@ -68,11 +68,11 @@ func Tables() []store.Checked {
 	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables())
 }
 
-// SiteRecords returns the records of these packages: all are of sites, by their ids,
-// and are deleted with them.
-func SiteRecords() (list []store.Prefixed) {
-	for _, t := range Tables() {
-		list = append(list, t.(store.Prefixed))
+// SiteRecords returns the records of these packages: all are of sites.
+func SiteRecords() []record.OfSite {
+	list := slices.Concat(site.SiteRecords(), upload.SiteRecords(), model.SiteRecords(), finding.SiteRecords(), alert.SiteRecords())
+	for _, t := range slices.Concat(activity.Tables(), forecast.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables()) {
+		list = append(list, record.OfSite{Prefixed: t.(store.Prefixed)})
 	}
 	return list
 }

@@ -14,6 +14,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/store"
 )
@@ -197,7 +198,7 @@ func Tables() []store.Checked {
 	}
 }
 
-// SiteRecords returns the records of sites, by their ids.
-func SiteRecords() []store.Prefixed {
-	return []store.Prefixed{marks, store.Unchecked(bucket), store.Unchecked(planWords)}
+// SiteRecords returns the records of this package, which are of sites.
+func SiteRecords() []record.OfSite {
+	return record.OfSites(marks, store.Unchecked(bucket), store.Unchecked(planWords))
 }

@@ -13,6 +13,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline/detection"
 	"app.sunloop/backend/pipeline/forecasting"
@@ -43,7 +44,7 @@ type Config struct {
 	Partner      *partner.Service         // nil: one without planned work and exchange rates
 	Weather      weather.Provider         // nil: climatology only
 	Repairs      detection.RepairVerifier // nil: no repair is verified
-	SiteRecords  []store.Prefixed         // of packages above the domain, deleted with a site
+	SiteRecords  []record.OfSite          // of packages above the domain, deleted with a site
 	Access       sitechange.Access        // nil: no credentials name sites
 	// RenameAsset replaces a unit in the records of packages above the domain; nil:
 	// there are none.

@@ -8,8 +8,6 @@ import (
 // Prefixed are records that belong together by the prefix of their keys, as those
 // of a site do.
 type Prefixed interface {
-	// Buckets are where they are; the first has the records, the others indexes.
-	Buckets() []string
 	// CountPrefix counts those with a prefix.
 	CountPrefix(tx Tx, prefix []byte) (int, error)
 	// DeletePrefix deletes those with a prefix, at most so many, and returns their

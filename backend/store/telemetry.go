@@ -38,6 +38,9 @@ type Telemetry interface {
 	// the site remains. edit gets a frame of each asset, which it must not change,
 	// and may be called again.
 	Rewrite(ctx context.Context, site SiteKey, edit func(frames []AssetFrame) ([]AssetFrame, error)) error
+	// ReadSite returns all telemetry of a site at one time, a frame of each asset that
+	// has samples, in the order of their ids.
+	ReadSite(ctx context.Context, siteID string) ([]AssetFrame, error)
 	// Read yields an asset's samples with from <= time < to, block by block in
 	// time order. No quantities means all.
 	Read(ctx context.Context, siteID, assetID string, from, to time.Time, quantities ...series.Quantity) iter.Seq2[series.Frame, error]

@@ -34,6 +34,11 @@ func New(records store.Records, now func() time.Time, activities *activity.Servi
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked { return []store.Checked{alerts} }
 
+// SiteRecords returns the records of this package, which are of sites.
+func SiteRecords() []record.OfSite {
+	return []record.OfSite{{Prefixed: alerts, Effect: func(e *api.SiteEffects) *int { return &e.Alerts }}}
+}
+
 // Alert is an alert with its customer and its finding.
 type Alert struct {
 	api.Alert

@@ -27,6 +27,11 @@ func New(records store.Records, now func() time.Time) *Service {
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked { return []store.Checked{findings} }
 
+// SiteRecords returns the records of this package, which are of sites.
+func SiteRecords() []record.OfSite {
+	return []record.OfSite{{Prefixed: findings, Effect: func(e *api.SiteEffects) *int { return &e.Findings }}}
+}
+
 // Units are those of the finding.
 func (f Finding) Units() []string {
 	if len(f.AssetIDs) > 0 {

@@ -358,9 +358,9 @@ func (s *Service) limits(o order) Limits {
 	return s.Limits[o.Priority]
 }
 
-// SiteRecords returns the records of sites, by their ids.
-func SiteRecords() []store.Prefixed {
-	return []store.Prefixed{boms, subscriptions, deliveries, schedules, orders}
+// SiteRecords returns the records of this package that are of sites.
+func SiteRecords() []record.OfSite {
+	return append(record.OfSites(boms, subscriptions, deliveries, schedules), record.OfSite{Prefixed: orders, Effect: func(e *api.SiteEffects) *int { return &e.Orders }})
 }
 
 // RenameAsset replaces a unit by another one in the work of a site.

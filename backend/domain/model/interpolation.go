@@ -109,9 +109,6 @@ func ObjectsOfSite(tx store.Tx, siteID string) (keys, uris []string, err error) 
 	return keys, uris, nil
 }
 
-// Records returns the models and the interpolations, by site.
-func Records() []store.Prefixed { return []store.Prefixed{models, interpolations} }
-
 // IsReferenced reports whether a model of the site refers to the object of a key, or
 // an interpolation to its URI.
 func IsReferenced(tx store.Tx, siteID, key, uri string) (refers bool, err error) {

@@ -30,6 +30,11 @@ func New(records store.Records, now func() time.Time, sites *site.Service) *Serv
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked { return []store.Checked{models, interpolations} }
 
+// SiteRecords returns the records of this package, which are of sites.
+func SiteRecords() []record.OfSite {
+	return []record.OfSite{{Prefixed: models, Effect: func(e *api.SiteEffects) *int { return &e.Models }}, {Prefixed: interpolations}}
+}
+
 // Model is a registered model: the fields of the contract, and those that promotion and
 // loading need.
 type Model struct {

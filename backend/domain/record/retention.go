@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 )
 
@@ -55,4 +56,20 @@ func EachReadable[T any](tx store.Tx, t store.Table[T], do func(T)) error {
 		}
 	}
 	return nil
+}
+
+// OfSite are records whose keys begin with the id of a site. They are deleted with it.
+type OfSite struct {
+	store.Prefixed
+	Effect func(e *api.SiteEffects) *int // the count of these records among the effects of a removal; nil: they are not counted
+	Last   bool                          // deleted last, in one transaction: until then the site is known to be removed
+}
+
+// OfSites returns records that are deleted with their site, without a count.
+func OfSites(records ...store.Prefixed) []OfSite {
+	list := make([]OfSite, len(records))
+	for i, r := range records {
+		list[i].Prefixed = r
+	}
+	return list
 }

@@ -37,6 +37,12 @@ func Tables() []store.Checked {
 	return []store.Checked{sites, siteClaims, changes, assets, store.Unchecked(estimatesBucket)}
 }
 
+// SiteRecords returns the records of this package, which are of sites.
+func SiteRecords() []record.OfSite {
+	return []record.OfSite{{Prefixed: sites, Last: true}, {Prefixed: siteClaims, Last: true}, {Prefixed: changes, Last: true},
+		{Prefixed: assets, Effect: func(e *api.SiteEffects) *int { return &e.Units }}, {Prefixed: store.Unchecked(estimatesBucket)}}
+}
+
 // TerminalOf returns the device that monitors a site's units, except for
 // those that have a separate one.
 func TerminalOf(site api.Site) string {

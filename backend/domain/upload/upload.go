@@ -31,6 +31,11 @@ func Tables() []store.Checked {
 	return []store.Checked{uploads, profiles, replaced, uploadSessions, sessionParts}
 }
 
+// SiteRecords returns the records of this package, which are of sites.
+func SiteRecords() []record.OfSite {
+	return append(record.OfSites(profiles, replaced, uploadSessions, sessionParts), record.OfSite{Prefixed: uploads, Effect: func(e *api.SiteEffects) *int { return &e.Uploads }})
+}
+
 // Old are up to limit ended uploads from before a time that are to be
 // dropped, oldest first.
 func (s *Service) Old(ctx context.Context, drop func(Upload) bool, before time.Time, limit int) ([]Upload, error) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
@@ -154,33 +153,31 @@ func (z *Rezoning) apply(stored []store.AssetFrame, replaces func(u upload.Uploa
 	return out
 }
 
-// errOnlyRead ends a rewriting that only reads.
-var errOnlyRead = errors.New("nothing is changed")
-
 // Count fills in the effects on the telemetry. It changes nothing.
 func (z *Rezoning) Count(ctx context.Context) error {
+	before, err := z.im.Telemetry.ReadSite(ctx, z.site.SiteID)
+	if err != nil {
+		return err
+	}
+	after := z.apply(before, nil)
 	e := &z.Effects
-	return z.stage(ctx, nil, func(before, after []store.AssetFrame) {
-		e.RowsMoved = 0
-		old := map[string]series.Frame{}
-		for _, f := range before {
-			old[f.AssetID] = f.Frame
-		}
-		e.FirstRecord, e.LastRecord = bounds(before)
-		e.NewFirst, e.NewLast = bounds(after)
-		for _, f := range after {
-			for _, at := range f.Frame.Times {
-				if _, ok := slices.BinarySearch(old[f.AssetID].Times, at); !ok {
-					e.RowsMoved++
-				}
+	old := map[string]series.Frame{}
+	for _, f := range before {
+		old[f.AssetID] = f.Frame
+	}
+	e.FirstRecord, e.LastRecord = bounds(before)
+	e.NewFirst, e.NewLast = bounds(after)
+	e.RowsMoved = 0
+	for _, f := range after {
+		for _, at := range f.Frame.Times {
+			if _, ok := slices.BinarySearch(old[f.AssetID].Times, at); !ok {
+				e.RowsMoved++
 			}
 		}
 		// Where only values move, as between zones of full hours, count those.
-		for _, f := range after {
-			c := changesIn(old[f.AssetID], f.Frame)
-			e.RowsMoved += c.rows
-		}
-	})
+		e.RowsMoved += changesIn(old[f.AssetID], f.Frame).rows
+	}
+	return nil
 }
 
 func bounds(frames []store.AssetFrame) (first, last api.Time) {
@@ -200,21 +197,6 @@ func bounds(frames []store.AssetFrame) (first, last api.Time) {
 	return first, last
 }
 
-func (z *Rezoning) stage(ctx context.Context, replaces func(u upload.Upload, assetID string, before series.Frame), seen func(before, after []store.AssetFrame)) error {
-	key := store.SiteKey{ID: z.site.SiteID, Zone: record.Zone(z.site.Timezone)}
-	err := z.im.Telemetry.Rewrite(ctx, key, func(frames []store.AssetFrame) ([]store.AssetFrame, error) {
-		after := z.apply(frames, replaces)
-		if seen != nil {
-			seen(frames, after)
-		}
-		return nil, errOnlyRead
-	})
-	if errors.Is(err, errOnlyRead) {
-		return nil
-	}
-	return err
-}
-
 // Stage stores what the uploads replace in the new zone, for later reverts. It is used
 // once [Rezoning.Finish] is called, and may be repeated before.
 func (z *Rezoning) Stage(ctx context.Context) error {
@@ -224,12 +206,13 @@ func (z *Rezoning) Stage(ctx context.Context) error {
 		before  series.Frame
 	}
 	var parts []part
-	err := z.stage(ctx, func(u upload.Upload, assetID string, before series.Frame) {
-		parts = append(parts, part{u, assetID, before})
-	}, func(_, _ []store.AssetFrame) {})
+	frames, err := z.im.Telemetry.ReadSite(ctx, z.site.SiteID)
 	if err != nil {
 		return err
 	}
+	z.apply(frames, func(u upload.Upload, assetID string, before series.Frame) {
+		parts = append(parts, part{u, assetID, before})
+	})
 	for _, r := range z.uploads {
 		err := z.im.Records.Update(ctx, func(tx store.Tx) error {
 			return z.im.Domain.Uploads.DropReplacedOf(tx, z.site.SiteID, r.upload.UploadID, upload.ReplacedStaged)

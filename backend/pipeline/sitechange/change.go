@@ -15,6 +15,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/pipeline/importer"
 	"app.sunloop/backend/pipeline/sitedata"
@@ -32,8 +33,8 @@ type Changer struct {
 	*sitedata.Data
 	Queue       store.Queue
 	Imports     *importer.Importer
-	Access      Access           // nil: no credentials name sites
-	SiteRecords []store.Prefixed // all records of sites, by their ids
+	Access      Access          // nil: no credentials name sites
+	SiteRecords []record.OfSite // all records of sites
 	// RenameAsset replaces a unit by another one in the records above the domain;
 	// nil: there are none.
 	RenameAsset func(tx store.Tx, siteID, from, to string) error

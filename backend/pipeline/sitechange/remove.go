@@ -21,24 +21,10 @@ func (c *Changer) EffectsOfRemoval(ctx context.Context, scope api.Scope, siteID 
 			return err
 		}
 		for _, r := range c.SiteRecords {
-			var n *int
-			switch r.Buckets()[0] {
-			case "uploads":
-				n = &e.Uploads
-			case "assets":
-				n = &e.Units
-			case "findings":
-				n = &e.Findings
-			case "alerts":
-				n = &e.Alerts
-			case "orders":
-				n = &e.Orders
-			case "models":
-				n = &e.Models
-			default:
+			if r.Effect == nil {
 				continue
 			}
-			if *n, err = r.CountPrefix(tx, store.Key(siteID)); err != nil {
+			if *r.Effect(&e), err = r.CountPrefix(tx, store.Key(siteID)); err != nil {
 				return err
 			}
 		}
@@ -63,10 +49,6 @@ func (c *Changer) Remove(ctx context.Context, scope api.Scope, siteID string) (a
 // deletedAtOnce is the number of records of a kind that one transaction deletes, so
 // that other writers wait only briefly.
 const deletedAtOnce = 200
-
-// lastRecords are deleted in the last transaction of a removal: until then the site is
-// known to be removed.
-var lastRecords = []string{"sites", "site_claims", "site-changes"}
 
 // remove deletes a site. The last transaction deletes its own record, and with it the
 // change.
@@ -117,7 +99,7 @@ func (c *Changer) remove(ctx context.Context, change site.Change) error {
 			return sitedata.Postponed{For: pause, Why: "records of site " + siteID + " were stored meanwhile"}
 		}
 		for _, r := range c.SiteRecords {
-			if slices.Contains(lastRecords, r.Buckets()[0]) {
+			if r.Last {
 				if _, err := r.DeletePrefix(tx, store.Key(siteID), deletedAtOnce); err != nil {
 					return err
 				}
@@ -135,7 +117,7 @@ func (c *Changer) remove(ctx context.Context, change site.Change) error {
 // that there were none.
 func (c *Changer) removeRecords(tx store.Tx, siteID string) (done bool, err error) {
 	for _, r := range c.SiteRecords {
-		if slices.Contains(lastRecords, r.Buckets()[0]) {
+		if r.Last {
 			continue
 		}
 		n, err := r.DeletePrefix(tx, store.Key(siteID), deletedAtOnce)
@@ -189,7 +171,7 @@ func (c *Changer) removeModels(ctx context.Context, siteID string) error {
 		if err := c.MarkForDeletion(tx, siteID, keys...); err != nil {
 			return err
 		}
-		for _, r := range model.Records() {
+		for _, r := range model.SiteRecords() {
 			for {
 				n, err := r.DeletePrefix(tx, store.Key(siteID), deletedAtOnce)
 				if err != nil {

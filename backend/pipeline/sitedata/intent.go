@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 )
 
@@ -223,7 +224,7 @@ func Tables() []store.Checked {
 	return []store.Checked{calibrations, states, store.Unchecked(intentBucket), store.Unchecked(progressBucket)}
 }
 
-// SiteRecords returns the records of sites, by their ids.
-func SiteRecords() []store.Prefixed {
-	return []store.Prefixed{calibrations, states, store.Unchecked(progressBucket)}
+// SiteRecords returns the records of this package that are of sites.
+func SiteRecords() []record.OfSite {
+	return record.OfSites(calibrations, states, store.Unchecked(progressBucket))
 }

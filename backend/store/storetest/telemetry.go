@@ -546,6 +546,18 @@ func telemetryRewrite(t *testing.T, tt *telemetryTest) {
 		}
 		return []store.AssetFrame{{AssetID: "c", Frame: frames[0].Frame}, {AssetID: "b", Frame: frames[1].Frame.Slice(cut, math.MaxInt64)}}, nil
 	}
+	read, err := tt.storage.ReadSite(t.Context(), site.ID)
+	if err != nil || len(read) != 2 {
+		t.Fatalf("the site as a whole: %d frames, %v", len(read), err)
+	}
+	for i, id := range []string{"a", "b"} {
+		if want := tt.model[id]; read[i].AssetID != id || !slices.Equal(read[i].Frame.Times, want.Times) || !slices.Equal(read[i].Frame.Values(series.PowerKW), want.Values(series.PowerKW)) {
+			t.Errorf("frame %d of the site is %s with %d samples, not %s with %d", i, read[i].AssetID, read[i].Frame.Len(), id, want.Len())
+		}
+	}
+	if none, err := tt.storage.ReadSite(t.Context(), "unknown"); err != nil || len(none) != 0 {
+		t.Errorf("an unknown site: %d frames, %v", len(none), err)
+	}
 	ok(t, tt.storage.Rewrite(t.Context(), site, edit))
 	tt.model["c"], tt.model["b"] = tt.model["a"], tt.model["b"].Slice(cut, math.MaxInt64)
 	delete(tt.model, "a")

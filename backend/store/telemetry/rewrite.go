@@ -37,17 +37,12 @@ func (a *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames
 				return err
 			}
 			there, moved = true, site.layout.zone != zone.String()
-			known, err := site.assetIndex()
-			if err != nil {
-				return err
-			}
-			stored, err = site.everything(known)
+			stored, err = site.frames()
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		stored = onePerAsset(stored)
 		if moved {
 			stored = (&calendar{zone: zone}).split(stored)
 		}
@@ -73,6 +68,25 @@ func (a *Store) rewrite(ctx context.Context, key store.SiteKey, edit func(frames
 		}
 		return c.Update(p.put)
 	})
+}
+
+// ReadSite returns all telemetry of a site at one time.
+func (a *Store) ReadSite(ctx context.Context, siteID string) (frames []store.AssetFrame, err error) {
+	err = a.viewSite(ctx, siteID, func(s *site) (err error) {
+		frames, err = s.frames()
+		return err
+	})
+	return frames, err
+}
+
+// frames returns one frame of each asset of the site.
+func (s *site) frames() ([]store.AssetFrame, error) {
+	known, err := s.assetIndex()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.everything(known)
+	return onePerAsset(list), err
 }
 
 // onePerAsset returns one frame of each asset, sorted. Frames of one asset have no
