@@ -180,6 +180,14 @@ const late = 2 * time.Hour
 
 // Read returns the availability of a site's units from <= t < to.
 func (s *Service) Read(ctx context.Context, site api.Site, units []api.Asset, from, to time.Time) (*Reading, error) {
+	return s.ReadWith(ctx, site, units, from, to, nil)
+}
+
+// ReadWith is Read for a caller that needs the samples as well, so that they are read
+// once: each is called with those of each unit in the window, with further
+// quantities, by id. Each frame is valid during the call. A site that never reported has
+// none.
+func (s *Service) ReadWith(ctx context.Context, site api.Site, units []api.Asset, from, to time.Time, each func(assetID string, f series.Frame), further ...series.Quantity) (*Reading, error) {
 	r := &Reading{From: from, To: to, Contract: ContractOf(site), Amounts: kpi.Amounts{}, DataAvailability: math.NaN()}
 	first, last, reported, err := s.telemetry.Period(ctx, site.SiteID, "")
 	if err != nil {
@@ -190,7 +198,7 @@ func (s *Service) Read(ctx context.Context, site api.Site, units []api.Asset, fr
 		if units, err = s.withDates(ctx, site.SiteID, units); err != nil {
 			return nil, err
 		}
-		if err := s.readUnits(ctx, r, p, units, first); err != nil {
+		if err := s.readUnits(ctx, r, p, units, first, each, further); err != nil {
 			return nil, err
 		}
 		if now := s.now(); !to.Before(now) {
@@ -234,8 +242,12 @@ func dated(list []api.Component) (out []api.Component) {
 	return out
 }
 
-// readUnits reads of each installed unit in which spans it ran.
-func (s *Service) readUnits(ctx context.Context, r *Reading, p *samples, units []api.Asset, siteFirst time.Time) error {
+// quantities are those that show whether a unit ran.
+var quantities = []series.Quantity{series.PowerKW, series.EnergyKWh, series.EnergyCounterKWh, series.CoveredS, series.StepS, series.IrradianceWM2}
+
+// readUnits reads of each installed unit in which spans it ran. each is that of
+// ReadWith, or nil.
+func (s *Service) readUnits(ctx context.Context, r *Reading, p *samples, units []api.Asset, siteFirst time.Time, each func(string, series.Frame), further []series.Quantity) error {
 	rated, n := 0.0, 0
 	for _, u := range units {
 		if u.CapacityKW > 0 {
@@ -258,15 +270,25 @@ func (s *Service) readUnits(ctx context.Context, r *Reading, p *samples, units [
 		r.Units = append(r.Units, one)
 	}
 	i := 0
-	for f, err := range s.telemetry.ReadUnits(ctx, p.site.SiteID, record.AssetIDs(units), p.readFrom, p.readTo,
-		series.PowerKW, series.EnergyKWh, series.EnergyCounterKWh, series.CoveredS, series.StepS, series.IrradianceWM2) {
+	for f, err := range s.telemetry.ReadUnits(ctx, p.site.SiteID, record.AssetIDs(units), p.readFrom, p.readTo, slices.Concat(quantities, further)...) {
 		if err != nil {
 			return err
 		}
 		r.Units[i].history.Observed = p.add(f.Frame, r.Units[i].Asset.CapacityKW)
+		if each != nil {
+			each(f.AssetID, f.Frame.Slice(ceilUnix(p.from), ceilUnix(p.to)))
+		}
 		i++
 	}
 	return nil
+}
+
+// ceilUnix is the first whole second that is not before t.
+func ceilUnix(t time.Time) int64 {
+	if t.Nanosecond() > 0 {
+		return t.Unix() + 1
+	}
+	return t.Unix()
 }
 
 // installed returns since when a unit is expected to report: since its components

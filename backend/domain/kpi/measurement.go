@@ -88,7 +88,7 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 	}
 	var sensors []kpi.Sensor
 	var reporting []api.Asset
-	var ids []string
+	places := map[string]int{} // of the units, by id
 	for _, u := range units {
 		if !(u.CapacityKW > 0) {
 			continue
@@ -100,19 +100,20 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		if !ok || !first.Before(to) {
 			continue
 		}
-		r.units, ids = append(r.units, unit{id: u.AssetID, CapacityKW: u.CapacityKW, first: first}), append(ids, u.AssetID)
+		places[u.AssetID] = len(r.units)
+		r.units = append(r.units, unit{id: u.AssetID, CapacityKW: u.CapacityKW, first: first, PowerKW: grid(unknown(n))})
 		r.ratedKW += u.CapacityKW
 		reporting = append(reporting, u)
 	}
-	i := 0
-	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, ids, from, to, series.PowerKW, series.CoveredS, series.StepS, series.IrradianceWM2, series.TemperatureC, series.WindSpeedMS) {
-		if err != nil {
-			return nil, err
+	add := func(id string, f series.Frame) {
+		i, counted := places[id]
+		if !counted {
+			return
 		}
-		on := func(q series.Quantity) series.Series { return onGrid(f.Frame, q, grid(nil), n) }
+		on := func(q series.Quantity) series.Series { return onGrid(f, q, grid(nil), n) }
 		sun := on(series.IrradianceWM2)
 		if r.sensor == "" && slices.ContainsFunc(sun.Values, func(v float64) bool { return v > 0 }) {
-			r.sensor = f.AssetID
+			r.sensor = id
 		}
 		if len(sensors) < maxSensors && slices.ContainsFunc(sun.Values, func(v float64) bool { return !math.IsNaN(v) }) {
 			one := sensorOf(site, reporting[i])
@@ -122,7 +123,9 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		air.add(on(series.TemperatureC))
 		wind.add(on(series.WindSpeedMS))
 		r.units[i].PowerKW = on(series.PowerKW)
-		i++
+	}
+	if r.available, err = s.availability.ReadWith(ctx, site, units, from, to, add, series.TemperatureC, series.WindSpeedMS); err != nil {
+		return nil, err
 	}
 	r.power = grid(make([]float64, n))
 	r.sum()
@@ -134,11 +137,16 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		return nil, err
 	}
 	r.cell = cells(r.basis.mounts, r.irradiance, air.values(), wind.values())
-	if err := s.readExpected(ctx, r); err != nil {
-		return nil, err
+	return r, s.readExpected(ctx, r)
+}
+
+// unknown are n values that are not known.
+func unknown(n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = math.NaN()
 	}
-	r.available, err = s.availability.Read(ctx, site, units, from, to)
-	return r, err
+	return out
 }
 
 // onGrid is a quantity of f on n intervals from the grid's start.
@@ -184,10 +192,7 @@ func (r *reading) sum() {
 
 // readExpected reads the forecasts that were issued for the window's days.
 func (s *Service) readExpected(ctx context.Context, r *reading) error {
-	r.forecast = make([]float64, len(r.power.Values))
-	for i := range r.forecast {
-		r.forecast[i] = math.NaN()
-	}
+	r.forecast = unknown(len(r.power.Values))
 	for from, to := range series.Days(r.from, r.to, r.zone) {
 		d, err := s.forecasts.Day(ctx, r.siteID, from, r.zone)
 		if errors.Is(err, store.ErrNotFound) {
