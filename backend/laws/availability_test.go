@@ -100,6 +100,7 @@ func TestAvailability(t *testing.T) {
 			}
 			holdPlausible(v, k, where)
 		}
+		holdSurfaces(v, *base, where)
 		for _, s := range []silence{some, none} {
 			k, sum, err := s.kpis(h)
 			if err != nil {

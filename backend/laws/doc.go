@@ -3,7 +3,8 @@
 //
 // A draw is a small plant with a known power, made from a seed. Its data are
 // uploaded to a service over a temporary folder, and read back from each surface:
-// records, summaries, KPIs, rollups, the live chart and plain text. What the
+// records, summaries, KPIs, rollups, the live chart, the console's header and exports,
+// and plain text. What the
 // figures must be is computed here, minute by minute, from the power that was drawn
 // and from what was uploaded, without any code of the engine or the store.
 //

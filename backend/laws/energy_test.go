@@ -165,6 +165,9 @@ func (p *plant) hold(h *installation, v *tally) {
 		return
 	}
 	v.hold("fleet is the sum of its sites", fleet.Sites[0].Summary.TotalKWhToday == s.Summary.TotalKWhToday, "%v: fleet %.6f kWh, site %.6f", p, fleet.Sites[0].Summary.TotalKWhToday, s.Summary.TotalKWhToday)
+	for _, f := range s.Summary.Figures {
+		v.hold("each figure of today states its window, formula and time", f.Unit != "" && f.Formula != "" && !f.AsOf.IsZero() && f.Revision == 0 && (f.Value != nil || f.Note != ""), "%v: %+v", p, f)
+	}
 	p.holdPlain(v, s.Summary, want)
 	p.holdKPIs(h, v)
 	p.holdNowcast(h, v)
@@ -271,6 +274,7 @@ func (p *plant) holdKPIs(h *installation, v *tally) {
 			h.t.Errorf("%v: KPIs: %v", p, err)
 			return
 		}
+		holdSurfaces(v, *k, fmt.Sprintf("%v: day %d", p, i))
 		e, _ := figure(k, "energy")
 		total += value(e)
 		want, share := p.truth(p.days[i], p.days[i+1]), p.share(p.days[i], p.days[i+1])
@@ -336,16 +340,24 @@ func (p *plant) holdRollup(h *installation, v *tally) {
 	}
 	var got, want float64
 	var period api.RollupPeriod
+	var figures []api.RollupFigure
 	for range 200 {
 		r, err := h.KPIRollup(h.t.Context(), p.ref())
 		if err == nil {
 			period = r.Period
+			figures = r.Figures
 			got, want = r.EnergyBalance.SolarProductionKWh, p.truth(p.minute(period.Start, 0), p.minute(period.End, 1))
 			if near(got, want) {
 				break
 			}
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+	for _, f := range figures {
+		v.hold("each figure of the rollup states its window, formula and revision", f.Unit != "" && f.Formula != "" && !f.AsOf.IsZero() && f.Revision > 0 && !f.From.IsZero() && (f.Value != nil || f.Note != ""), "%v: %+v", p, f)
+		if f.Name == "energy" && f.Value != nil {
+			v.hold("the rollup's figure is its balance", near(*f.Value, got), "%v: %v and %v kWh", p, *f.Value, got)
+		}
 	}
 	v.hold("the rollup is the truth", period.Days > 0 && near(got, want), "%v: the rollup from %s to %s has %.3f kWh, the truth is %.3f", p, period.Start, period.End, got, want)
 }

@@ -207,9 +207,9 @@ func newFigures(p *period) *widget.Tab {
 		return lines
 	}
 	l.Export = func(v view.Context) [][]string {
-		rows := [][]string{{"figure", "value", "unit", "low", "high", "from (UTC)", "to (UTC)", "data_availability", "source", "note", "formula", "as of (UTC)", "revision", "rating", "irradiance", "energy", "covered", "excluded"}}
+		rows := [][]string{{"figure", "value", "unit", "low", "high", "from (UTC)", "to (UTC)", "data_availability", "source", "note", "formula", "as of (UTC)", "revision", "rating", "irradiance", "energy", "covered", "excluded", "difference", "basis"}}
 		for _, f := range v.Site.KPIs.Data.Figures {
-			rows = append(rows, []string{f.Name, plain(f.Value), f.Unit, plain(f.Low), plain(f.High), f.From.String(), f.To.String(), plain(f.DataAvailability), f.Source, f.Note, f.Formula, written(f.AsOf), revision(f.Revision), ratingWords(f), irradianceOf(f), energyOf(f), plain(f.Covered), widget.ExcludedWords(f.Excluded)})
+			rows = append(rows, []string{f.Name, plain(f.Value), f.Unit, plain(f.Low), plain(f.High), f.From.String(), f.To.String(), plain(f.DataAvailability), f.Source, f.Note, f.Formula, written(f.AsOf), revision(f.Revision), ratingWords(f), irradianceOf(f), energyOf(f), plain(f.Covered), widget.ExcludedWords(f.Excluded), differenceOf(f), f.Basis})
 		}
 		return rows
 	}
@@ -251,6 +251,13 @@ func energyOf(f api.KPI) string {
 		return ""
 	}
 	return widget.EnergyWords(*f.Energy)
+}
+
+func differenceOf(f api.KPI) string {
+	if f.Difference == nil {
+		return ""
+	}
+	return widget.DifferenceWords(*f.Difference)
 }
 
 // plain writes a number for a file, nothing for none.
