@@ -22,6 +22,8 @@ var taskTypes = map[detect.Family]string{
 	detect.Soiling:          api.TaskService,
 	detect.CommunicationGap: api.TaskInspection,
 	detect.StuckSensor:      api.TaskInspection,
+	detect.DataSilence:      api.TaskInspection,
+	detect.RepeatedData:     api.TaskInspection,
 	detect.DataQuality:      api.TaskInspection,
 	detect.TimeShift:        api.TaskInspection,
 	detect.Curtailment:      api.TaskInspection,

@@ -2,11 +2,13 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/site"
+	"app.sunloop/backend/pipeline/detection"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
@@ -126,20 +128,36 @@ func (p *Pipeline) enqueueDue(ctx context.Context) error {
 			}
 		}
 	}
+	silences := p.recordSilences(ctx, all, loading)
 	if p.mayEnqueue(sitedata.JobMaintain, "", maintainEvery) {
 		jobs = append(jobs, p.NewJob(sitedata.JobMaintain, sitedata.Payload{}))
 	}
 	if len(jobs) == 0 {
-		return nil
+		return silences
 	}
-	return p.Records.Update(ctx, func(tx store.Tx) error {
+	return errors.Join(silences, p.Records.Update(ctx, func(tx store.Tx) error {
 		for _, j := range jobs {
 			if err := tx.Enqueue(j); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}))
+}
+
+// recordSilences records the sites whose data have stopped or arrive again.
+func (p *Pipeline) recordSilences(ctx context.Context, all []sitedata.State, suspended map[string]bool) error {
+	now := p.Now()
+	var failed error
+	for _, s := range all {
+		if suspended[s.SiteID] || !detection.SilenceDue(s, now) {
+			continue
+		}
+		if err := p.Detections.RecordSilence(ctx, s.SiteID); err != nil {
+			failed = errors.Join(failed, err) // it delays no other site
+		}
+	}
+	return failed
 }
 
 // siteStates returns the states of all sites, and the sites for which no job is due:

@@ -22,6 +22,7 @@ var floors = []struct {
 	{"app.sunloop/internal/clock", nil},
 	{"app.sunloop/engine/series", nil},
 	{"app.sunloop/engine/reading", []string{"engine/series"}},
+	{"app.sunloop/engine/rhythm", nil},
 	{"app.sunloop/engine/sunspec", []string{"engine/reading", "engine/series"}},
 	{"app.sunloop/engine/energy", []string{"engine/series"}},
 	{"app.sunloop/engine/solar", nil},

@@ -31,6 +31,8 @@ const (
 	Soiling          Family = "soiling"
 	Degradation      Family = "degradation"
 	Underperformance Family = "underperformance"
+	RepeatedData     Family = "repeated_data" // readings of former days under new times
+	DataSilence      Family = "data_silence"  // a site whose data stop; found by the rhythm of its arrivals, not by a stage
 )
 
 // Class subdivides the events of some families.

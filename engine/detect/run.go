@@ -39,6 +39,7 @@ var order = []struct {
 }{
 	{"readings in another unit, sentinels", false, func(s *session) stage { return newScales(s) }},
 	{"clocks that are wrong", true, func(s *session) stage { return newClocks(s) }},
+	{"readings of former days", false, func(s *session) stage { return newRepeats(s) }},
 	{"readings that stand still", false, func(s *session) stage { return newStuck(s) }},
 	{"snow: it looks like an outage of the site", false, func(s *session) stage { return newSnow(s) }},
 	{"outages of the site", false, func(s *session) stage { return newSiteOutages(s) }},

@@ -30,6 +30,13 @@ var actions = map[detect.Family][]Action{
 		{"medium", "Reach the logger over the network and restart it.", true, 0.5, 1},
 		{"medium", "Check the bus cable, its termination and the unit's address.", false, 1.5, 1},
 	},
+	detect.DataSilence: {
+		{"high", "Check the export of the portal, or the connection to the logger, and deliver what is missing.", true, 0.5, 1},
+		{"medium", "Look at the site by other means until its data return: no fault can be found meanwhile.", true, 0.25, 1},
+	},
+	detect.RepeatedData: {
+		{"medium", "Ask the portal's operator for the true readings, and revert the uploads that hold repeated ones.", true, 0.5, 1},
+	},
 	detect.StuckSensor: {
 		{"low", "Restart the logger and check its firmware.", true, 0.5, 1},
 	},

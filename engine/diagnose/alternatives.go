@@ -31,6 +31,8 @@ var resembles = map[detect.Family][]Alternative{
 	detect.TrackerFault:     {{detect.PartialShading, 0.10}, {detect.StringOutage, 0.06}, {detect.Underperformance, 0.04}},
 	detect.CapacityChange:   {{detect.DataQuality, 0.10}},
 	detect.Degradation:      {{detect.Soiling, 0.20}},
+	detect.DataSilence:      {{detect.CommunicationGap, 0.10}, {detect.SiteOutage, 0.05}},
+	detect.RepeatedData:     {{detect.StuckSensor, 0.05}, {detect.TimeShift, 0.03}},
 	detect.Underperformance: {{detect.StringOutage, 0.25}, {detect.PartialShading, 0.12}, {detect.Soiling, 0.06}, {detect.TrackerFault, 0.04}},
 }
 

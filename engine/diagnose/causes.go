@@ -22,6 +22,8 @@ const (
 	causeInterface   = "unit_interface"
 	causeUnitOff     = "unit_off"
 	causeFirmware    = "logger_firmware"
+	causeFeed        = "export_stopped"
+	causeCache       = "portal_cache"
 	causeExportLimit = "export_limit"
 	causeOperator    = "grid_operator"
 	causePrice       = "price"
@@ -96,6 +98,18 @@ var priors = map[detect.Family][]priorCause{
 		{causeInterface, "communication", 0.12, "The unit's communication card or its address is at fault."},
 		{causeUnitOff, "electrical", 0.06, "The unit itself is off and takes its interface with it."},
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
+	},
+	detect.DataSilence: {
+		{causeFeed, "communication", 0.30, "The export of the portal has stopped: an account, a password, an address or a disk that is full."},
+		{causeInternet, "communication", 0.20, "The site has no internet access."},
+		{causePortal, "communication", 0.18, "The portal the data come from is down."},
+		{causeLogger, "communication", 0.20, "The data logger or its modem is down."},
+		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
+	},
+	detect.RepeatedData: {
+		{causeCache, "communication", 0.60, "The portal delivers stored data again, under new times."},
+		{causeFirmware, "communication", 0.25, "The logger sends its memory of former days."},
+		{causeUnknown, "unknown", 0.15, "No evidence points to a cause."},
 	},
 	detect.StuckSensor: {
 		{causeFirmware, "communication", 0.55, "The logger repeats a value without reading it again."},

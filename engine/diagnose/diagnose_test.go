@@ -85,6 +85,7 @@ func TestEveryFamilyIsExplained(t *testing.T) {
 		detect.DataQuality, detect.TimeShift, detect.StuckSensor, detect.IrradianceSensor, detect.SiteOutage, detect.InverterOutage, detect.CommunicationGap,
 		detect.GroundFault, detect.IntermittentTrip, detect.Clipping, detect.Curtailment, detect.ThermalDerating, detect.SnowCover, detect.TrackerFault,
 		detect.StringOutage, detect.CapacityChange, detect.PartialShading, detect.Soiling, detect.Degradation, detect.Underperformance,
+		detect.DataSilence, detect.RepeatedData,
 	}
 	in := detect.Input{Now: start.AddDate(0, 0, 9)}
 	for _, f := range families {

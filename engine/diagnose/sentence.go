@@ -36,6 +36,17 @@ func (c *context) summary(e detect.Event) string {
 			return fmt.Sprintf("%s %s not heard %s, and energy is missing too.", who, was, since)
 		}
 		return fmt.Sprintf("%s %s not heard %s; no counter says whether energy is missing.", who, was, since)
+	case detect.DataSilence:
+		if e.End != nil {
+			return fmt.Sprintf("%s delivered no new data %s.", who, since)
+		}
+		usual := ""
+		if v, ok := e.Find("usual_interval"); ok {
+			usual = " " + v.Text
+		}
+		return fmt.Sprintf("%s %s delivered no new data %s.%s", who, has, since, usual)
+	case detect.RepeatedData:
+		return fmt.Sprintf("The readings of %s are those of former days again %s.", who, since)
 	case detect.DataQuality:
 		if e.Class == detect.Scale {
 			return fmt.Sprintf("The power reading of %s is about %.4g times what it should be %s.", who, value("factor"), since)

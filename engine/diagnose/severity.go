@@ -14,7 +14,7 @@ const TypicalShare = 0.45
 // ofData are the families that cost no energy.
 var ofData = map[detect.Family]bool{
 	detect.CommunicationGap: true, detect.StuckSensor: true, detect.DataQuality: true, detect.TimeShift: true,
-	detect.IrradianceSensor: true, detect.Clipping: true, detect.CapacityChange: true,
+	detect.IrradianceSensor: true, detect.Clipping: true, detect.CapacityChange: true, detect.DataSilence: true, detect.RepeatedData: true,
 }
 
 // EnergyAtRiskKW returns the mean power lost while the sun is up: the loss
@@ -76,6 +76,7 @@ var severityRules = []struct {
 	{func(s Exposure) bool { return s.Family == detect.InverterOutage }, observed},
 	{func(s Exposure) bool { return s.slow() && s.LossFraction >= 0.03 && s.Lasted >= 72*time.Hour }, planned},
 	{func(s Exposure) bool { return s.Family == detect.CommunicationGap && s.Lasted > 24*time.Hour }, planned},
+	{func(s Exposure) bool { return s.Family == detect.DataSilence || s.Family == detect.RepeatedData }, observed},
 	{func(s Exposure) bool {
 		return s.Family == detect.IntermittentTrip || s.Family == detect.ThermalDerating
 	}, planned},

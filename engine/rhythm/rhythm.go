@@ -139,9 +139,10 @@ func (r Record) Judge(now time.Time) Evaluation {
 		limit := max(leastSilent, gapFactor*quantile(r.Gaps, 0.95))
 		v.Silent = counted(r.Last, now, hours, limit) > limit
 	} else if len(r.Long) >= leastLong && !ok {
-		v.Daily, v.Usual = true, quantile(r.Long, 0.5)
+		v.Usual = quantile(r.Long, 0.5)
 		longest := quantile(r.Long, 0.95)
 		v.Known = longest <= irregular*v.Usual
+		v.Daily = v.Known
 		v.Silent = v.Known && now.Sub(r.Last) > longest+max(leastLate, longest/10)
 	}
 	v.Repeating = v.Silent && r.Old >= repeats

@@ -96,4 +96,5 @@ var reported = []string{
 	string(detect.StringOutage), strongStrings, string(detect.PartialShading), string(detect.TrackerFault), string(detect.Underperformance), string(detect.CapacityChange),
 	string(detect.Soiling), string(detect.Degradation), string(detect.SnowCover), string(detect.Clipping), string(detect.Curtailment), string(detect.ThermalDerating),
 	string(detect.StuckSensor), string(detect.TimeShift), string(detect.DataQuality), string(detect.IrradianceSensor),
+	string(detect.RepeatedData), string(detect.DataSilence),
 }

@@ -221,6 +221,7 @@ func (de *Detector) runRecord(site api.Site, units []api.Asset, in detect.Input,
 			run.NotJudged = append(run.NotJudged, string(f))
 		}
 	}
+	run.NotJudged = append(run.NotJudged, string(detect.DataSilence)) // see RecordSilence
 	old := de.Now().Sub(in.Now) > pastAfter
 	for _, f := range diagnose.Explain(in, r) {
 		if old && f.End == nil {

@@ -29,8 +29,9 @@ type spans struct {
 // data, have windows of their own, which overlap so that a fault at an edge is seen.
 func (de *Detector) spanOf(s sitedata.State, units int) spans {
 	now := de.Now()
-	if !s.IsReporting(now) || s.LastData.After(now) {
-		// A file without a feed ends where it ends.
+	if !s.IsReporting(now) || s.LastData.After(now) || s.Rhythm.Judge(now).Daily {
+		// A file without a feed ends where it ends, and so does one a day: between two
+		// files nothing is missing.
 		now = s.LastData.Add(time.Second)
 	}
 	most := max(longRunSamples*5*time.Minute/time.Duration(max(units, 1)), minLongSpan)

@@ -151,6 +151,9 @@ func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u upload.Upl
 	sum := sha256.Sum256(data)
 	u.Hash, u.Bytes = hex.EncodeToString(sum[:]), int64(len(data))
 	if former, ok, err := im.Domain.Uploads.Former(ctx, u); err != nil || ok {
+		if err == nil {
+			err = im.noteRepeated(ctx, former.SiteID)
+		}
 		return im.ack(former, ackRepeated), err
 	}
 	if err := im.checkFile(ctx, u.Request, data); err != nil {
@@ -161,6 +164,27 @@ func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u upload.Upl
 		return api.UploadAck{}, err
 	}
 	return im.accept(ctx, u, true)
+}
+
+// noteRepeated counts a delivery of a file that the site has had: its sender may repeat
+// old data.
+func (im *Importer) noteRepeated(ctx context.Context, siteID string) error {
+	s, err := im.State(ctx, siteID)
+	if err != nil {
+		return fmt.Errorf("read the arrivals of site %s: %w", siteID, err)
+	}
+	now, known := im.Now(), s.Rhythm.Old
+	if s.Rhythm.Add(now, s.Rhythm.Newest); s.Rhythm.Old == known {
+		return nil
+	}
+	err = im.Records.Update(ctx, func(tx store.Tx) error {
+		_, err := sitedata.UpdateState(tx, siteID, func(t *sitedata.State) { t.Rhythm.Add(now, t.Rhythm.Newest) })
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("count the deliveries of site %s: %w", siteID, err)
+	}
+	return nil
 }
 
 // checkRequest checks names and scope, and replaces the site's id by the key of
@@ -251,7 +275,7 @@ func (im *Importer) accept(ctx context.Context, u upload.Upload, ours bool) (api
 		return api.UploadAck{}, fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
 	if !fresh {
-		return im.ack(stored, ackRepeated), nil
+		return im.ack(stored, ackRepeated), im.noteRepeated(ctx, stored.SiteID)
 	}
 	return im.ack(stored, ackMessages[u.Kind]), nil
 }

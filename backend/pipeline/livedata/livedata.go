@@ -130,6 +130,7 @@ func (l *Live) updateState(ctx context.Context, s *site, last time.Time, urgent 
 			if last.After(t.LastData) {
 				t.LastData = last
 			}
+			t.Rhythm.Add(l.Now(), last)
 		})
 		if err != nil {
 			return err

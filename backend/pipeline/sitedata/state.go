@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/rhythm"
 )
 
 // State is how far the jobs of a site have come. The planner derives from it
@@ -40,6 +41,10 @@ type State struct {
 	// evaluated yet; both zero if there are none.
 	HistoryFrom time.Time `json:"history_from,omitzero"`
 	HistoryTo   time.Time `json:"history_to,omitzero"`
+
+	Rhythm      rhythm.Record `json:"rhythm,omitzero"`       // of the arrivals of data, by the plant's clock
+	SilentSince time.Time     `json:"silent_since,omitzero"` // the last arrival before a silence that is a finding; zero: none
+	SilentAt    time.Time     `json:"silent_at,omitzero"`    // when that finding was last recorded
 }
 
 // DayBand is how the bands of a site's days are fitted to the site.

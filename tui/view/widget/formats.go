@@ -120,6 +120,8 @@ var families = map[string]string{
 	"inverter_outage":            "inverter outage",
 	"site_outage_grid":           "site outage",
 	"communication_gap":          "no data",
+	"data_silence":               "site silent",
+	"repeated_data":              "old data again",
 	"string_outage":              "string outage",
 	"partial_shading":            "partial shading",
 	"thermal_derating":           "thermal derating",

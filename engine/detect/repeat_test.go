@@ -1,0 +1,82 @@
+package detect_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"app.sunloop/engine/detect"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/simulate"
+)
+
+// TestRepeatedData: a portal delivers the readings of the day before under new times from
+// noon on. It is found as that, on all units, and ends when true readings return; nothing
+// else is reported for them. Coarse readings of clear days are no repetition.
+func TestRepeatedData(t *testing.T) {
+	day := 24 * time.Hour
+	for _, step := range []time.Duration{15 * time.Minute, time.Hour} {
+		s := simulate.Clean(9, start, 8).Sites[0]
+		now := s.Start.Add(40 * day)
+		from, to := s.Start.Add(30*day+11*time.Hour), s.Start.Add(32*day+12*time.Hour)
+		frames := s.Frames(s.Start, now, step)
+		for _, f := range frames {
+			for _, c := range f.Columns {
+				values := c.Values
+				for i, at := range f.Times {
+					if at < from.Unix() || at >= to.Unix() {
+						continue
+					}
+					if j, ok := slices.BinarySearch(f.Times, at-86400); ok {
+						values[i] = values[j]
+					}
+				}
+			}
+		}
+		report := evaluate(t, s, frames, now)
+		var found []detect.Event
+		for _, e := range report.Events {
+			if e.Family == detect.RepeatedData {
+				found = append(found, e)
+			} else if e.Start.Before(to) && e.LastSeen.After(from.Add(day)) && e.Family != detect.Clipping {
+				t.Errorf("%s: also %s of %v from %s", step, e.Family, e.Units, e.Start)
+			}
+		}
+		if len(found) != 1 {
+			t.Fatalf("%s: %d events: %v", step, len(found), familiesOf(report))
+		}
+		e := found[0]
+		if len(e.Units) != len(s.Units) || e.End == nil || e.Start.Before(from.Add(-step)) || e.Start.After(from.Add(2*step)) || e.End.Before(to.Add(-16*time.Hour)) || e.End.After(to.Add(step)) ||
+			e.DetectedAt.After(from.Add(7*time.Hour)) || e.LostKWh != 0 || len(e.Evidence) < 2 {
+			t.Errorf("%s: %+v", step, e)
+		}
+	}
+}
+
+func TestCoarseReadingsAreNotRepeated(t *testing.T) {
+	for _, site := range []int{0, 1, 2} {
+		s := simulate.Clean(9, start, 8).Sites[site]
+		now := s.Start.Add(120 * 24 * time.Hour)
+		frames := s.Frames(s.Start, now, time.Hour)
+		for _, f := range frames {
+			for _, c := range f.Columns {
+				for i := range c.Values {
+					c.Values[i] = math.Round(c.Values[i])
+				}
+			}
+		}
+		if n := familiesOf(evaluate(t, s, frames, now))[detect.RepeatedData]; n > 0 {
+			t.Errorf("site %d: %d events", site, n)
+		}
+	}
+}
+
+func evaluate(t *testing.T, s *simulate.Site, frames map[string]series.Frame, now time.Time) detect.Report {
+	t.Helper()
+	report, err := detect.Run(t.Context(), input(s, frames, now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
