@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -124,12 +125,14 @@ func (f *faulty) run(h *installation, v *tally) {
 			h.t.Errorf("%v: upload: %v", f, err)
 			return
 		}
-		if _, err := h.Detect(h.t.Context(), api.AssetRef{AssetID: f.fault.Units[0]}, 48); err != nil {
+		run, err := h.Detect(h.t.Context(), api.AssetRef{AssetID: f.fault.Units[0]}, 48)
+		if err != nil {
 			h.t.Errorf("%v: detect: %v", f, err)
 			return
 		}
 		found, err := h.Findings(h.t.Context(), api.ListQuery{CustomerID: customer})
 		if err == nil {
+			f.holdAgreement(h, v, run, found.MLEnhancedActivities, fmt.Sprintf("%v: at %v", f, to.In(f.zone)))
 			for _, x := range found.MLEnhancedActivities {
 				v.hold("active losses never fall", !x.Active || x.LostKWh >= before[x.SummaryID]-0.001, "%v: at %v: %s fell from %.3f to %.3f kWh", f, to.In(f.zone), x.FaultFamily, before[x.SummaryID], x.LostKWh)
 				before[x.SummaryID] = x.LostKWh
@@ -138,6 +141,30 @@ func (f *faulty) run(h *installation, v *tally) {
 		at = to
 	}
 	f.hold(h, v)
+}
+
+// holdAgreement checks that the run of a unit, the findings and the alerts say the
+// same of each fault.
+func (f *faulty) holdAgreement(h *installation, v *tally, run *api.DetectResponse, found []api.Finding, where string) {
+	list, err := h.Alerts(h.t.Context(), api.ListQuery{CustomerID: customer, SiteID: f.site.ID}, "")
+	if err != nil {
+		h.t.Errorf("%s: alerts: %v", where, err)
+		return
+	}
+	for _, x := range found {
+		if unit := run.AssetID; x.Active && (x.AssetID == unit || slices.Contains(x.AssetIDs, unit)) {
+			i := slices.IndexFunc(run.Analysis.Anomalies, func(a api.Anomaly) bool { return a.SummaryID == x.SummaryID })
+			if v.hold("a run has the active findings of its unit", i >= 0 && run.Analysis.Status == api.AnomalyDetected, "%s: %s of %+v", where, x.FaultFamily, run.Analysis); i >= 0 {
+				a := run.Analysis.Anomalies[i]
+				v.hold("a run and its findings agree", a.FaultFamily == x.FaultFamily && a.SeverityLabel == x.SeverityLabel && a.StartedAt.Equal(x.StartedAt.Time) && near(a.LostKWh, x.LostKWh), "%s: %+v and %+v", where, a, x)
+			}
+		}
+		i := slices.IndexFunc(list.Alerts, func(a api.Alert) bool { return a.Metadata != nil && a.Metadata.SummaryID == x.SummaryID })
+		if v.hold("each finding has an alert", i >= 0 || !x.Active, "%s: %s from %v", where, x.FaultFamily, x.StartedAt); i >= 0 {
+			a := list.Alerts[i]
+			v.hold("an alert and its finding agree", a.AlertType == x.FaultFamily && a.Resolved == !x.Active && a.Timestamp.Equal(x.StartedAt.Time), "%s: %+v and %+v", where, a, x)
+		}
+	}
 }
 
 func (f *faulty) hold(h *installation, v *tally) {
