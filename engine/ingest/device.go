@@ -359,7 +359,7 @@ func ownNames(columns []*column) []string {
 			own = col.name[tokens[i][first].at : tokens[i][to].at+len(tokens[i][to].text)]
 		case strings.Contains(rest, own) && len(rest) > len(own):
 			own = rest
-		case len([]rune(own)) <= 3 && to+1 < len(tokens[i]):
+		case len([]rune(own)) <= 3 && to+1 < len(tokens[i]) && !codeName.MatchString(own):
 			own = col.name[tokens[i][from].at:]
 		}
 		if seen[own] {

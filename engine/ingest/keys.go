@@ -199,6 +199,10 @@ func (p *plan) searchKeys(s *keyScan) (k keys, ok bool) {
 			k.second = c
 		}
 	}
+	if named := p.keys.asset; named >= 0 && k.asset >= 0 && k.second < 0 && k.asset != named && k.measure != named && p.namesKinds(s, k.asset) {
+		// The kind of a row names no unit: it completes the name.
+		k.asset, k.second = named, k.asset
+	}
 	for i, c := range s.columns {
 		if k.measure < 0 && c != k.asset && c != k.second && c != k.unit && p.share(c, isNumber) < 0.2 && (c == p.keys.measure || len(s.names[i]) == 1 && p.namesQuantity(s, i, k.unit)) {
 			k.measure = c // all rows hold one quantity
@@ -208,6 +212,21 @@ func (p *plan) searchKeys(s *keyScan) (k keys, ok bool) {
 		k.unit = -1
 	}
 	return k, true
+}
+
+// namesKinds reports whether a column says what the values of its rows are, such as
+// measured ones or a forecast, by its title or by one of its cells.
+func (p *plan) namesKinds(s *keyScan, column int) bool {
+	i := slices.Index(s.columns, column)
+	if i < 0 || namesTypes(tokensOf(p.title(column))) {
+		return i >= 0
+	}
+	for name := range s.names[i] {
+		if what := purposeOf(name); what == purposeMeasured || what == purposeForecast {
+			return true
+		}
+	}
+	return false
 }
 
 // namesQuantity reports whether the cells of a column name quantities: by their words, or since each of them always comes with the same unit and

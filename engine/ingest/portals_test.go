@@ -149,3 +149,62 @@ func TestPortalRefusals(t *testing.T) {
 		}
 	}
 }
+
+// Columns of kinds, and names of units that end in a quantity, do not hide the names of
+// units.
+func TestNamesOfUnits(t *testing.T) {
+	stamp := "2006-01-02 15:04:05"
+	kinds := func(row func(at string, unit, kind string, kW float64) string, measured, forecast string, units ...string) string {
+		return portalDay(func(at time.Time, _ int, a, b float64) string {
+			text := ""
+			for i, unit := range units {
+				kW := []float64{a, b}[i]
+				text += row(at.Format(stamp), unit, measured, kW)
+				if forecast != "" {
+					text += row(at.Format(stamp), unit, forecast, kW*1.1)
+				}
+			}
+			return text
+		})
+	}
+	row := func(at, unit, kind string, kW float64) string {
+		return fmt.Sprintf("%s,%s,%s,%.3f\n", at, unit, kind, kW)
+	}
+	for name, tt := range map[string]struct {
+		text  string
+		units string
+		warns string
+	}{
+		"kind of one unit":         {"time,unit,kind,power_kw\n" + kinds(row, "measured", "forecast", "fu-1"), "fu-1", ""},
+		"kind of two units":        {"time,unit,kind,power_kw\n" + kinds(row, "measured", "forecast", "fu-1", "fu-2"), "fu-1 fu-2", ""},
+		"kind before the unit":     {"Zeit,Art,Anlage,Leistung kW\n" + kinds(func(at, unit, kind string, kW float64) string { return row(at, kind, unit, kW) }, "Messung", "Prognose", "A7", "B7"), "A7 B7", ""},
+		"only measured":            {"time,unit,kind,power_kw\n" + kinds(row, "measured", "", "fu-1", "fu-2"), "fu-1 fu-2", ""},
+		"kinds of unknown meaning": {"time,unit,kind,power_kw\n" + kinds(row, "K1", "K2", "fu-1"), "fu-1 K1 fu-1 K2", `only the column "kind"`},
+		"columns named by a quantity": {"Zeit;WR1 Leistung [W];WR2 Leistung [W]\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
+			return fmt.Sprintf("%s;%.0f;%.0f\n", at.Format(stamp), a*1000, b*1000)
+		}), "WR1 WR2", ""},
+		"rows named by a quantity": {"Zeit;Gerät;Wert [W]\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
+			return fmt.Sprintf("%s;WR1 Leistung;%.0f\n%[1]s;WR2 Leistung;%.0[3]f\n", at.Format(stamp), a*1000, b*1000)
+		}), "WR1 WR2", ""},
+		"not all named by a quantity": {"Zeit;Gerät;Wert [W]\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
+			return fmt.Sprintf("%s;WR1 Leistung;%.0f\n%[1]s;WR2;%.0[3]f\n", at.Format(stamp), a*1000, b*1000)
+		}), "WR1 Leistung WR2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, err := ingest.Read(strings.NewReader(tt.text), ingest.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var units []string
+			for _, a := range res.Assets {
+				units = append(units, a.Name)
+			}
+			if got := strings.Join(units, " "); got != tt.units {
+				t.Errorf("units %q, want %q; %v", got, tt.units, res.Decisions)
+			}
+			if text := fmt.Sprint(res.Warnings); (tt.warns == "") != (len(res.Warnings) == 0) || !strings.Contains(text, tt.warns) {
+				t.Errorf("warnings %v, want %q", res.Warnings, tt.warns)
+			}
+		})
+	}
+}

@@ -231,7 +231,8 @@ func (p *plan) dropOtherUnits(assets []*assetData, rep *report) []*assetData {
 		}
 	}
 	if len(others) == 0 {
-		return assets
+		p.doubtKinds(assets, rep)
+		return p.withoutKinds(assets)
 	}
 	dark := slices.ContainsFunc(assets, func(a *assetData) bool { return others[a] == purposeOpen && a.nightShare() <= mostAtNight })
 	kept := slices.DeleteFunc(slices.Clone(assets), func(a *assetData) bool {
@@ -255,7 +256,105 @@ func (p *plan) dropOtherUnits(assets []*assetData, rep *report) []*assetData {
 	if len(kept) == 1 && len(assets) > 1 && measuredOnly(kept[0].name) {
 		kept[0].name = ""
 	}
-	return kept
+	return p.withoutKinds(kept)
+}
+
+// withoutKinds shortens names such as "INV-1 measured", which two columns make, to what
+// names the unit, if the names stay different.
+func (p *plan) withoutKinds(assets []*assetData) []*assetData {
+	if p.keys.second < 0 {
+		return assets
+	}
+	own, taken := map[*assetData]string{}, map[string]bool{}
+	for _, a := range assets {
+		if own[a] = a.name; a.name == a.group.name {
+			own[a] = withoutKind(a.name)
+		}
+		if taken[own[a]] {
+			return assets
+		}
+		taken[own[a]] = true
+	}
+	for a, name := range own {
+		a.name = name
+	}
+	return assets
+}
+
+// withoutQuantities shortens the names of units that the rows state, such as "WR1
+// Leistung", if all of them end in the words of a quantity and stay different.
+func withoutQuantities(assets []*assetData, rep *report) {
+	own, taken := make([]string, len(assets)), map[string]bool{}
+	for i, a := range assets {
+		own[i] = WithoutQuantity(a.name)
+		single := len(assets) == 1 && !inverterName.MatchString(own[i]) && !codeName.MatchString(own[i])
+		if a.name == "" || a.name != a.group.name || own[i] == a.name || taken[own[i]] || single {
+			return
+		}
+		taken[own[i]] = true
+	}
+	for i, a := range assets {
+		rep.decide("assets", "the unit of %q is called %s, without the quantity", a.name, own[i])
+		a.name = own[i]
+	}
+}
+
+// WithoutQuantity returns the name of a unit without the words for power or energy at
+// its end, as of "WR1 Leistung". A name without other words is returned as it is.
+func WithoutQuantity(name string) string {
+	const measured = cPower | cEnergy | cAC
+	tokens := rawTokens(name)
+	n := len(tokens)
+	for n > 0 {
+		c := conceptsOf(tokens[n-1].text)
+		if c&measured == 0 || c&^(measured|cProduction) != 0 || codeName.MatchString(tokens[n-1].text) || c&(cPower|cEnergy) == 0 && n == len(tokens) {
+			break
+		}
+		n--
+	}
+	if n == 0 || n == len(tokens) {
+		return name
+	}
+	return name[tokens[0].at : tokens[n-1].at+len(tokens[n-1].text)]
+}
+
+// withoutKind returns a name without the words at its beginning or end that say that
+// values were measured, unless it has no others.
+func withoutKind(name string) string {
+	list := strings.Split(name, " ")
+	from, to := 0, len(list)
+	for from < to && measuredOnly(list[from]) {
+		from++
+	}
+	for to > from && measuredOnly(list[to-1]) {
+		to--
+	}
+	if from == to {
+		return name
+	}
+	return strings.Join(list[from:to], " ")
+}
+
+// doubtKinds warns if only a column of kinds distinguishes the rows of units: its values
+// may be a measurement and a forecast, and not two units.
+func (p *plan) doubtKinds(assets []*assetData, rep *report) {
+	if !p.given || len(assets) < 2 {
+		return
+	}
+	for _, c := range []int{p.keys.asset, p.keys.second} {
+		if c < 0 || !namesTypes(tokensOf(p.title(c))) {
+			continue
+		}
+		cells := map[string]bool{}
+		p.data(c, func(cell string) { cells[cell] = true })
+		for cell := range cells {
+			if generates(tokensOf(cell), conceptsOf(cell)) {
+				return
+			}
+		}
+		rep.nearly("assets", "the values of %q are kinds of values of one unit", p.title(c))
+		rep.warn("assets", "only the column %q distinguishes rows of one time, so that each of %s is taken for a unit; if one is a forecast or a target, remove its rows from the file", p.title(c), shownAll(assets))
+	}
 }
 
 // produces reports whether one of the other units is production by its name.

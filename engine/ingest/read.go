@@ -243,6 +243,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a value of power or energy")
 	}
 	assets = p.dropOtherUnits(assets, rep)
+	withoutQuantities(assets, rep)
 	for _, a := range assets {
 		a.reverseSign(rep)
 		a.quantum = quantumOf(a.source)

@@ -194,7 +194,7 @@ var dictionary = []struct {
 	{cMoney, "przychod vynos bevetel venit приход доход дохід εσοδα gelir prihod intakt* indtaegt* tuotto tulo 収入* 수익* doanh+thu pendapatan รายได้* الدخل הכנסה income umsatz recette ingresos ricavi receita opbrengsteuro"},
 	{cCount, "uwagi poznamka megjegyzes observatii бележка примечание примітка note notes comment comments remark remarks kommentar huomautus markus pastaba 備考 비고 ghi+chu catatan หมายเหตุ ملاحظة הערה bemerkung bemerkungen commentaire comentario nota opmerking"},
 	// The purpose of values. "+" joins the words of a phrase; the first entry that matches applies.
-	{cMeasured, "measured actual actuals observed metered scada ist istwert istwerte istleistung gemessen tatsachlich mesure mesuree reel reelle medido medida misurato misurata effettivo gemeten werkelijk"},
+	{cMeasured, "measured actual actuals observed metered scada messung messungen pomiar mereni matning mittaus измерение измерено olcum 実測 实测 실측 ist istwert istwerte istleistung gemessen tatsachlich mesure mesuree reel reelle medido medida misurato misurata effettivo gemeten werkelijk"},
 	{cEstimate, "estimate estimates estimated estimation schatzung geschatzt stima stimata stimato estimacion estimada estimado estimativa schatting geschat szacunek odhad " +
 		"gfs ecmwf icon hrrr arome solcast meteonorm pvgis pvsyst budget budgeted planned plan planwert plandaten planleistung geplant scheduled schedule fahrplan day+ahead baseline"},
 	{cReference, "reference referenz referenzanlage referencia riferimento reference+plant neighbour neighbor neighbours nachbar nachbaranlage voisin vecino vicino buren buurman"},
@@ -209,7 +209,7 @@ var dictionary = []struct {
 		"windkraft wasserkraft steinkohle braunkohle erdgas biomasse pumpspeicher nucleaire eolien hydraulique charbon fioul eolica nuclear hidraulica carbon ciclo combinado kern kernenergie waterkracht"},
 	{cSourceWord, "fossil hard brown derived run of river and poundage water reservoir pumped storage other renewable actual aggregated"},
 	{cGenerator, "roof dach wr toit tetto dak"},
-	{cType, "type typ tipo category kategorie categorie kind class role"},
+	{cType, "type typ tipo category kategorie categorie kind kinds class role art soort rodzaj druh tyyppi laji slag valuetype вид тип 種別 类型 유형"},
 	{cCompass, "east west north south ost sud nord est ouest oeste este sur norte ovest zuid noord oost vest ost vast ast syd norr north vychod zapad jih sever  wschod zachod poludnie polnoc sudost sudwest nordost nordwest southeast southwest northeast northwest sureste suroeste sudeste sudoeste zuidoost zuidwest leste poente kelet nyugat del eszak"},
 }
 
