@@ -84,6 +84,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: maintenance.SiteRecords(), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
+		Hold:        cfg.HoldJobs,
 		Exclusive:   !st.shared(), // a file has one owner at a time
 		LargestFile: cfg.LargestUpload, Free: func() (int64, bool) {
 			free, _, err := d.health.Space()

@@ -95,6 +95,11 @@ type Config struct {
 	// 0: [api.DefaultLargeUpload].
 	LargestUpload int64
 
+	// HoldJobs reports whether jobs other than imports and changes of sites wait; nil:
+	// they never do. A command that imports many files, or a file in many pieces,
+	// holds the jobs that read all that is stored.
+	HoldJobs func() bool
+
 	TrainingDays  int           // days of data before training starts; 180
 	Workers       int           // jobs at a time; 2
 	HorizonHours  int           // of stored forecasts; 48

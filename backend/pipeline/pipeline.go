@@ -66,6 +66,9 @@ type Config struct {
 	Quiet         time.Duration // by the wall clock: training waits until a site had no upload for so long; 1 s
 	Tick          time.Duration // by the wall clock: interval of the planner; 1 s
 	Lease         time.Duration // by the wall clock: another worker takes over this long after a crash; 30 s
+	// Hold reports whether jobs other than imports and changes of sites wait, as while a
+	// command imports a file in many pieces; nil: they never do.
+	Hold func() bool
 	// Exclusive says that no other process works on this queue: leases found at
 	// the start belong to a dead process and are taken over at once.
 	Exclusive bool

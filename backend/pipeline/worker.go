@@ -133,6 +133,9 @@ func (p *Pipeline) handle(ctx context.Context, job store.Claimed) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
+	if p.config.Hold != nil && job.Kind != sitedata.JobIngest && job.Kind != sitedata.JobSite && p.config.Hold() {
+		return sitedata.Postponed{For: holdPause, Why: "imports are not finished"}
+	}
 	if err := p.checkSuspended(ctx, job); err != nil {
 		if errors.Is(err, errSiteSuspended) {
 			return nil
@@ -145,6 +148,9 @@ func (p *Pipeline) handle(ctx context.Context, job store.Claimed) (err error) {
 // errSiteSuspended says that a job is not run, as its site is archived or is being
 // removed. The planner enqueues another when the site needs it.
 var errSiteSuspended = errors.New("the site is suspended")
+
+// holdPause is the pause before a job is tried again that waits for imports.
+const holdPause = 2 * time.Second
 
 // suspendedPause is the pause before a job is tried again whose site is being changed.
 const suspendedPause = 2 * time.Second

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"app.sunloop/backend"
@@ -90,7 +91,8 @@ type ImportFileCmd struct {
 	MappingFlags
 	RemoteFlags
 
-	columns string // mapping of the flags
+	columns string       // mapping of the flags
+	hold    *atomic.Bool // jobs other than imports wait in the embedded service; nil: a remote one
 }
 
 // Run imports the file and says what became of it.
@@ -128,6 +130,9 @@ func (c *ImportFileCmd) Run(ctx context.Context, g *Globals, std streams) error 
 	}
 	cfg := g.embedded()
 	cfg.Logger, cfg.TrainingDays = g.headlessLog(std.err).With("command", "import"), c.TrainingDays
+	c.hold = new(atomic.Bool)
+	c.hold.Store(true) // until the last file is sent: jobs read all that is stored
+	cfg.HoldJobs = c.hold.Load
 	service, err := openFolder(cfg)
 	if err != nil {
 		return err
@@ -208,6 +213,9 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 		}
 		fmt.Fprintln(std.err, "sunloop:", err)
 		failed = append(failed, s.name)
+		if i == len(sources)-1 {
+			c.release()
+		}
 		if i == len(sources)-1 && done != nil && !c.NoTrain { // the last file, which the training follows
 			if done, err = follow(ctx, cl, done.UploadID, false, std.out); err != nil {
 				return err
@@ -310,11 +318,30 @@ func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte
 	if c.Nowcast {
 		upload = cl.UploadNowcast
 	}
+	if last {
+		c.release()
+	}
 	ack, err := upload(ctx, req, bytes.NewReader(data), nil)
+	for busy := (*api.Error)(nil); errors.As(err, &busy) && errors.Is(busy, api.ErrTooManyRequests) && busy.RetryAfter > 0; {
+		// A file of many pieces has more requests than a minute allows.
+		if err := client.Sleep(ctx, time.Duration(busy.RetryAfter)*time.Second); err != nil {
+			return nil, err
+		}
+		busy = nil
+		ack, err = upload(ctx, req, bytes.NewReader(data), nil)
+	}
 	if err != nil {
 		return nil, notSent(name, err)
 	}
 	return c.followed(ctx, cl, ack, name, last, out)
+}
+
+// release lets the jobs of the embedded service run that follow an import, unless the
+// command ends before them.
+func (c *ImportFileCmd) release() {
+	if c.hold != nil && !c.NoTrain {
+		c.hold.Store(false)
+	}
 }
 
 // request is the request of a file.
