@@ -185,6 +185,20 @@ func TestFaults(t *testing.T) {
 // be watched. What it answers is what the program said; a panic is an error.
 func watched(t *testing.T, test, variable, dir string, judge func(faultfs.Event) faultfs.Effect) (said string, err error) {
 	t.Helper()
+	events, err := watchedEvents(t, test, variable, dir, judge)
+	var words strings.Builder
+	for _, e := range events {
+		if e.Op == faultfs.Marker {
+			words.Write(e.Data)
+		}
+	}
+	return words.String(), err
+}
+
+// watchedEvents runs a program as watched does, and returns its changes of files with
+// what it said between them.
+func watchedEvents(t *testing.T, test, variable, dir string, judge func(faultfs.Event) faultfs.Effect) ([]faultfs.Event, error) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
 	cmd.Env = append(os.Environ(), variable+"="+dir)
 	var trouble bytes.Buffer
@@ -198,15 +212,9 @@ func watched(t *testing.T, test, variable, dir string, judge func(faultfs.Event)
 	}
 	events, err := w.Wait()
 	if err != nil || strings.Contains(trouble.String(), "panic") {
-		return "", fmt.Errorf("%w\n%s", errors.Join(err, errors.New("the program failed")), &trouble)
+		return nil, fmt.Errorf("%w\n%s", errors.Join(err, errors.New("the program failed")), &trouble)
 	}
-	var words strings.Builder
-	for _, e := range events {
-		if e.Op == faultfs.Marker {
-			words.Write(e.Data)
-		}
-	}
-	return words.String(), nil
+	return events, nil
 }
 
 // acknowledgedIsThere opens the folder again and looks for what was said.

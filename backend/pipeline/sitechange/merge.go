@@ -134,6 +134,11 @@ func (c *Changer) merge(ctx context.Context, change site.Change) error {
 	if err != nil {
 		return err
 	}
+	if first.IsZero() { // the telemetry was merged before an interruption
+		if first, last, _, err = c.Domain.Sites.DataPeriod(ctx, is.SiteID); err != nil {
+			return err
+		}
+	}
 	return c.Records.Update(ctx, func(tx store.Tx) error {
 		if err := domain.RenameAsset(tx, is.SiteID, from, to); err != nil {
 			return err
