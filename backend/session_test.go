@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +56,13 @@ func TestUploadInParts(t *testing.T) {
 	send := func(offset int64) error {
 		_, err := h.SendPart(ctx, session.SessionID, offset, file[offset:min(offset+part, int64(len(file)))])
 		return err
+	}
+	for size, want := range map[int]string{api.MaxUploadBytes + 1: "Part too large: the limit is 10 MB", 0: "a part has at least one byte", 1000: "at least 262144 bytes"} {
+		_, err := h.SendPart(ctx, session.SessionID, 0, file[:size])
+		var refused *api.Error
+		if !errors.As(err, &refused) || !strings.Contains(fmt.Sprint(refused.Message, refused.Details), want) || strings.Contains(fmt.Sprint(refused.Details), api.PathUploadSessions) {
+			t.Errorf("a part of %d bytes: %v", size, err)
+		}
 	}
 	if err := send(part); status(err) != http.StatusConflict {
 		t.Errorf("a part that is not the next: %v", err)
@@ -126,7 +134,10 @@ func TestUploadInParts(t *testing.T) {
 		t.Errorf("a file that differed is there still: %v", err)
 	}
 	wrong.Size = 3 << 30
-	if _, err := client.Call(ctx, h.Client, api.CreateUploadSession, wrong); status(err) != http.StatusRequestEntityTooLarge {
+	_, err = client.Call(ctx, h.Client, api.CreateUploadSession, wrong)
+	var large *api.Error
+	if !errors.As(err, &large) || large.Status != http.StatusRequestEntityTooLarge || large.Message != "Upload too large: the limit of this service is 2048 MB" ||
+		large.Details["field"] != "size" || !strings.Contains(fmt.Sprint(large.Details["reason"]), "--max-upload") {
 		t.Errorf("a file that is too large: %v", err)
 	}
 	wrong.Size = 1 << 20

@@ -110,8 +110,12 @@ var freemiumVerify = Route{
 // VerifyFreemium sends a one-time code by e-mail.
 var VerifyFreemium = define[FreemiumVerifyRequest, FreemiumVerifyResponse](&freemiumVerify, Operation{Fields: Fields{required("email")}})
 
+// errFreemiumTooLarge refuses a file without an account, for which there are no uploads
+// in parts.
+var errFreemiumTooLarge = ErrFileTooLarge.With("reason", "leave out older rows: the forecast without an account takes one file of at most 10 MB")
+
 var freemiumForecast = Route{
-	Name: "freemium-forecast", Path: PathFreemiumForecast, Host: HostFreemium, Credential: CredentialNone, FormOnly: true, Failure: ErrForecastFailed,
+	Name: "freemium-forecast", Path: PathFreemiumForecast, Host: HostFreemium, Credential: CredentialNone, FormOnly: true, Failure: ErrForecastFailed, TooLarge: errFreemiumTooLarge,
 	Summary: "Forecast the next 24 hours without an account", Description: "One file of a plant's production gives one forecast.",
 	Form: []FormField{
 		{"file", "file", "A CSV file with a column of times and one of power or energy.", true},

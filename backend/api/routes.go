@@ -230,6 +230,7 @@ type Route struct {
 	Files      bool        // the file of the form is stored as an object
 	Body       Body        // set by the declaration of the operations
 	Failure    *Error      // the response to an unexpected error; nil: ErrInternal
+	TooLarge   *Error      // the response to a file above 10 MB; nil: ErrFileTooLarge
 
 	Summary     string
 	Description string

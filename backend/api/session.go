@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"fmt"
+	"net/http"
+)
 
 // Limits of uploads in parts.
 const (
@@ -79,13 +82,27 @@ type UploadSessionResponse struct {
 var (
 	ErrSessionNotFound = UnknownID(ErrNotFound.Message)
 	ErrNoSpace         = newError(http.StatusInsufficientStorage, "Not enough disk space for this file")
+	ErrPartTooLarge    = newError(http.StatusRequestEntityTooLarge, "Part too large: the limit is 10 MB").With("reason", "divide the file into smaller parts; the session stays, and continues at its offset")
 )
+
+// UploadTooLarge is the refusal of a file in parts of more than a number of bytes.
+func UploadTooLarge(most int64) *Error {
+	return newError(http.StatusRequestEntityTooLarge, fmt.Sprintf("Upload too large: the limit of this service is %d MB", most>>20)).With("field", "size").
+		With("reason", "split the file, or ask the operator for a higher limit (sunloop serve --max-upload)")
+}
+
+// SessionsFull is the refusal of an upload in parts while those that all callers have
+// not finished take what the service reserves for them.
+func SessionsFull(limit string) *Error {
+	return newError(http.StatusInsufficientStorage, "Too many unfinished uploads in parts: the limit of this service is "+limit).
+		With("reason", "try again when others are finished; an upload without another part for 24 hours is deleted")
+}
 
 var uploadSessions = Route{
 	Name: "upload-sessions", Path: PathUploadSessions, Files: true,
 	Summary:     "Begin to upload a large file in parts",
 	Description: "For files above 10 MB, up to the limit of the service (2 GB by default). Send the parts in order, each with its offset and checksum, then finish. An interrupted upload continues at the offset that GET returns, and one that is begun again with the same fields and checksum is the same session. A caller has at most 4 unfinished sessions. `sunloop import --remote` does all of this.",
-	Errors:      []*Error{MissingField("size"), ErrNoSpace, TooMany("The caller", MaxUploadSessions, "unfinished uploads"), BodyTooLarge(DefaultLargeUpload)},
+	Errors:      []*Error{MissingField("size"), ErrNoSpace, TooMany("The caller", MaxUploadSessions, "unfinished uploads"), SessionsFull("64 uploads"), UploadTooLarge(DefaultLargeUpload)},
 }
 
 var uploadSession = Route{Name: "upload-session", Method: http.MethodGet, Path: PathUploadSession, Summary: "Get the offset of an upload in parts", Description: "The session with the number of bytes that are stored: the next part begins there.", Errors: []*Error{ErrSessionNotFound}}
@@ -101,9 +118,9 @@ var uploadPart = Route{
 		{"file", "file", "The bytes of the part, 256 KB to 10 MB; the last part may be shorter.", true},
 		{"offset", "integer", "Where the part begins in the file: the offset of the session.", true},
 		{"sha256", "string", "The SHA-256 of the part, hex.", true},
-	}, FormOnly: true, Files: true, Failure: ErrUploadFailed,
+	}, FormOnly: true, Files: true, Failure: ErrUploadFailed, TooLarge: ErrPartTooLarge,
 	Summary: "Send the next part of an upload", Description: "A part with another offset is a 409, whose details have the offset to continue at. A part that was stored already is acknowledged again.",
-	Errors: []*Error{ErrCSVRequired, ErrSessionNotFound, InvalidParameter("sha256", "it is not that of the part"), Conflict("The next part begins at byte 10485760")},
+	Errors: []*Error{ErrCSVRequired, ErrPartTooLarge, ErrSessionNotFound, InvalidParameter("sha256", "it is not that of the part"), Conflict("The next part begins at byte 10485760")},
 }
 
 var sessionID = required("id").about("The upload session.", "ups_01J9Z0").inPath()

@@ -51,7 +51,7 @@ func TestAssetsAddedInTheFormOfTheSpecification(t *testing.T) {
 		{"another customer's site", "customer", `,"location":"Roof","site_id":"Elsewhere"`, 404, "Site not found"},
 		{"a site that the key does not cover", "own", `,"location":"Roof","site_id":"Nowhere"`, 403, "Access denied"},
 	} {
-		id := "NEW " + c.name
+		id := "NEW " + strings.ReplaceAll(c.name, ",", "")
 		status, body := add(c.key, id, c.more)
 		if status != c.status || status != 200 && !strings.Contains(body, c.want) {
 			t.Errorf("%s: %d %s", c.name, status, body)

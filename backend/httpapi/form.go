@@ -100,7 +100,7 @@ func (in *input) parts() (*form, error) {
 			return nil, errInvalidForm.With("reason", header.Error())
 		}
 		if err != nil {
-			return nil, readFailure(err)
+			return nil, in.formFailure(err)
 		}
 		if n == maxParts {
 			return nil, &api.Error{Status: http.StatusBadRequest, Message: "Too many form fields"}
@@ -108,7 +108,7 @@ func (in *input) parts() (*form, error) {
 		if part.FormName() == "" {
 			// Not one of the service's. NextPart would read it as if it were a header.
 			if _, err := io.Copy(io.Discard, part); err != nil {
-				return nil, readFailure(err)
+				return nil, in.formFailure(err)
 			}
 			continue
 		}
@@ -140,7 +140,7 @@ func (in *input) parts() (*form, error) {
 		value, err := io.ReadAll(io.LimitReader(part, int64(most)+1))
 		switch {
 		case err != nil:
-			return nil, readFailure(err)
+			return nil, in.formFailure(err)
 		case len(value) > most:
 			return nil, api.InvalidParameter(part.FormName(), fmt.Sprintf("at most %d bytes", most))
 		}
@@ -240,7 +240,7 @@ func (in *input) keep(r io.Reader) (*spool, error) {
 	for {
 		n, err := r.Read(buf)
 		if s.size += int64(n); s.size > api.MaxUploadBytes {
-			return s, api.ErrFileTooLarge
+			return s, in.fileTooLarge()
 		}
 		s.count(buf[:n])
 		s.digest.Write(buf[:n])
@@ -251,7 +251,7 @@ func (in *input) keep(r io.Reader) (*spool, error) {
 			break
 		}
 		if err != nil {
-			return nil, readFailure(err)
+			return nil, in.formFailure(err)
 		}
 	}
 	if s.text {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,8 @@ import (
 type input struct {
 	*http.Request
 	w         http.ResponseWriter
-	most      api.Body // that the route reads
+	most      api.Body   // that the route reads
+	tooLarge  *api.Error // the response to a file above 10 MB; nil: api.ErrFileTooLarge
 	claim     claim
 	spoolDir  string
 	query     url.Values
@@ -204,6 +206,17 @@ func (in *input) digest() []byte {
 func invalidBody(why string) error {
 	e := &api.Error{Status: http.StatusBadRequest, Message: "Invalid JSON body"}
 	return e.With("reason", why)
+}
+
+// fileTooLarge is the refusal of a file above 10 MB.
+func (in *input) fileTooLarge() *api.Error { return cmp.Or(in.tooLarge, api.ErrFileTooLarge) }
+
+// formFailure is readFailure of a body that is a form.
+func (in *input) formFailure(err error) error {
+	if err = readFailure(err); errors.Is(err, api.ErrFileTooLarge) {
+		return in.fileTooLarge()
+	}
+	return err
 }
 
 // readFailure distinguishes a body that is too large from one that came too slowly or

@@ -209,7 +209,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			return
 		}
 	}
-	in := &input{Request: q, w: w, most: rt.Body, claim: s.claimOf(q, rt.Route, g), spoolDir: s.SpoolDir}
+	in := &input{Request: q, w: w, most: rt.Body, tooLarge: rt.TooLarge, claim: s.claimOf(q, rt.Route, g), spoolDir: s.SpoolDir}
 	defer in.close()
 	g.request = in
 	c, err := rt.decode(in)

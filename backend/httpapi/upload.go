@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -165,6 +166,9 @@ func (s *server) sessionHandlers() {
 	})
 	handleForm(s, api.SendUploadPart, func(f *form) (*api.UploadSessionQuery, error) {
 		if f.refusal != nil {
+			if errors.Is(f.refusal, api.ErrCSVRequired) {
+				return nil, api.InvalidParameter("file", "a part has at least one byte")
+			}
 			return nil, f.refusal
 		}
 		if err := missing(api.MissingParameter, "offset", f.fields["offset"], "sha256", f.fields["sha256"]); err != nil {

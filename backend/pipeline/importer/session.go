@@ -50,7 +50,7 @@ func (im *Importer) CreateSession(ctx context.Context, scope api.Scope, r api.Up
 	case r.Size <= 0:
 		return api.UploadSession{}, api.InvalidField("size", "a number of bytes more than 0")
 	case r.Size > most:
-		return api.UploadSession{}, api.BodyTooLarge(most).With("field", "size")
+		return api.UploadSession{}, api.UploadTooLarge(most)
 	}
 	sum, err := checkSum(r.SHA256)
 	if err != nil {
@@ -94,10 +94,12 @@ func (im *Importer) CreateSession(ctx context.Context, scope api.Scope, r api.Up
 			return err
 		case own >= api.MaxUploadSessions:
 			return api.TooMany("The caller", api.MaxUploadSessions, "unfinished uploads in parts: finish or cancel one")
-		case all >= maxSessions, reserved > sessionFiles*most:
-			return api.ErrNoSpace.With("reason", "too many uploads in parts are unfinished: try again later")
+		case all >= maxSessions:
+			return api.SessionsFull(fmt.Sprintf("%d uploads", maxSessions))
+		case reserved > sessionFiles*most:
+			return api.SessionsFull(fmt.Sprintf("%d MB of all their files", sessionFiles*most>>20))
 		case known && needed+sessionReserve > free:
-			return api.ErrNoSpace.With("reason", "the disk of the service has no room for it")
+			return api.ErrNoSpace.With("reason", fmt.Sprintf("the unfinished uploads and this one need %d MB, and %d MB are free: ask the operator for disk space, or split the file", (needed+sessionReserve)>>20, free>>20))
 		}
 		return upload.PutSession(tx, v)
 	})
