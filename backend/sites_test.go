@@ -401,9 +401,13 @@ func TestRefusedChangesOfSites(t *testing.T) {
 		_, err = h.AddSite(ctx, api.Site{SiteID: "yard", CustomerID: "acme", Name: name})
 		refused(fmt.Sprintf("added as %q", name), err, http.StatusBadRequest, "name")
 	}
-	for _, id := range []string{"bad/../id", `bad\id`} {
+	for _, id := range []string{"bad/../id", `bad\id`, "roof #1", "10:502", "…", "yard "} {
 		_, err := h.AddSite(ctx, api.Site{SiteID: id, CustomerID: "acme"})
 		refused("added "+id, err, http.StatusBadRequest, "site_id")
+		_, err = h.UploadTrain(ctx, api.UploadRequest{CustomerID: "acme", SiteID: id, Region: "eu", Location: "x"}, strings.NewReader("time,power_kw\n2026-06-10 12:00,1\n"), nil)
+		refused("upload to "+id, err, http.StatusBadRequest, "site_id")
+		_, err = h.AddAsset(ctx, api.Asset{AssetID: id, SiteID: "roof", CustomerID: "acme", Name: "One", Type: "inverter", CapacityKW: 50, Location: "roof"})
+		refused("asset "+id, err, http.StatusBadRequest, "asset_id")
 	}
 
 	// The job of the upload is due long after the test.
@@ -439,5 +443,48 @@ func TestRefusedChangesOfSites(t *testing.T) {
 	}
 	if _, gone := h.changed("roof"); !gone {
 		t.Error("the site is there still")
+	}
+}
+
+// TestIDsOfUnitsInFiles: ids of new units follow the rule for ids, units keep their ids
+// when files name them again, and a unit with an id of a former version is found.
+func TestIDsOfUnitsInFiles(t *testing.T) {
+	h := siteService(t)
+	ctx := t.Context()
+	day := time.Date(2026, 6, 10, 0, 0, 0, 0, time.UTC)
+	h.send("roof", "UTC", localDays(day, 1, 1, "A-1", "A-2"))
+	o := h.service.opened.Load()
+	err := o.records.Update(ctx, func(tx store.Tx) error {
+		_, _, err := o.domain.Sites.CreateAssetIfMissing(tx, api.Asset{AssetID: "B/7 (old)", Name: "B/7 (old)", Type: "inverter", CapacityKW: 10, SiteID: "roof", CustomerID: "acme", Timezone: "UTC", Location: "x"})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := func(from int, units ...string) string {
+		b := "time;unit;power (kW)\n"
+		for q := range 96 {
+			for i, unit := range units {
+				b += fmt.Sprintf("%s;%s;%.3f\n", day.AddDate(0, 0, from).Add(time.Duration(q)*15*time.Minute).Format("2006-01-02 15:04"), unit, max(0, 10-math.Abs(float64(q-48))/float64(4+i)))
+			}
+		}
+		return b
+	}
+	units := []string{"A-1", "A/1", "inverter/1", "Symo 8.2 (2)", "B/7 (old)", "INV-\u0661"}
+	want := []string{"A-1", "A-1-2", "B/7 (old)", "INV-1", "Symo 8.2 2", "inverter-1"}
+	for from := range 2 {
+		u := h.send("roof", "UTC", rows(2+from, units...))
+		if got := slices.Sorted(slices.Values(u.AssetIDs)); !slices.Equal(got, want) {
+			t.Errorf("units %q, want %q; %v", got, want, u.Error)
+		}
+		if text := strings.Join(u.Decisions, "\n"); !strings.Contains(text, "INV-1 has digits of another script") {
+			t.Errorf("decisions: %s", text)
+		}
+	}
+	if a, err := h.Asset(ctx, api.AssetRef{AssetID: "B/7 (old)", SiteID: "roof", CustomerID: "acme"}); err != nil || a.AssetID != "B/7 (old)" {
+		t.Errorf("an id of a former version: %+v, %v", a, err)
+	}
+	if n := len(h.values("roof", "A-1-2")); n != 2*96 {
+		t.Errorf("%d values of the unit A/1", n)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/gateway/modbus"
+	"app.sunloop/backend/names"
 	"app.sunloop/engine/reading"
 	"app.sunloop/engine/sunspec"
 	"app.sunloop/internal/clock"
@@ -266,8 +267,9 @@ func assetID(address string, d Device) string {
 			id += fmt.Sprintf(" device %d", d.Index+1)
 		}
 	}
+	id = names.NewID(id)
 	if r := []rune(id); len(r) > 64 {
-		id = string(r[len(r)-64:])
+		id = names.NewID(string(r[len(r)-64:]))
 	}
 	return id
 }

@@ -19,6 +19,7 @@ const (
 	reasonInvisible     = "it has an invisible character"
 	reasonMarks         = "it has marks that cross out, enclose or hide a letter, or that have no letter"
 	reasonEmpty         = "it has no letter or digit"
+	reasonCharacters    = "it has characters other than letters, digits, . _ - and spaces between them"
 )
 
 // combinations are the scripts that a word may mix: those of the "highly
@@ -47,6 +48,53 @@ func CheckUser(name string) (reason string) {
 		return reasonScripts
 	}
 	return checkCharacters(name)
+}
+
+// CheckNewID returns the reason why the id of a new site or unit is not accepted, or
+// "". An id has letters and digits of any script, the marks . _ - and spaces between
+// other characters, and is one that [CheckID] accepts. Ids that exist may have other
+// characters.
+func CheckNewID(id string) (reason string) {
+	switch {
+	case strings.TrimSpace(id) != id || strings.ContainsFunc(id, func(r rune) bool { return !isOfID(r) }):
+		return reasonCharacters
+	case !strings.ContainsFunc(id, isAlphanumeric):
+		return reasonEmpty
+	}
+	return CheckID(id)
+}
+
+// isOfID reports whether an id may have a character.
+func isOfID(r rune) bool {
+	return unicode.IsLetter(r) || unicode.Is(unicode.Nd, r) || unicode.IsMark(r) || strings.ContainsRune("._- ", r)
+}
+
+// NewID makes an id of a name, such as that of a unit in a file: characters that ids
+// do not have are replaced by a hyphen between letters and digits, and by a space
+// elsewhere. It returns "" for a name without letters and digits.
+func NewID(name string) string {
+	var out strings.Builder
+	other, last := false, ' '
+	for _, r := range norm.NFC.String(name) {
+		switch {
+		case r == ' ' || !isOfID(r):
+			other = other || r != ' '
+			if r == ' ' || last == ' ' || !isAlphanumeric(last) && !unicode.IsMark(last) {
+				last = ' '
+			}
+			continue
+		case other && last != ' ' && isAlphanumeric(r):
+			out.WriteByte('-')
+		case (other || last == ' ') && out.Len() > 0:
+			out.WriteByte(' ')
+		}
+		out.WriteRune(r)
+		other, last = false, r
+	}
+	if !strings.ContainsFunc(out.String(), isAlphanumeric) {
+		return ""
+	}
+	return out.String()
 }
 
 // CheckID returns the reason why a new id is not accepted, or "". Each word of an

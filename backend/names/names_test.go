@@ -114,3 +114,24 @@ func TestConfusables(t *testing.T) {
 		}
 	}
 }
+
+func TestNewIDs(t *testing.T) {
+	for id, want := range map[string]string{
+		"Sibaya": "", "North roof 2": "", "INV-1_a.b": "", "屋顶 INV-1": "", "محطة ١": "", "खेत-२": "", "Väli O": "",
+		"": reasonEmpty, "-": reasonEmpty, "...": reasonEmpty, ". .": reasonEmpty, "a/b": reasonCharacters, `a\b`: reasonCharacters, "…": reasonCharacters, " a": reasonCharacters,
+		"a ": reasonCharacters, "a\tb": reasonCharacters, "a\u00a0b": reasonCharacters, "roof #1": reasonCharacters, "10:502": reasonCharacters, "*": reasonCharacters, "500 m²": reasonCharacters,
+		"a\x00": reasonCharacters, "\xff": reasonCharacters, "Roof \u0661": reasonDigits, "\u0421ibaya": reasonScripts, "Sib\u200daya": reasonCharacters,
+	} {
+		if reason := CheckNewID(id); reason != want {
+			t.Errorf("%q: %q, want %q", id, reason, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"INV-1": "INV-1", "inverter/1": "inverter-1", "Symo 8.2-3-M (1)": "Symo 8.2-3-M 1", "WR #3": "WR 3", "(A) / B": "A B", "BZN|BE": "BZN-BE", "  a \t b ": "a b", "Roof 1 & 2": "Roof 1 2",
+		"/": "", "": "", "*": "", "Väli/O": "Väli-O", "500 m²": "500 m", "a -- b": "a -- b", "10.0.0.7:502 unit 3": "10.0.0.7-502 unit 3", "\xff1": "1",
+	} {
+		if got := NewID(name); got != want || got != "" && CheckNewID(got) != "" {
+			t.Errorf("%q: %q, want %q; %s", name, got, want, CheckNewID(got))
+		}
+	}
+}

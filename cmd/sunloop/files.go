@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -108,9 +109,13 @@ func (s source) open(stdin io.Reader) (r io.ReadCloser, size int64, err error) {
 // gzipMagic are the first bytes of a gzip file.
 const gzipMagic = "\x1f\x8b"
 
+// gcPercentOfPieces is the share by which the heap may grow before it is collected while
+// a large file is read.
+const gcPercentOfPieces = 40
+
 // pieceBytes is the size of the pieces in which a large file is read: about a
 // sixth of the memory that reading takes.
-const pieceBytes = 6 << 20
+const pieceBytes = 4 << 20
 
 // pieces calls do with a file, or with pieces of a large one, each of which has the
 // header of the file. read reads the first piece of several: its mapping is that of
@@ -136,6 +141,7 @@ func (s source) pieces(std streams, read func(data []byte) (*ingest.Result, erro
 	if bytes.IndexByte(data, 0) >= 0 {
 		return fmt.Errorf("%s: only text is read in pieces; a file of another format may have %d MB", s.path, limit>>20)
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentOfPieces))
 	begun, sent, n := time.Now(), int64(0), 0
 	var first *ingest.Result
 	return piece.Each(io.MultiReader(bytes.NewReader(data), in), s.piece, func(v piece.Piece) error {

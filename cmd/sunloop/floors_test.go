@@ -95,7 +95,7 @@ var floors = []struct {
 	{"app.sunloop/backend/pipeline/sitechange", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/block", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "backend/pipeline/importer", "engine/..."}},
 	{"app.sunloop/backend/pipeline/livedata", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "engine/..."}},
 	{"app.sunloop/backend/gateway/modbus", nil},
-	{"app.sunloop/backend/gateway", []string{"backend/api", "backend/limit", "backend/gateway/modbus", "backend/store", "engine/energy", "engine/reading", "engine/series", "engine/solar", "engine/sunspec"}},
+	{"app.sunloop/backend/gateway", []string{"backend/api", "backend/limit", "backend/gateway/modbus", "backend/names", "backend/store", "engine/energy", "engine/reading", "engine/series", "engine/solar", "engine/sunspec"}},
 	{"app.sunloop/backend/pipeline/forecasting", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "engine/..."}},
 	{"app.sunloop/backend/pipeline/detection", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "engine/..."}},
 	{"app.sunloop/backend/pipeline/gapfill", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "engine/..."}},

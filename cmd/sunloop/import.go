@@ -133,6 +133,7 @@ func (c *ImportFileCmd) Run(ctx context.Context, g *Globals, std streams) error 
 	c.hold = new(atomic.Bool)
 	c.hold.Store(true) // until the last file is sent: jobs read all that is stored
 	cfg.HoldJobs = c.hold.Load
+	cfg.KeyRate = ownKeyRate
 	service, err := openFolder(cfg)
 	if err != nil {
 		return err
@@ -141,6 +142,10 @@ func (c *ImportFileCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		return withOwnKey(ctx, service, ownKeyLasts, func(cl *client.Client) error { return c.sendAll(ctx, cl, sources, std) })
 	})
 }
+
+// ownKeyRate is the requests a minute of a command on the data folder: the pieces of a
+// large file are more than an API key may send.
+const ownKeyRate = 6000
 
 // How long the key of a command lives that is killed before it can end it.
 const (
@@ -217,7 +222,7 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 			c.release()
 		}
 		if i == len(sources)-1 && done != nil && !c.NoTrain { // the last file, which the training follows
-			if done, err = follow(ctx, cl, done.UploadID, false, std.out); err != nil {
+			if done, err = follow(ctx, cl, done.UploadID, false, c.pause(), std.out); err != nil {
 				return err
 			}
 			c.printResults(ctx, cl, *done, std.out)
@@ -324,7 +329,7 @@ func (c *ImportFileCmd) send(ctx context.Context, cl *client.Client, data []byte
 	ack, err := upload(ctx, req, bytes.NewReader(data), nil)
 	for busy := (*api.Error)(nil); errors.As(err, &busy) && errors.Is(busy, api.ErrTooManyRequests) && busy.RetryAfter > 0; {
 		// A file of many pieces has more requests than a minute allows.
-		if err := client.Sleep(ctx, time.Duration(busy.RetryAfter)*time.Second); err != nil {
+		if err := clock.Sleep(ctx, time.Duration(busy.RetryAfter)*time.Second); err != nil {
 			return nil, err
 		}
 		busy = nil
@@ -366,7 +371,7 @@ func (c *ImportFileCmd) followed(ctx context.Context, cl *client.Client, ack *ap
 	} else {
 		fmt.Fprintln(out, message, "Upload:", ack.UploadID)
 	}
-	u, err := follow(ctx, cl, ack.UploadID, c.NoTrain || !last, out)
+	u, err := follow(ctx, cl, ack.UploadID, c.NoTrain || !last, c.pause(), out)
 	if err != nil {
 		return nil, &serviceLost{err}
 	}
@@ -389,8 +394,17 @@ func (c *ImportFileCmd) printResults(ctx context.Context, cl *client.Client, u a
 	printForecast(ctx, cl, c.Customer, c.Site, out)
 }
 
+// pause is the time between two requests about an upload: those to a service are within
+// the 60 a minute of an API key.
+func (c *ImportFileCmd) pause() time.Duration {
+	if c.hold != nil {
+		return 100 * time.Millisecond
+	}
+	return 1100 * time.Millisecond
+}
+
 // follow polls an upload until it has ended, or its data are stored.
-func follow(ctx context.Context, cl *client.Client, id string, stored bool, out io.Writer) (*api.Upload, error) {
+func follow(ctx context.Context, cl *client.Client, id string, stored bool, pause time.Duration, out io.Writer) (*api.Upload, error) {
 	stage := ""
 	for {
 		u, err := cl.Upload(ctx, id)
@@ -411,7 +425,7 @@ func follow(ctx context.Context, cl *client.Client, id string, stored bool, out 
 		if u.Ended() || stored && u.RowsStored > 0 {
 			return u, nil
 		}
-		if err := clock.Sleep(ctx, 1100*time.Millisecond); err != nil { // within an API key's 60 a minute
+		if err := clock.Sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 	}

@@ -100,6 +100,7 @@ func readContent(c content, o Options) (*Result, error) {
 		}
 		res.Shape, res.Mapping, res.Applied = h.shape(), p.suggest(res.Columns), mapping
 		res.DataLine = h.sample[h.first].line
+		res.reportDigits(c.text)
 		return p, res, nil
 	}
 	if c.long && !mapping.fixesKeys() && len(h.stack) > 0 {
@@ -124,6 +125,15 @@ func readContent(c content, o Options) (*Result, error) {
 		return nil, refuse(ConflictingRows, lines[1], "%d of %d rows contradict another row of the same unit and time, such as lines %d and %d; no column distinguishes the units", n, len(scan.times), lines[0], lines[1])
 	}
 	return nil, err
+}
+
+// reportDigits reports the names of units of which the file has digits of another script.
+func (res *Result) reportDigits(original []byte) {
+	for _, a := range res.Assets {
+		if strings.ContainsAny(a.Name, "0123456789") && !bytes.Contains(original, []byte(a.Name)) && bytes.Contains(plainDigits(original), []byte(a.Name)) {
+			res.Decisions = append(res.Decisions, Decision{"assets", fmt.Sprintf("the unit %s has digits of another script in the file; names of units have the digits 0 to 9", a.Name)})
+		}
+	}
 }
 
 // mayHaveOtherKeys reports whether a reading failed in a way that other keys may avoid.

@@ -174,9 +174,9 @@ func SetIfGiven[T comparable](to *T, v T) {
 // Within reports whether v is in [low, high]; false for NaN.
 func Within(v, low, high float64) bool { return v >= low && v <= high }
 
-// CheckID takes any printable id of sensible length: ids are the customers'
-// own and may hold spaces.
-func CheckID(field, id string) error {
+// CheckText accepts any printable name, or id of a record that may exist, of sensible
+// length. The ids of new sites and units follow [names.CheckNewID].
+func CheckText(field, id string) error {
 	switch {
 	case id == "":
 		return api.MissingField(field)

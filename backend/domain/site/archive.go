@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/activity"
@@ -16,9 +15,6 @@ import (
 func (s *Service) AddSite(ctx context.Context, scope api.Scope, site api.Site) (api.Site, error) {
 	if err := checkSite(site); err != nil {
 		return api.Site{}, err
-	}
-	if strings.ContainsAny(api.PublicSiteID(site.SiteID), `/\`) {
-		return api.Site{}, api.InvalidField("site_id", `the id of a new site contains neither / nor \`)
 	}
 	if site.CustomerID == "" {
 		site.CustomerID = soleCustomer(scope)
@@ -46,7 +42,7 @@ func (s *Service) RenameSite(ctx context.Context, scope api.Scope, siteID, name 
 		if err := site.CheckState(true); err != nil {
 			return "", "", err
 		}
-		if err := record.CheckID("name", name); err != nil {
+		if err := record.CheckText("name", name); err != nil {
 			return "", "", err
 		}
 		if site.Name == name {

@@ -12,6 +12,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/activity"
 	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/names"
 	"app.sunloop/backend/store"
 )
 
@@ -147,6 +148,9 @@ func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset
 		if len(same) > 0 {
 			return api.AlreadyExists("Asset %s exists already", asset.AssetID).With("site_id", same[0].SiteID)
 		}
+		if err := checkNewID("asset_id", asset.AssetID); err != nil {
+			return err
+		}
 		if err := roomForUnit(tx, site.SiteID); err != nil {
 			return err
 		}
@@ -195,8 +199,12 @@ func (s *Service) findOrCreateSite(tx store.Tx, scope api.Scope, asset api.Asset
 	case !scope.CanWholeCustomer(customer):
 		return api.Site{}, api.MissingField("site_id")
 	}
-	siteID := customer + " " + asset.Location
+	siteID := customer + " " + asset.Location // as former versions named it
 	site, err := s.findSite(tx, scope, customer, siteID)
+	if errors.Is(err, api.ErrSiteNotFound) || errors.Is(err, api.ErrForbidden) {
+		siteID = names.NewID(siteID)
+		site, err = s.findSite(tx, scope, customer, siteID)
+	}
 	if err == nil || !errors.Is(err, api.ErrSiteNotFound) && !errors.Is(err, api.ErrForbidden) {
 		return site, err
 	}
@@ -210,7 +218,7 @@ func (s *Service) findOrCreateSite(tx store.Tx, scope api.Scope, asset api.Asset
 
 func checkAsset(a api.Asset) error {
 	for _, f := range []struct{ name, value string }{{"asset_id", a.AssetID}, {"name", a.Name}, {"type", a.Type}} {
-		if err := record.CheckID(f.name, f.value); err != nil {
+		if err := record.CheckText(f.name, f.value); err != nil {
 			return err
 		}
 	}

@@ -109,12 +109,12 @@ func (s *Service) dayOf(a api.Asset) string {
 
 func (s *Service) checkComponent(a api.Asset, c api.Component) error {
 	for _, f := range []struct{ name, value string }{{"component.oem", c.OEM}, {"component.model", c.Model}, {"component.serial", c.Serial}} {
-		if err := record.CheckID(f.name, f.value); err != nil {
+		if err := record.CheckText(f.name, f.value); err != nil {
 			return err
 		}
 	}
 	if c.Kind != "" {
-		if err := record.CheckID("component.kind", c.Kind); err != nil {
+		if err := record.CheckText("component.kind", c.Kind); err != nil {
 			return err
 		}
 	}

@@ -171,7 +171,11 @@ func newSiteKey(tx store.Tx, customerID, siteID string) (key string, claimed boo
 		if first.CustomerID == customerID {
 			return siteID, true, nil
 		}
-		return api.SiteKey(customerID, siteID), true, errors.Join(checkNewSiteID(siteID), checkNewIDs(tx, customerID, siteID))
+		key := api.SiteKey(customerID, siteID)
+		if _, err := sites.Get(tx, store.Key(key)); err == nil || !errors.Is(err, store.ErrNotFound) {
+			return key, true, record.Wrap(err, "read site "+siteID)
+		}
+		return key, true, errors.Join(checkNewSiteID(siteID), checkNewIDs(tx, customerID, siteID))
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return "", false, fmt.Errorf("read site %s: %w", siteID, err)
@@ -201,8 +205,8 @@ func checkNewSiteID(id string) error {
 // checkNewIDs returns a refusal of a new site whose id looks like another one, or
 // whose customer has no site yet and has such an id.
 func checkNewIDs(tx store.Tx, customerID, siteID string) error {
-	if reason := names.CheckID(siteID); reason != "" {
-		return api.InvalidField("site_id", reason)
+	if err := checkNewID("site_id", siteID); err != nil {
+		return err
 	}
 	reason := names.CheckID(customerID)
 	if reason == "" {
@@ -213,6 +217,15 @@ func checkNewIDs(tx store.Tx, customerID, siteID string) error {
 		err = api.InvalidField("customer_id", reason)
 	}
 	return err
+}
+
+// checkNewID checks the id of a new site or unit. Sites and units that exist keep
+// theirs.
+func checkNewID(field, id string) error {
+	if reason := names.CheckNewID(id); reason != "" {
+		return api.InvalidField(field, reason)
+	}
+	return nil
 }
 
 // HasSites reports whether the customer has a site.
@@ -476,21 +489,21 @@ func Coordinates(location string) (lat, lon float64, ok bool) {
 func CheckNames(s api.Site) error { return checkSite(s) }
 
 func checkSite(s api.Site) error {
-	if err := record.CheckID("site_id", api.PublicSiteID(s.SiteID)); err != nil {
+	if err := record.CheckText("site_id", api.PublicSiteID(s.SiteID)); err != nil {
 		return err
 	}
 	if s.CustomerID != "" {
-		if err := record.CheckID("customer_id", s.CustomerID); err != nil {
+		if err := record.CheckText("customer_id", s.CustomerID); err != nil {
 			return err
 		}
 	}
 	if s.Name != "" {
-		if err := record.CheckID("name", s.Name); err != nil {
+		if err := record.CheckText("name", s.Name); err != nil {
 			return err
 		}
 	}
 	if s.TerminalDeviceID != "" {
-		if err := record.CheckID("terminal_device_id", s.TerminalDeviceID); err != nil {
+		if err := record.CheckText("terminal_device_id", s.TerminalDeviceID); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/upload"
+	"app.sunloop/backend/names"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/ingest"
@@ -58,7 +60,7 @@ func (im *Importer) resolveAssets(ctx context.Context, u upload.Upload, r *inges
 				continue
 			}
 			capacity, why, estimated := capacityOf(a, r.Assets, site, whole)
-			asset, made, err := im.Domain.Sites.CreateAssetIfMissing(tx, api.Asset{AssetID: assetID(a.Name), Name: a.Name, Type: "Solar Inverter", CapacityKW: capacity,
+			asset, made, err := im.Domain.Sites.CreateAssetIfMissing(tx, api.Asset{AssetID: newAssetID(known, a.Name), Name: a.Name, Type: "Solar Inverter", CapacityKW: capacity,
 				Location: site.Location, SiteID: site.SiteID, CustomerID: site.CustomerID, Timezone: site.Timezone})
 			if err != nil {
 				return err
@@ -103,27 +105,47 @@ func checkAssetCount(r *ingest.Result) error {
 }
 
 // findAsset returns the asset with a name: its id, its name, that of a unit that was
-// merged into it, or the serial number of one of its components.
+// merged into it, or the serial number of one of its components. Units of former
+// versions have digits of other scripts, or a quantity, in their names.
 func findAsset(known []api.Asset, name string) *api.Asset {
-	id := assetID(name)
+	id, made := shortID(name), shortID(names.NewID(name))
 	for _, is := range []func(a api.Asset) bool{
+		func(a api.Asset) bool { return a.Name == name && strings.HasPrefix(a.AssetID, made+"-") }, // by newAssetID
 		func(a api.Asset) bool { return a.AssetID == name || a.AssetID == id },
 		func(a api.Asset) bool { return strings.EqualFold(a.Name, name) },
 		func(a api.Asset) bool { return slices.Contains(a.FormerIDs, name) || slices.Contains(a.FormerIDs, id) },
 		func(a api.Asset) bool {
 			return slices.ContainsFunc(a.Components, func(c api.Component) bool { return c.Serial == name })
 		},
+		func(a api.Asset) bool { return a.AssetID == made && names.NewID(a.Name) != made }, // it was renamed
+		func(a api.Asset) bool { return ingest.PlainDigits(a.AssetID) == name },
 	} {
 		if i := slices.IndexFunc(known, is); i >= 0 {
 			return &known[i]
 		}
 	}
-	return nil
+	long := func(a api.Asset) bool { return ingest.WithoutQuantity(a.AssetID) == name }
+	i := slices.IndexFunc(known, long)
+	if i < 0 || slices.ContainsFunc(known[i+1:], long) {
+		return nil
+	}
+	return &known[i]
 }
 
-// assetID turns the name in a file into an id: printable, trimmed, at most 64
-// runes.
-func assetID(name string) string {
+// newAssetID returns the id of a new unit with a name in a file, which no known unit has.
+// It follows [names.NewID] and has at most 64 runes, without a number that makes it
+// unique.
+func newAssetID(known []api.Asset, name string) string {
+	id := cmp.Or(shortID(names.NewID(name)), "unit")
+	unique := id
+	for n := 2; slices.ContainsFunc(known, func(a api.Asset) bool { return a.AssetID == unique || slices.Contains(a.FormerIDs, unique) }); n++ {
+		unique = fmt.Sprintf("%s-%d", id, n)
+	}
+	return unique
+}
+
+// shortID returns the printable characters of a name, trimmed, at most 64 runes.
+func shortID(name string) string {
 	name = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1
@@ -132,9 +154,6 @@ func assetID(name string) string {
 	}, name))
 	if r := []rune(name); len(r) > 64 {
 		name = strings.TrimSpace(string(r[:64]))
-	}
-	if name == "" || name == api.Every {
-		return "unit"
 	}
 	return name
 }

@@ -75,7 +75,7 @@ func (im *Importer) Inspect(ctx context.Context, scope api.Scope, req api.Upload
 	}
 	intoDays(result, zone)
 	for _, a := range result.Assets {
-		id := assetID(a.Name)
+		id := newAssetID(existing, a.Name)
 		if there := findAsset(existing, a.Name); there != nil {
 			id = there.AssetID
 			changes, err := im.changesOf(ctx, known.SiteID, id, a.Frame)
@@ -85,6 +85,7 @@ func (im *Importer) Inspect(ctx context.Context, scope api.Scope, req api.Upload
 			out.RowsReplaced += changes.rows
 		} else {
 			out.NewAssetIDs = append(out.NewAssetIDs, id)
+			existing = append(existing, api.Asset{AssetID: id, Name: a.Name})
 		}
 		out.AssetIDs = append(out.AssetIDs, id)
 	}

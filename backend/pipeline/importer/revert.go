@@ -213,7 +213,7 @@ func (im *Importer) partsOf(ctx context.Context, u upload.Upload, site api.Site)
 	}
 	named := map[string]string{}
 	for _, a := range result.Assets {
-		id := assetID(a.Name)
+		id := newAssetID(units, a.Name)
 		if there := findAsset(units, a.Name); there != nil {
 			id = there.AssetID
 		}

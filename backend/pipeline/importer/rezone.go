@@ -99,7 +99,7 @@ func (im *Importer) rezone(ctx context.Context, u upload.Upload, is api.Site, zo
 		return r, err
 	}
 	for _, a := range result.Assets {
-		id := assetID(a.Name)
+		id := newAssetID(units, a.Name)
 		if there := findAsset(units, a.Name); there != nil {
 			id = there.AssetID
 		}
@@ -305,7 +305,7 @@ func (im *Importer) JoinAgain(ctx context.Context, is api.Site) error {
 		for _, a := range result.Assets {
 			there := findAsset(known, a.Name)
 			if there == nil {
-				there = &api.Asset{AssetID: assetID(a.Name)}
+				there = &api.Asset{AssetID: newAssetID(known, a.Name)}
 			}
 			units = append(units, *there)
 		}
