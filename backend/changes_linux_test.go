@@ -201,4 +201,3 @@ func sameUnits(a, b map[string]map[int64]float64) bool {
 	}
 	return len(a) == len(b)
 }
-
