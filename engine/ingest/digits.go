@@ -61,8 +61,8 @@ func plainDigits(text []byte) []byte {
 	return out.Bytes()
 }
 
-// PlainDigits returns a name with the digits of ASCII in the place of those of other
-// scripts, as [Read] returns the names of units.
+// PlainDigits returns a name with the digits of other scripts replaced by those of
+// ASCII, as [Read] returns the names of units.
 func PlainDigits(name string) string { return string(plainDigits([]byte(name))) }
 
 // startsWithDigit reports whether text begins with a digit of any script.

@@ -178,6 +178,7 @@ func TestNamesOfUnits(t *testing.T) {
 		"kind of one unit":         {"time,unit,kind,power_kw\n" + kinds(row, "measured", "forecast", "fu-1"), "fu-1", ""},
 		"kind of two units":        {"time,unit,kind,power_kw\n" + kinds(row, "measured", "forecast", "fu-1", "fu-2"), "fu-1 fu-2", ""},
 		"kind before the unit":     {"Zeit,Art,Anlage,Leistung kW\n" + kinds(func(at, unit, kind string, kW float64) string { return row(at, kind, unit, kW) }, "Messung", "Prognose", "A7", "B7"), "A7 B7", ""},
+		"produced and consumed":    {"time,type,site,kWh\n" + kinds(func(at, unit, kind string, kW float64) string { return row(at, kind, unit, kW) }, "production", "consumption", "Hof 3"), "Hof 3", ""},
 		"only measured":            {"time,unit,kind,power_kw\n" + kinds(row, "measured", "", "fu-1", "fu-2"), "fu-1 fu-2", ""},
 		"kinds of unknown meaning": {"time,unit,kind,power_kw\n" + kinds(row, "K1", "K2", "fu-1"), "fu-1 K1 fu-1 K2", `only the column "kind"`},
 		"columns named by a quantity": {"Zeit;WR1 Leistung [W];WR2 Leistung [W]\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
@@ -206,5 +207,31 @@ func TestNamesOfUnits(t *testing.T) {
 				t.Errorf("warnings %v, want %q", res.Warnings, tt.warns)
 			}
 		})
+	}
+}
+
+// A time that the header calls the end of an interval is stored as its start, but not
+// that of the readings of a counter.
+func TestEndOfIntervals(t *testing.T) {
+	start := time.Date(2025, 6, 20, 0, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Time{
+		"Interval end,Power (kW)": start, "Bis,Energie (kWh)": start, "Hour ending,Energy (kWh)": start, "time,Power (kW)": start.Add(15 * time.Minute),
+		"Interval start,Power (kW)": start.Add(15 * time.Minute), "End,Lifetime energy (kWh)": start.Add(15 * time.Minute),
+	} {
+		sum := 0.0
+		text := portalDay(func(at time.Time, _ int, a, _ float64) string {
+			v := a
+			if sum += a / 4; strings.Contains(header, "Lifetime") {
+				v = 1000 + sum
+			}
+			return fmt.Sprintf("%s,%.3f\n", at.Add(15*time.Minute).Format("2006-01-02 15:04"), v)
+		})
+		res, err := ingest.Read(strings.NewReader(header+"\n"+text), ingest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Unix(res.Assets[0].Frame.Times[0], 0).UTC(); !got.Equal(want) {
+			t.Errorf("%s: first time %s, want %s; %v", header, got, want, res.Decisions)
+		}
 	}
 }

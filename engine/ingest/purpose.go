@@ -268,7 +268,7 @@ func (p *plan) withoutKinds(assets []*assetData) []*assetData {
 	own, taken := map[*assetData]string{}, map[string]bool{}
 	for _, a := range assets {
 		if own[a] = a.name; a.name == a.group.name {
-			own[a] = withoutKind(a.name)
+			own[a] = withoutKind(a.name, namesTypes(tokensOf(p.title(p.keys.second))) || namesTypes(tokensOf(p.title(p.keys.asset))))
 		}
 		if taken[own[a]] {
 			return assets
@@ -319,8 +319,13 @@ func WithoutQuantity(name string) string {
 }
 
 // withoutKind returns a name without the words at its beginning or end that say that
-// values were measured, unless it has no others.
-func withoutKind(name string) string {
+// values were measured, or produced if a column of kinds says so, unless it has no
+// others.
+func withoutKind(name string, produced bool) string {
+	measuredOnly := func(word string) bool {
+		c := conceptsOf(word)
+		return measuredOnly(word) || produced && c&cProduction != 0 && c&^(cProduction|cEnergy) == 0
+	}
 	list := strings.Split(name, " ")
 	from, to := 0, len(list)
 	for from < to && measuredOnly(list[from]) {

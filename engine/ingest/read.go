@@ -252,6 +252,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	if len(assets) == 0 {
 		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a value of power or energy")
 	}
+	p.startIntervals(assets, step, rep)
 	assets = p.dropOtherUnits(assets, rep)
 	withoutQuantities(assets, rep)
 	for _, a := range assets {
@@ -274,6 +275,35 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 		return nil, refuse(NoDataRows, t.firstLine, "no value of power or energy is usable: %d of %d are missing or far beyond the capacity", res.Rows.Missing, res.Rows.Missing+res.Rows.Stored)
 	}
 	return res, nil
+}
+
+// startIntervals sets times that the header calls the end of an interval to its start.
+// Readings of counters belong to the moment itself.
+func (p *plan) startIntervals(assets []*assetData, step time.Duration, rep *report) {
+	h := takeApart(p.title(p.head.column))
+	if !h.any(cEnd) || h.any(cStart) || step <= 0 || step > 24*time.Hour || len(p.hours) > 0 || p.head.column < 0 {
+		return
+	}
+	shifted := map[*group]bool{}
+	for _, a := range assets {
+		if a.kind != KindPower && a.kind != KindIntervalEnergy {
+			return
+		}
+	}
+	for _, a := range assets {
+		if shifted[a.group] {
+			continue
+		}
+		shifted[a.group] = true
+		for i, at := range a.group.times {
+			if step == 24*time.Hour { // days of the zone are longer or shorter twice a year
+				a.group.times[i] = time.Unix(at, 0).In(p.zone).AddDate(0, 0, -1).Unix()
+			} else {
+				a.group.times[i] = at - int64(step/time.Second)
+			}
+		}
+	}
+	rep.decide("time", "%q is the end of each interval of %s; the times that are stored are its start", p.title(p.head.column), step)
 }
 
 // settleUnits names the unit of the source, and infers it where it is not
