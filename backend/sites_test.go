@@ -2,11 +2,13 @@ package backend
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -486,5 +488,64 @@ func TestIDsOfUnitsInFiles(t *testing.T) {
 	}
 	if n := len(h.values("roof", "A-1-2")); n != 2*96 {
 		t.Errorf("%d values of the unit A/1", n)
+	}
+}
+
+// TestSmallFilesAreReadOnce: the import of a small file uses what was read when it was
+// uploaded, unless the settings of the site have changed since.
+func TestSmallFilesAreReadOnce(t *testing.T) {
+	h := siteService(t)
+	h.down()
+	var err error
+	if h.service, err = New(h.cfg); err != nil { // its jobs do not run yet
+		t.Fatal(err)
+	}
+	h.connect()
+	ctx := t.Context()
+	upload := func(site string) string {
+		ack, err := h.UploadTrain(ctx, api.UploadRequest{CustomerID: "acme", SiteID: site, Region: "eu", Location: "x", Timezone: "UTC"},
+			strings.NewReader(localDays(time.Date(2026, 6, 10, 0, 0, 0, 0, time.UTC), 2, 1, "INV-1", "INV-2")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ack.UploadID
+	}
+	if _, err := h.AddSite(ctx, api.Site{SiteID: "yard", CustomerID: "acme", Timezone: "UTC"}); err != nil {
+		t.Fatal(err)
+	}
+	changed := upload("yard")
+	if _, err := h.SetSite(ctx, api.Site{SiteID: "yard", CustomerID: "acme", CapacityKW: 1}); err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]bool{}
+	files := func(do func(path string)) {
+		err := filepath.WalkDir(filepath.Join(h.cfg.DataDir, "objects"), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				do(path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	files(func(path string) { kept[path] = true })
+	same := upload("roof")
+	removed := 0
+	files(func(path string) {
+		if !kept[path] {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			removed++
+		}
+	})
+	h.ended = make(chan error, 1)
+	go func() { h.ended <- h.service.Run(context.Background()) }()
+	if u := h.follow(same); removed == 0 || u.RowsStored != 2*192 {
+		t.Errorf("after its file was removed, the import is %s with %d rows; %d files removed", u.ProcessingStatus, u.RowsStored, removed)
+	}
+	if u := h.follow(changed); !strings.Contains(strings.Join(u.Warnings, " "), "capacity") {
+		t.Errorf("the import with another capacity: %s, %v", u.ProcessingStatus, u.Warnings)
 	}
 }

@@ -193,6 +193,9 @@ func (im *Importer) readObject(ctx context.Context, u upload.Upload) (result *in
 	if options, err = im.readOptions(ctx, u.Request); err != nil {
 		return nil, options, err
 	}
+	if result := im.checked.take(u.UploadID, options); result != nil {
+		return result, options, nil
+	}
 	object, err := im.Objects.Open(ctx, u.ObjectKey)
 	if err != nil {
 		return nil, options, err

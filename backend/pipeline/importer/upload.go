@@ -31,6 +31,7 @@ type Importer struct {
 	LargestFile int64                         // bytes of a file in parts; 0: [api.DefaultLargeUpload]
 	Free        func() (bytes int64, ok bool) // of the disk of the objects; nil: they are not on a disk of this machine
 
+	checked    checkedFiles
 	stamps     uniqueSeconds
 	largeFiles chan struct{} // one element for each large file in memory
 }
@@ -156,7 +157,7 @@ func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u upload.Upl
 		}
 		return im.ack(former, ackRepeated), err
 	}
-	if err := im.checkFile(ctx, u.Request, data); err != nil {
+	if err := im.checkFile(ctx, u.UploadID, u.Request, data); err != nil {
 		return api.UploadAck{}, err
 	}
 	var err error
@@ -201,7 +202,8 @@ func (im *Importer) checkRequest(ctx context.Context, scope api.Scope, req *api.
 }
 
 // checkFile reads a small file completely, and only the beginning of a large one.
-func (im *Importer) checkFile(ctx context.Context, req api.UploadRequest, data []byte) error {
+// The result of a small file is kept for its import.
+func (im *Importer) checkFile(ctx context.Context, uploadID string, req api.UploadRequest, data []byte) error {
 	if len(data) > maxImmediateCheck {
 		data = data[:maxImmediateCheck]
 		whole, err := ingest.CheckStart(data)
@@ -221,10 +223,13 @@ func (im *Importer) checkFile(ctx context.Context, req api.UploadRequest, data [
 	if err != nil {
 		return err
 	}
-	_, err = readWhole(bytes.NewReader(data), options)
+	result, err := readWhole(bytes.NewReader(data), options)
 	var refusal *ingest.Refusal
 	if errors.As(err, &refusal) {
 		return rejectionError(refusal)
+	}
+	if err == nil {
+		im.checked.put(uploadID, result, options)
 	}
 	return err
 }
