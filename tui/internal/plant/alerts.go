@@ -125,12 +125,28 @@ func (p *Plant) Foreseen(now time.Time, days int) []api.ForecastValue {
 	return out
 }
 
+// Days are the energies of the days of hourly values, whose hours err alike.
+func (p *Plant) Days(hours []api.ForecastValue) []api.ForecastDay {
+	var out []api.ForecastDay
+	for _, x := range hours {
+		day := x.Timestamp.In(p.Zone).Format(time.DateOnly)
+		if n := len(out); n == 0 || out[n-1].Day != day {
+			out = append(out, api.ForecastDay{Day: day, Complete: true})
+		}
+		d := &out[len(out)-1]
+		d.Hours++
+		d.P10KWh, d.P50KWh, d.P90KWh = d.P10KWh+x.ConfidenceInterval.Lower, d.P50KWh+x.PredictedPowerKW, d.P90KWh+x.ConfidenceInterval.Upper
+	}
+	return out
+}
+
 // alerts answers requests about alarms; ok is false for other paths.
 func (p *Plant) alerts(r *http.Request, now time.Time, q question) (answer any, refusal *api.Error, ok bool) {
 	switch days, _ := strconv.Atoi(r.URL.Query().Get("past_days")); {
 	case r.URL.Path == api.PathForecast && days > 0:
 		f := p.Forecast(now)
 		f.Past = p.Foreseen(now, days)
+		f.Days = p.Days(f.Past)
 		return f, nil, true
 	case r.URL.Path == api.PathSiteAlerts:
 		return api.SiteAlertsResponse{Alerts: map[string][]api.Alert{"TERM-" + p.SiteID: p.AlertLog(now)}}, nil, true

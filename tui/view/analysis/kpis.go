@@ -294,10 +294,10 @@ func results(v view.Context, p *period) []dayResult {
 	for _, x := range v.Site.Foreseen.Data.Past {
 		day := x.Timestamp.In(v.Site.Zone).Format(time.DateOnly)
 		if foreseen[day] == nil {
-			foreseen[day] = &band{}
+			foreseen[day] = &band{p10: math.NaN(), p90: math.NaN()} // quantiles of hours do not add up
 		}
 		b := foreseen[day]
-		b.p10, b.p50, b.p90, b.hours = b.p10+x.ConfidenceInterval.Lower, b.p50+x.PredictedPowerKW, b.p90+x.ConfidenceInterval.Upper, b.hours+1
+		b.p50, b.hours = b.p50+x.PredictedPowerKW, b.hours+1
 	}
 	for _, d := range v.Site.Foreseen.Data.Days {
 		if b := foreseen[d.Day]; b != nil {
@@ -319,17 +319,21 @@ func results(v view.Context, p *period) []dayResult {
 }
 
 // months add the days of each month up. A value that is unknown for a day is
-// unknown for its month, except for the energy of days without a report.
+// unknown for its month, except for the energy of days without a report. P10 and P90 of
+// days do not add up, as the errors of days do not go together: a month of several
+// days has none.
 func months(days []dayResult) []dayResult {
 	var out []dayResult
 	for _, d := range days {
 		first := time.Date(d.day.Year(), d.day.Month(), 1, 0, 0, 0, 0, d.day.Location())
 		if n := len(out); n == 0 || !out[n-1].day.Equal(first) {
-			out = append(out, dayResult{day: first, kwh: math.NaN()})
+			out = append(out, dayResult{day: first, kwh: math.NaN(), p10: d.p10, p90: d.p90})
 		}
 		m := &out[len(out)-1]
-		m.days++
-		m.p10, m.p50, m.p90 = m.p10+d.p10, m.p50+d.p50, m.p90+d.p90
+		if m.days++; m.days > 1 {
+			m.p10, m.p90 = math.NaN(), math.NaN()
+		}
+		m.p50 += d.p50
 		if !math.IsNaN(d.kwh) {
 			m.reported++
 			if math.IsNaN(m.kwh) {
@@ -356,17 +360,24 @@ func dailyStatus(v view.Context) widget.ValueStatus {
 	return widget.StatusOf(v.Site.Daily, v.Now, len(v.Site.Daily.Data) == 0)
 }
 
+// bandColumns are the last columns of days, which months do not have.
+const bandColumns = 2
+
 // resultColumns are those of days and months.
-func resultColumns(name string) func(view.Context) []widget.Column {
+func resultColumns(name string, band bool) func(view.Context) []widget.Column {
 	return func(view.Context) []widget.Column {
-		return []widget.Column{
+		all := []widget.Column{
 			{Title: name, Width: 12}, {Title: "energy", Width: 9, Right: true}, {Title: "P50", Width: 9, Right: true}, {Title: "of P50", Width: 7, Right: true},
 			{Title: "yield", Width: 12, Right: true, Rank: 1}, {Title: "days", Width: 7, Right: true, Rank: 3}, {Title: "P10", Width: 9, Right: true, Rank: 2}, {Title: "P90", Width: 9, Right: true, Rank: 2},
 		}
+		if !band {
+			return all[:len(all)-bandColumns]
+		}
+		return all
 	}
 }
 
-func resultRows(v view.Context, list []dayResult, name func(time.Time) string) []widget.Row {
+func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time) string) []widget.Row {
 	rows := make([]widget.Row, 0, len(list))
 	for i := len(list) - 1; i >= 0; i-- {
 		d := list[i]
@@ -389,6 +400,9 @@ func resultRows(v view.Context, list []dayResult, name func(time.Time) string) [
 		rows = append(rows, widget.Row{ID: d.day.Format(time.DateOnly), Sort: []any{d.day.Format(time.DateOnly), known(d.kwh), known(d.p50), known(d.ratio()), known(d.kwh), float64(d.reported), known(d.p10), known(d.p90)}, Cells: []widget.Cell{
 			widget.Text(name(d.day)), energy, bound(d.p50), of, yield, widget.QuietText(fmt.Sprintf("%d/%d", d.reported, d.days)), bound(d.p10), bound(d.p90),
 		}})
+		if last := &rows[len(rows)-1]; !band {
+			last.Sort, last.Cells = last.Sort[:len(last.Sort)-bandColumns], last.Cells[:len(last.Cells)-bandColumns]
+		}
 	}
 	return rows
 }
@@ -426,9 +440,9 @@ func newDaily(p *period) *widget.Tab {
 	l := widget.NewTab("days")
 	trend := &chart.Trend{}
 	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
-	l.Columns = resultColumns("day")
+	l.Columns = resultColumns("day", true)
 	l.Rows = func(v view.Context) []widget.Row {
-		return resultRows(v, results(v, p), func(t time.Time) string { return widget.DayName(t, v.SiteNow) })
+		return resultRows(v, results(v, p), true, func(t time.Time) string { return widget.DayName(t, v.SiteNow) })
 	}
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		list := results(v, p)
@@ -490,9 +504,9 @@ func newMonthly(p *period) *widget.Tab {
 	l := widget.NewTab("months")
 	c := &chart.Calendar{Months: true}
 	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
-	l.Columns = resultColumns("month")
+	l.Columns = resultColumns("month", false)
 	l.Rows = func(v view.Context) []widget.Row {
-		return resultRows(v, months(results(v, p)), func(t time.Time) string { return t.Format("Jan 2006") })
+		return resultRows(v, months(results(v, p)), false, func(t time.Time) string { return t.Format("Jan 2006") })
 	}
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		list := months(results(v, p))

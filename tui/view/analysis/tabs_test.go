@@ -73,7 +73,8 @@ func turned(v view.Context, b *widget.TabView, at int) {
 		case state.QueryKPIs:
 			v.Site.KPIs.Set(p.KPIs(stage.Noon), stage.Noon)
 		case state.QueryForeseen:
-			v.Site.Foreseen.Set(api.GeneratedForecast{Past: p.Foreseen(stage.Noon, 60)}, stage.Noon)
+			past := p.Foreseen(stage.Noon, 60)
+			v.Site.Foreseen.Set(api.GeneratedForecast{Past: past, Days: p.Days(past)}, stage.Noon)
 		case state.QueryDaily:
 			v.Site.Daily.Set(dailyOf(p, n.Of), stage.Noon)
 		}
