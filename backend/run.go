@@ -3,10 +3,12 @@ package backend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 
+	"app.sunloop/backend/health"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/store"
 	"app.sunloop/internal/clock"
@@ -33,6 +35,10 @@ func (s *Service) Run(ctx context.Context) error {
 	defer running.Wait()
 	running.Go(func() { s.sweep(ctx, o) })
 	running.Go(func() { o.webhooks.Run(ctx) })
+	if s.cfg.Heartbeat != "" {
+		beat := health.Heartbeat{URL: s.cfg.Heartbeat, Unwell: s.unwell, Log: s.log}
+		running.Go(func() { beat.Run(ctx) })
+	}
 	if s.cfg.SetupToken != nil {
 		running.Go(func() { s.offerSetup(ctx, o) })
 	}
@@ -41,6 +47,28 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	defer cancel()
 	return s.runJobs(ctx, o)
+}
+
+// unwell returns why the service is not well: parts that are not ready, and sites whose
+// detection is behind.
+func (s *Service) unwell(ctx context.Context) (reasons []string) {
+	for part, why := range s.health.Readiness(ctx) {
+		if why != "" {
+			reasons = append(reasons, part+": "+why)
+		}
+	}
+	o := s.opened.Load()
+	if o == nil || len(reasons) > 0 {
+		return reasons
+	}
+	n, err := o.pipeline.DetectionBehind(ctx)
+	switch {
+	case err != nil:
+		reasons = append(reasons, "the states of the sites cannot be read")
+	case n > 0:
+		reasons = append(reasons, fmt.Sprintf("detection is behind at %d sites", n))
+	}
+	return reasons
 }
 
 // begin counts a Run, unless Close has begun.

@@ -90,6 +90,9 @@ type Config struct {
 	// WebhookAllow are hosts, addresses and networks to which webhooks may be sent
 	// although they are private or not encrypted.
 	WebhookAllow []string
+	// Heartbeat is a URL that is called each minute while the service is well: its
+	// parts are ready and detection is not behind. Empty: none.
+	Heartbeat string
 
 	// LargestUpload is the size of the largest file that is taken in parts, in bytes;
 	// 0: [api.DefaultLargeUpload].

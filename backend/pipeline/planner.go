@@ -145,6 +145,30 @@ func (p *Pipeline) enqueueDue(ctx context.Context) error {
 	}))
 }
 
+// behindAfter is how long a detection may be due before it is behind.
+const behindAfter = time.Hour
+
+// DetectionBehind returns the number of sites whose detection has been due for an hour and
+// was not carried out.
+func (p *Pipeline) DetectionBehind(ctx context.Context) (n int, err error) {
+	all, suspended, err := p.siteStates(ctx)
+	if err != nil {
+		return 0, err
+	}
+	now := p.Now()
+	for _, s := range all {
+		since := s.DetectAt
+		if since.IsZero() { // a new site
+			since = s.Rhythm.Last
+		}
+		due := s.Data > s.DetectData || s.IsReporting(now)
+		if !suspended[s.SiteID] && due && !since.IsZero() && now.Sub(since) > p.config.DetectEvery+behindAfter {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // recordSilences records the sites whose data have stopped or arrive again.
 func (p *Pipeline) recordSilences(ctx context.Context, all []sitedata.State, suspended map[string]bool) error {
 	now := p.Now()

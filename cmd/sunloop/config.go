@@ -272,7 +272,7 @@ func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 					source, value = env, v
 				}
 			}
-			if slices.Contains([]string{"token", "api-key", "password", "weather-key", "smtp-password"}, f.Name) && value != "" {
+			if slices.Contains([]string{"token", "api-key", "password", "weather-key", "smtp-password", "heartbeat"}, f.Name) && value != "" {
 				value = "[redacted]"
 			}
 			if f.Name == "store" && value != "" && postgres.CheckURL(value) != nil {

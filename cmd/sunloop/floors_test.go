@@ -89,6 +89,7 @@ var floors = []struct {
 	{"app.sunloop/backend/metrics", nil},
 	{"app.sunloop/backend/tracing", nil},
 	{"app.sunloop/backend/domain/maintenance", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "backend/webhook", "engine/..."}},
+	{"app.sunloop/backend/domain/report", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "backend/webhook", "engine/...", "backend/notify", "backend/notify/picture", "internal/clock"}},
 	{"app.sunloop/backend/partner", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "engine/..."}},
 	{"app.sunloop/backend/pipeline/sitedata", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/domain/...", "engine/..."}},
 	{"app.sunloop/backend/pipeline/importer", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/block", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "engine/..."}},

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/health"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/openmeteo"
 	"app.sunloop/backend/store"
@@ -118,6 +119,8 @@ type ServeCmd struct {
 
 	Sources string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Also read the devices of this sources file (see sunloop gateway --help)." type:"path"`
 
+	Heartbeat string `placeholder:"URL" env:"SUNLOOP_HEARTBEAT" help:"URL of a watchdog that is called each minute while the service is well: parts ready, detection not behind."`
+
 	CORS []string `placeholder:"ORIGIN" env:"SUNLOOP_CORS" help:"Origins whose pages may call the API."`
 }
 
@@ -139,7 +142,12 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
-	cfg.CORSOrigins, cfg.Await = c.CORS, true
+	if c.Heartbeat != "" {
+		if err := health.CheckHeartbeat(c.Heartbeat); err != nil {
+			return fmt.Errorf("--heartbeat: %w", err)
+		}
+	}
+	cfg.CORSOrigins, cfg.Await, cfg.Heartbeat = c.CORS, true, c.Heartbeat
 	// To the process's log alone: administrators read the journal of the service.
 	cfg.SetupToken = func(token, file string) {
 		log.Warn("no user exists; the first administrator needs the setup token", "setup_token", token, "file", file)

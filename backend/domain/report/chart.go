@@ -1,0 +1,37 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/notify/picture"
+)
+
+// errNoChart is returned if a report has no chart.
+var errNoChart = errors.New("the report has no chart")
+
+// Chart draws the day of a daily report: that of its only site, or of the one that lost
+// the most.
+func (c *Collector) Chart(ctx context.Context, r Report) ([]byte, error) {
+	if r.Kind != Daily || len(r.Sites) == 0 {
+		return nil, errNoChart
+	}
+	worst, most := 0, math.Inf(-1)
+	for i, s := range r.Sites {
+		if s.LostKWh != nil && *s.LostKWh > most {
+			worst, most = i, *s.LostKWh
+		}
+	}
+	return c.DayChart(ctx, r.Sites[worst].ID, r)
+}
+
+// DayChart draws the day of a site that a report is about.
+func (c *Collector) DayChart(ctx context.Context, siteID string, r Report) ([]byte, error) {
+	d, err := c.Domain.KPIs.DayPower(ctx, api.Unlimited(actor), siteID, r.From)
+	if err != nil {
+		return nil, err
+	}
+	return picture.PNG(picture.Day{Start: d.Start, End: d.End, Zone: d.Zone, Step: d.Step, Actual: d.ActualKW, Expected: d.ExpectedKW, Now: c.Now()})
+}
