@@ -213,13 +213,16 @@ var GetAlertPeriod = define[AlertPeriodQuery, AlertPeriod](&alertPeriod, Operati
 
 var alertSpan = rule(func(q *AlertsQuery) error { return endAfter(q.Start, q.End) })
 
+// chartResolution is sent by public clients with each request for alerts, as for telemetry.
+var chartResolution = []string{"resolution"}
+
 var terminalAlerts = Route{
 	Name: "terminal-alerts", Method: http.MethodGet, Path: PathTerminalAlerts, Host: HostAlerts,
 	Summary: "Get the alerts of a terminal device", Description: "Ascending in time. A page has 100 alerts unless limit says otherwise; its last alert has the cursor of the next page if it is full.", Errors: append(readErrors[:4:4], ErrTerminalNotFound),
 }
 
 // ListTerminalAlerts returns the alerts of a terminal device.
-var ListTerminalAlerts = define[AlertsQuery, AlertRecordsResponse](&terminalAlerts, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
+var ListTerminalAlerts = define[AlertsQuery, AlertRecordsResponse](&terminalAlerts, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true}, Tolerated: chartResolution,
 	Fields: Fields{required("terminal_device_id").about("The terminal device.", exampleDevice), querySite, queryCustomer, queryStart, queryEnd, alertSpan,
 		pageLimit().about("The most alerts of the page.", nil), recordCursor}})
 
@@ -229,7 +232,7 @@ var siteAlerts = Route{
 }
 
 // ListSiteAlerts returns the alerts of all terminal devices of a site.
-var ListSiteAlerts = define[AlertsQuery, SiteAlertsResponse](&siteAlerts, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
+var ListSiteAlerts = define[AlertsQuery, SiteAlertsResponse](&siteAlerts, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true}, Tolerated: chartResolution,
 	Fields: Fields{querySite, queryCustomer, queryStart, queryEnd, alertSpan, pageLimit().about("The most alerts of the page, of all devices together.", nil), recordCursor}})
 
 var alerts = Route{

@@ -52,5 +52,5 @@ var logEntries = Route{
 }
 
 // ListLog lists the newest log entries of the service.
-var ListLog = define[LogRequest, LogResponse](&logEntries, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionLog, Cacheable: true,
+var ListLog = define[LogRequest, LogResponse](&logEntries, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionLog, Cacheable: true, Tolerated: []string{"customer_id"},
 	Fields: Fields{pageLimit(), optional("level").oneOf(LogLevels()...)}})

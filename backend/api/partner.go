@@ -422,6 +422,9 @@ func snapshotOperation(fields ...Field) Operation {
 	return Operation{Permission: PermissionRead, Cacheable: true, MaxAge: 60, Target: Target{Cached: true}, Fields: append(Fields{querySite, queryCustomer}, fields...)}
 }
 
+// tolerating is an operation with names that public clients send without effect.
+func tolerating(o Operation, names ...string) Operation { o.Tolerated = names; return o }
+
 func snapshotRoute(name, path, summary, description string, errs []*Error) Route {
 	return Route{Name: name, Method: http.MethodGet, Path: path, Host: HostPartner, Summary: summary, Description: description, Errors: errs}
 }
@@ -444,7 +447,7 @@ var (
 var (
 	GetKPIRollup           = define[SnapshotQuery, KPIRollup](&kpiRollup, snapshotOperation())
 	GetMaintenanceSignals  = define[SnapshotQuery, MaintenanceSignals](&maintenanceSignals, snapshotOperation(querySince, querySeveral, signalRule))
-	GetMaintenanceSchedule = define[SnapshotQuery, MaintenanceSchedule](&maintenanceSchedule, snapshotOperation())
+	GetMaintenanceSchedule = define[SnapshotQuery, MaintenanceSchedule](&maintenanceSchedule, tolerating(snapshotOperation(), "since"))
 	GetForecastSnapshot    = define[SnapshotQuery, ForecastSnapshot](&forecastSnapshot, snapshotOperation(
 		optional("horizon").about("Hours, with or without an h: 1h to 720h. Without it 24h.", "24h"), horizonRule))
 	GetSnapshot = define[SnapshotQuery, map[string]any](&snapshot, snapshotOperation(

@@ -195,6 +195,9 @@ type Operation struct {
 	Target        Target
 	Fields        Fields
 	AllMissing    bool // an error about a missing field names all that are missing
+	// Tolerated are names of fields, parameters and parts of a form that public clients send
+	// and that have no effect. Other unknown names are refused.
+	Tolerated []string
 
 	Route    *Route
 	AliasOf  *Operation // set for the operation of a body without an action

@@ -154,7 +154,7 @@ var (
 // uploadOperation is the operation of an upload. The first file of a site creates
 // the site.
 func uploadOperation(fields Fields) Operation {
-	return Operation{Permission: PermissionUpload, Idempotent: true, Target: Target{NewSite: true}, Fields: slices.Clone(fields)}
+	return Operation{Permission: PermissionUpload, Idempotent: true, Target: Target{NewSite: true}, Fields: slices.Clone(fields), Tolerated: []string{"data_type"}}
 }
 
 var uploadTrain = Route{

@@ -97,7 +97,9 @@ func (c *contractTest) try(rule contract.Rule) (words string) {
 		params["customer_id"] = "a-customer-without-anything"
 	}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		params[name] = c.filled(params[name], rule)
+		if !rule.Unfilled {
+			params[name] = c.filled(params[name], rule)
+		}
 	}
 	q, err := c.request(rule, params)
 	if err != nil {
@@ -199,10 +201,23 @@ func (c *contractTest) request(rule contract.Rule, params map[string]any) (*http
 		if err := json.NewEncoder(&body).Encode(params); err != nil {
 			return nil, err
 		}
+		if rule.Twice != "" {
+			again, err := json.Marshal(map[string]any{rule.Twice: params[rule.Twice]})
+			if err != nil {
+				return nil, err
+			}
+			text := strings.Replace(body.String(), "{", strings.TrimSuffix(string(again), "}")+",", 1)
+			body.Reset()
+			body.WriteString(text)
+		}
 		kind = "application/json"
 	case rule.As == contract.InForm:
 		m := multipart.NewWriter(&body)
-		for _, name := range slices.Sorted(maps.Keys(params)) {
+		names := slices.Sorted(maps.Keys(params))
+		if rule.Twice != "" {
+			names = append(names, rule.Twice)
+		}
+		for _, name := range names {
 			var part io.Writer
 			var err error
 			if name == "file" {
@@ -224,7 +239,13 @@ func (c *contractTest) request(rule contract.Rule, params map[string]any) (*http
 		for name, value := range params {
 			query.Set(name, fmt.Sprint(value))
 		}
+		if rule.Twice != "" {
+			query.Add(rule.Twice, query.Get(rule.Twice))
+		}
 		path += "?" + query.Encode()
+	}
+	if rule.Query != "" {
+		path += "?" + rule.Query + "=x"
 	}
 	q, err := http.NewRequestWithContext(c.t.Context(), rule.Method, shared.hosts[rule.Route.Host]+path, &body)
 	if err != nil {

@@ -22,8 +22,9 @@ var decided = map[string]string{
 // asked are the operations for which one of them is a question.
 var asked = map[string]string{"alerts ": "state", "alerts list": "state", "schedule list": "status", "order list": "status"}
 
-// TestMassAssignment: a body that also names what the service decides is
-// answered, and changes what is kept, as if it did not.
+// TestMassAssignment: a body that also names what the service decides is refused if the
+// operation has no such field. Otherwise it is answered, and changes what is kept, as if it
+// did not.
 func TestMassAssignment(t *testing.T) {
 	unlimited := func(d *httpapiDeps) { d.KeyRate, d.UserRate = 1_000_000, 1_000_000 }
 	worlds := []*world{newWorld(t, unlimited), newWorld(t, unlimited)}
@@ -33,7 +34,7 @@ func TestMassAssignment(t *testing.T) {
 		own[i] = w.foreignThings(ids{ownCustomer, ownSite, ownAsset}, "ours")
 		credentials[i] = w.user("admin2", api.RoleAdmin, ownCustomer)
 	}
-	n := 0
+	n, unknown := 0, 0
 	for _, route := range api.Routes() {
 		for _, op := range route.Operations {
 			name := route.Name
@@ -55,6 +56,19 @@ func TestMassAssignment(t *testing.T) {
 						continue
 					}
 					n++
+					if fields, name := api.JSONFields(op.Request), place; fields != nil {
+						if outer, inner, nested := strings.Cut(place, "."); nested {
+							fields, name = api.JSONFields(fields[outer]), inner
+						}
+						if fields[name] == nil {
+							unknown++
+							got := worlds[1].named(route, r, own[1], idParameter{name: place, in: "body"}, value, credentials[1], n)
+							if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `"code":"unknown_field","field":"`+place+`"`) {
+								t.Errorf("%s with %s: HTTP %d %.200s", name, place, got.Code, got.Body)
+							}
+							continue
+						}
+					}
 					for _, w := range worlds {
 						w.clock.add(time.Second)
 					}
@@ -68,7 +82,7 @@ func TestMassAssignment(t *testing.T) {
 			}
 		}
 	}
-	if n < 500 {
-		t.Errorf("%d requests: the table of routes has more", n)
+	if n < 500 || unknown == 0 || unknown == n {
+		t.Errorf("%d requests, %d with an unknown field: the table of routes has more", n, unknown)
 	}
 }

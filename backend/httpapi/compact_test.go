@@ -186,7 +186,7 @@ func TestCompactForms(t *testing.T) {
 				t.Errorf("%s with zstd differs, %v", form, err)
 			}
 		}
-		site := w.as("own", http.MethodGet, strings.Replace(url, api.PathInverter, api.PathSiteData, 1)+"&format="+form, "")
+		site := w.as("own", http.MethodGet, strings.NewReplacer(api.PathInverter, api.PathSiteData, "&asset_id="+ownAsset, "").Replace(url)+"&format="+form, "")
 		if diff := cmp.Diff(want, rows(t, site)); diff != "" {
 			t.Errorf("%s of the site:\n%s", form, diff)
 		}

@@ -125,6 +125,13 @@ func (s *server) register(o *api.Operation, h *handler) {
 // decode reads and checks the parameters of a request in the contract's order:
 // the body, its action, and the fields of the operation.
 func (e *endpoint) decode(in *input) (*operation, error) {
+	in.parseQuery()
+	if in.malformed != nil {
+		return nil, in.malformed
+	}
+	if err := e.Operations[0].CheckQuery(in.query); err != nil {
+		return nil, err
+	}
 	if e.form != nil && !in.isForm() && !in.mayBeJSON() {
 		return nil, errUnsupportedType
 	}
@@ -142,7 +149,13 @@ func (e *endpoint) decode(in *input) (*operation, error) {
 		}
 		h = e.handlers[h.op.ActionOf(request)]
 		if h == nil {
+			if err := in.checkUnknown(nil); err != nil {
+				return nil, err // it may be the action under another name
+			}
 			return nil, api.ErrInvalidAction
+		}
+		if err := in.checkUnknown(h.op); err != nil {
+			return nil, err
 		}
 		h.op.SetPath(request, in.PathValue)
 		if err := h.op.Check(request, in.has); err != nil {

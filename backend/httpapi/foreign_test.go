@@ -199,7 +199,7 @@ func (w *world) named(route *api.Route, r request, own things, p idParameter, id
 		for _, f := range slices.Sorted(maps.Keys(fields)) {
 			list = append(list, f, fields[f])
 		}
-		body, kind = formOf(append(list, "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n")...)
+		body, kind = formFor(route, append(list, "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n")...)
 	case route.Method == http.MethodPost:
 		fields := map[string]any{}
 		if err := json.Unmarshal([]byte(fill(r.body)), &fields); err != nil {

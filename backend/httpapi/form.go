@@ -115,6 +115,12 @@ func (in *input) parts() (*form, error) {
 		if len(part.FormName()) > maxFieldBytes { // the answer names fields
 			return nil, errInvalidForm.With("reason", fmt.Sprintf("a field's name is longer than %d bytes", maxFieldBytes))
 		}
+		if err := in.route.CheckPart(part.FormName()); err != nil {
+			return nil, err
+		}
+		if _, twice := f.fields[part.FormName()]; twice {
+			return nil, api.InvalidParameter(part.FormName(), "it is there twice")
+		}
 		if part.FormName() == "file" {
 			if f.spool != nil {
 				return nil, api.InvalidParameter("file", "is there twice")

@@ -151,9 +151,13 @@ func FuzzQuery(f *testing.F) {
 func FuzzForm(f *testing.F) {
 	w := newFuzzed(f)
 	paths := []string{api.PathUploadTrain, api.PathUploadNowcast, api.PathV1UploadTrain, api.PathV1UploadNowcast, api.PathFreemiumForecast}
-	good, kind := formOf("customer_id", ownCustomer, "site_id", ownSite, "region", "r", "location", "Durban", "data_type", "training", "email", "a@example.org",
-		"verification_code", "123456", "capacity_kw", "10", "tou_accepted", "true", "site_name", "s", "file", "timestamp,power_kw\n2025-09-01T10:00:00Z,1\n")
-	for i := range paths {
+	routes := map[string]*api.Route{}
+	for _, r := range api.Routes() {
+		routes[r.Path] = r
+	}
+	for i, path := range paths {
+		good, kind := formFor(routes[path], "customer_id", ownCustomer, "site_id", ownSite, "region", "r", "location", "Durban", "data_type", "training", "email", "a@example.org",
+			"verification_code", "123456", "capacity_kw", "10", "tou_accepted", "true", "site_name", "s", "file", "timestamp,power_kw\n2025-09-01T10:00:00Z,1\n")
 		f.Add(byte(i), kind, good)
 		f.Add(byte(i), kind, good[:len(good)/2])
 		f.Add(byte(i), "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"../../\x1b[2J\u202ecsv.exe\"\r\n\r\na,b\n1,2\n\r\n--b\r\nContent-Disposition: form-data; name=\"site_id\"\r\n\r\n"+ownSite+"\r\n--b--\r\n")

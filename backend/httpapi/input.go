@@ -24,6 +24,7 @@ import (
 type input struct {
 	*http.Request
 	w         http.ResponseWriter
+	route     *api.Route
 	most      api.Body   // that the route reads
 	tooLarge  *api.Error // the response to a file above 10 MB; nil: api.ErrFileTooLarge
 	claim     claim
@@ -31,6 +32,7 @@ type input struct {
 	query     url.Values
 	malformed error // of the query, once it is read
 	body      []byte
+	unknown   []unknownName // of the body
 	onClose   []func()
 }
 
@@ -42,19 +44,26 @@ func (in *input) close() {
 	in.claim.release()
 }
 
+// parseQuery reads the query, once.
+func (in *input) parseQuery() {
+	if in.query != nil {
+		return
+	}
+	if in.query, in.malformed = url.ParseQuery(in.URL.RawQuery); in.malformed != nil {
+		e := &api.Error{Status: http.StatusBadRequest, Message: "Invalid query string"}
+		in.malformed = e.With("reason", in.malformed.Error())
+	}
+}
+
 // parameter is a query parameter, empty when it is not there.
 func (in *input) parameter(name string) string {
-	if in.query == nil {
-		if in.query, in.malformed = url.ParseQuery(in.URL.RawQuery); in.malformed != nil {
-			e := &api.Error{Status: http.StatusBadRequest, Message: "Invalid query string"}
-			in.malformed = e.With("reason", in.malformed.Error())
-		}
-	}
+	in.parseQuery()
 	return in.query.Get(name)
 }
 
-// json reads the body into v. An empty body is {}; unknown fields are left. A
-// field above the limit that it declares is a 400.
+// json reads the body into v. An empty body is {}. A field above the limit that it declares, or
+// one that is there twice, is a 400. Fields that v does not have are left in in.unknown: the
+// operation, which the body selects, may tolerate them.
 func (in *input) json(v any) error {
 	b, err := in.readBody()
 	if err != nil {
@@ -73,8 +82,9 @@ func (in *input) json(v any) error {
 	if err != nil {
 		return err
 	}
-	if name := duplicateName(b); name != "" {
-		return api.InvalidField(name, "it is there twice")
+	var twice string
+	if twice, in.unknown = checkNames(b, reflect.TypeOf(v)); twice != "" {
+		return api.InvalidField(twice, "it is there twice")
 	}
 	// Its texts, in the struct and once more for the audit trail, and its values.
 	if err := in.claim.grow(2*int64(len(b)) + valueMemory*int64(values)); err != nil {
@@ -129,13 +139,28 @@ func (in *input) readBody() ([]byte, error) {
 	}
 }
 
-// duplicateName returns the first name that an object of a JSON text has twice, without
-// regard to case, as the decoder reads names; empty if there is none. Proxies and programs
-// differ in which of the values they take.
-func duplicateName(b []byte) string {
+// unknownName is a field of a body that the type of the request does not have.
+type unknownName struct {
+	path  string // from the body, with dots
+	known map[string]reflect.Type
+	top   bool // a field of the body itself, which an operation may tolerate
+}
+
+// maxUnknown is how many unknown names of a body are kept: one that no operation tolerates is
+// refused.
+const maxUnknown = 16
+
+// checkNames reads the names of the objects of a JSON text that is decoded into a type. It
+// returns the first name that an object has twice, without regard to case (proxies and programs
+// differ in which of the values they take), and the names that the type does not have, in their
+// exact spelling.
+func checkNames(b []byte, into reflect.Type) (twice string, unknown []unknownName) {
 	type object struct {
 		names map[string]bool // nil: a list
 		value bool            // the next text is a value
+		path  string
+		known map[string]reflect.Type // nil: any
+		next  reflect.Type            // of the next value; nil: any
 	}
 	var open []object
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -143,30 +168,69 @@ func duplicateName(b []byte) string {
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return "" // also of a text that is no JSON, which the decoder refuses
+			return "", unknown // also of a text that is no JSON, which the decoder refuses
 		}
 		if t == json.Delim('}') || t == json.Delim(']') {
 			open = open[:len(open)-1]
 			continue
 		}
-		if n := len(open); n > 0 && open[n-1].names != nil {
-			if name, ok := t.(string); ok && !open[n-1].value {
-				if folded := strings.ToLower(name); open[n-1].names[folded] {
-					return name
-				} else {
-					open[n-1].names[folded], open[n-1].value = true, true
+		next, path := into, ""
+		if n := len(open); n > 0 {
+			o := &open[n-1]
+			if name, ok := t.(string); ok && o.names != nil && !o.value {
+				folded := strings.ToLower(name)
+				if o.names[folded] {
+					return name, unknown
+				}
+				o.names[folded], o.value = true, true
+				o.path = name
+				if len(name) > maxShownName {
+					o.path = strings.ToValidUTF8(name[:maxShownName], "") + "…"
+				}
+				if n > 1 && open[n-2].path != "" {
+					o.path = open[n-2].path + "." + o.path
+				}
+				if o.known != nil {
+					if o.next = o.known[name]; o.next == nil && len(unknown) < maxUnknown {
+						unknown = append(unknown, unknownName{o.path, o.known, n == 1})
+					}
 				}
 				continue
 			}
-			open[n-1].value = false
+			o.value = false
+			next, path = o.next, o.path
+		}
+		for next != nil && next.Kind() == reflect.Pointer {
+			next = next.Elem()
 		}
 		switch t {
 		case json.Delim('{'):
-			open = append(open, object{names: map[string]bool{}})
+			o := object{names: map[string]bool{}}
+			if next != nil && next.Kind() == reflect.Map {
+				o.next = next.Elem()
+			} else if next != nil {
+				o.known = api.JSONFields(next)
+			}
+			open = append(open, o)
 		case json.Delim('['):
-			open = append(open, object{})
+			o := object{path: path}
+			if next != nil && next.Kind() == reflect.Slice {
+				o.next = next.Elem()
+			}
+			open = append(open, o)
 		}
 	}
+}
+
+// checkUnknown refuses the first field of the body that the operation does not tolerate; nil of
+// an operation that tolerates none.
+func (in *input) checkUnknown(o *api.Operation) error {
+	for _, u := range in.unknown {
+		if !u.top || o == nil || !o.Tolerates(u.path) {
+			return api.UnknownField(u.path, slices.Sorted(maps.Keys(u.known)))
+		}
+	}
+	return nil
 }
 
 // refused returns the first field of the body into which a value like v

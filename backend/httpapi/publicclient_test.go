@@ -231,7 +231,8 @@ func TestTelemetryInPages(t *testing.T) {
 	}
 	for _, bad := range []string{"&limit=1001", "&limit=0", "&limit=-1", "&cursor=x", "&cursor=e30"} {
 		for _, path := range []string{"/telemetry/inverter", "/telemetry/site", "/ooda/terminal", "/ooda/site"} {
-			if r := w.as("own", http.MethodGet, path+"?site_id=Sibaya&asset_id="+ownAsset+"&terminal_device_id=T"+span+bad, ""); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), "Invalid parameter: "+strings.Trim(strings.SplitN(bad, "=", 2)[0], "&")) {
+			unit := map[string]string{"/telemetry/inverter": "&asset_id=" + ownAsset, "/ooda/terminal": "&terminal_device_id=T"}[path]
+			if r := w.as("own", http.MethodGet, path+"?site_id=Sibaya"+unit+span+bad, ""); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), "Invalid parameter: "+strings.Trim(strings.SplitN(bad, "=", 2)[0], "&")) {
 				t.Errorf("%s with %s: %d %s", path, bad, r.Code, r.Body)
 			}
 		}

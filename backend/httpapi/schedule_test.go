@@ -12,7 +12,7 @@ func TestSchedules(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 }) // it is 2025-10-02, 10:00 UTC
 	const create = `{"action":"create","asset_id":"` + ownAsset + `","maintenance_type":"Corrective","scheduled_date":"2025-10-05T08:00:00+02:00","priority":"High","reason":"Fan is loud"}`
 	without := func(field string) string {
-		return strings.Replace(create, `"`+field+`"`, `"x"`, 1)
+		return without(create, field)
 	}
 	posted(t, w, api.PathSchedule, []scenario{
 		{name: "no action", body: `{}`, status: 400, contains: []string{`"error":"Invalid action"`}},
@@ -144,8 +144,8 @@ func TestProposeFields(t *testing.T) {
 	const ask = `{"action":"propose","asset_id":"` + ownAsset + `","maintenance_type":"corrective","estimated_duration_hours":2}`
 	posted(t, w, api.PathSchedule, []scenario{
 		{name: "of nothing", body: `{"action":"propose"}`, status: 400, contains: []string{"Missing required field: asset_id"}},
-		{name: "no type", body: strings.Replace(ask, "maintenance_type", "x", 1), status: 400, contains: []string{"Missing required field: maintenance_type"}},
-		{name: "no time", body: strings.Replace(ask, "estimated_duration_hours", "x", 1), status: 400, contains: []string{"Missing required field: estimated_duration_hours"}},
+		{name: "no type", body: without(ask, "maintenance_type"), status: 400, contains: []string{"Missing required field: maintenance_type"}},
+		{name: "no time", body: without(ask, "estimated_duration_hours"), status: 400, contains: []string{"Missing required field: estimated_duration_hours"}},
 		{name: "too much time", body: strings.Replace(ask, ":2}", ":2001}", 1), status: 400, contains: []string{"Invalid field: estimated_duration_hours"}},
 		{name: "wild kind", body: strings.Replace(ask, "}", `,"kind":"fast"}`, 1), status: 400, contains: []string{"Invalid field: kind", "isolating, measuring"}},
 		{name: "no forecast", body: ask, status: 404, contains: []string{"No forecast results found"}},

@@ -328,11 +328,22 @@ func (w *world) sent(route *api.Route, r request, id ids, upload, credential str
 	body, contentType := "", "application/json"
 	switch {
 	case r.form:
-		body, contentType = formOf("customer_id", id.customer, "site_id", id.site, "region", "r", "location", "l", "offset", "0", "sha256", sumOfForm, "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n")
+		body, contentType = formFor(route, "customer_id", id.customer, "site_id", id.site, "region", "r", "location", "l", "offset", "0", "sha256", sumOfForm, "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n")
 	case r.body != "":
 		body = strings.NewReplacer("{customer}", id.customer, "{site}", id.site, "{asset}", id.asset, "{n}", fmt.Sprint(n)).Replace(r.body)
 	}
 	return w.ask(route.Method, target, body, "Authorization", "Bearer "+credential, "Content-Type", contentType)
+}
+
+// formFor is formOf with the parts that the route has.
+func formFor(route *api.Route, namesAndValues ...string) (body, contentType string) {
+	var parts []string
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		if route.CheckPart(namesAndValues[i]) == nil {
+			parts = append(parts, namesAndValues[i], namesAndValues[i+1])
+		}
+	}
+	return formOf(parts...)
 }
 
 func TestOperationsOfPublicRoutesNeedNoPermission(t *testing.T) {

@@ -209,14 +209,11 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			return
 		}
 	}
-	in := &input{Request: q, w: w, most: rt.Body, tooLarge: rt.TooLarge, claim: s.claimOf(q, rt.Route, g), spoolDir: s.SpoolDir}
+	in := &input{Request: q, w: w, route: rt.Route, most: rt.Body, tooLarge: rt.TooLarge, claim: s.claimOf(q, rt.Route, g), spoolDir: s.SpoolDir}
 	defer in.close()
 	g.request = in
 	c, err := rt.decode(in)
 	n.operation = c
-	if in.malformed != nil {
-		err = in.malformed // what could not be read is missing from the rest
-	}
 	if err == nil {
 		err = invalid
 	}

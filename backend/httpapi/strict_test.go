@@ -41,3 +41,55 @@ func TestStrictRequests(t *testing.T) {
 		}
 	}
 }
+
+// Misspelt names are refused with the name that was probably meant, on every kind of request;
+// what public clients send without effect is accepted.
+func TestUnknownNames(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	upload := func(names ...string) string {
+		body, _ := formOf(append([]string{"customer_id", ownCustomer, "site_id", ownSite, "region", "r", "location", "l"}, names...)...)
+		return body
+	}
+	const form = "form"
+	span := "&start=2025-10-01&end=2025-10-02"
+	for _, c := range []struct {
+		path, kind, body string
+		status           int
+		contains         string
+	}{
+		{api.PathAssets, "", `{"action":"list","custmer_id":"customer123"}`, 400, `"error":"Unknown field: custmer_id"`},
+		{api.PathAssets, "", `{"action":"list","siteId":"Sibaya"}`, 400, `"did_you_mean":"site_id"`},
+		{api.PathAssets, "", `{"action":"list","Site_ID":"Sibaya"}`, 400, `"reason":"did you mean site_id?"`},
+		{api.PathAssets, "", `{"acton":"list"}`, 400, `"code":"unknown_field","field":"acton"`},
+		{api.PathAssets, "", `{"action":"add","asset_id":"A","name":"n","type":"t","capacity_kw":1,"location":"l","components":[{"oem":"o","model":"m","serail":"s"}]}`, 400, `"did_you_mean":"components.serial"`},
+		{api.PathSites, "", `{"action":"set","site":{"site_id":"Sibaya","nam":"n"}}`, 400, `"field":"site.nam"`},
+		{api.PathAssets, "", `{"action":"list","` + strings.Repeat("é", 200) + `":1}`, 400, `"reason":"there is no é`},
+		{api.PathAssets + "?site_id=Sibaya", "", `{"action":"list"}`, 400, `"error":"Unknown parameter: site_id"`},
+		{api.PathUploadTrain, form, upload("manufacturr", "SMA", "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n"), 400, `"did_you_mean":"manufacturer"`},
+		{api.PathUploadTrain, form, upload("region", "x", "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n"), 400, `"error":"Invalid parameter: region"`},
+		{api.PathUploadTrain, form, upload("data_type", "training", "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n"), 200, `"status":"success"`},
+		{"GET /telemetry/site?site_id=Sibaya&resoluton=daily" + span, "", "", 400, `"did_you_mean":"resolution"`},
+		{"GET /telemetry/site?site_id=Sibaya&site_id=Other" + span, "", "", 400, `"reason":"it is there twice"`},
+		{"GET /telemetry/site?site_id=Sibaya&resolution=daily" + span, "", "", 200, `"records"`},
+		{"GET /ooda/site?site_id=Sibaya&resolution=5min" + span, "", "", 200, `"alerts"`},
+		{"GET /healthz?verbose=1", "", "", 400, `"code":"unknown_parameter"`},
+		{"GET /maintenance-schedule?site_id=Sibaya&since=2025-10-01", "", "", 404, `"error":"Not found"`},
+	} {
+		method, path, ok := strings.Cut(c.path, " ")
+		if !ok {
+			method, path = http.MethodPost, c.path
+		}
+		kind := c.kind
+		switch kind {
+		case "":
+			kind = "application/json"
+		case form:
+			first, _, _ := strings.Cut(c.body, "\r\n")
+			kind = "multipart/form-data; boundary=" + strings.TrimPrefix(first, "--")
+		}
+		r := w.as("own", method, path, c.body, "Content-Type", kind)
+		if r.Code != c.status || !strings.Contains(r.Body.String(), c.contains) {
+			t.Errorf("%s %.200s: HTTP %d %s, want %d with %s", c.path, c.body, r.Code, r.Body, c.status, c.contains)
+		}
+	}
+}

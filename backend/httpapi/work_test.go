@@ -35,6 +35,20 @@ func (w *world) workDeps() {
 	w.deps.Schedules, w.deps.BOMs, w.deps.Orders, w.deps.Tracking = service, service, service, service
 }
 
+// without returns a JSON body without a field.
+func without(body, field string) string {
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(body), &fields); err != nil {
+		panic(err)
+	}
+	delete(fields, field)
+	b, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
 // posted runs scenarios of one path, with the key of the first plant where
 // none is named.
 func posted(t *testing.T, w *world, path string, list []scenario) {

@@ -285,7 +285,7 @@ var errorWords = map[int]string{
 // statuses returns the statuses of errors that a route may respond with,
 // ascending.
 func statuses(r *api.Route) []int {
-	list := []int{http.StatusUnsupportedMediaType, http.StatusInternalServerError, http.StatusServiceUnavailable}
+	list := []int{http.StatusBadRequest, http.StatusUnsupportedMediaType, http.StatusInternalServerError, http.StatusServiceUnavailable}
 	for _, e := range r.Errors {
 		list = append(list, e.Status)
 	}

@@ -89,6 +89,9 @@ type Rule struct {
 	As         Encoding
 	Case       string         // description
 	Params     map[string]any // what is sent
+	Query      string         // a parameter that is added to the URL; empty: none
+	Twice      string         // a parameter that is sent twice; empty: none
+	Unfilled   bool           // refused by its names alone: ids in braces need no record
 	Credential string         // one of the constants below
 	Method     string
 	State      State
@@ -179,6 +182,10 @@ func (c Case) rules() (rows []Rule, good Rule) {
 			rows = append(rows, c.rule(fmt.Sprintf("%s is %v", p.Name, bad), with(map[string]any{p.Name: bad}), err))
 		}
 	}
+	for _, r := range c.nameRules(all) {
+		r.Unfilled = true
+		rows = append(rows, r)
+	}
 	for _, e := range c.Errors {
 		r := c.rule(e.Why, with(e.With), e.Err)
 		r.State = e.State
@@ -189,6 +196,39 @@ func (c Case) rules() (rows []Rule, good Rule) {
 		rows = append(rows, r)
 	}
 	return rows, good
+}
+
+// unknownName is a name that no operation has.
+const unknownName = "no_such_name"
+
+// nameRules are requests with an unknown name and with a name that is sent twice.
+func (c Case) nameRules(good map[string]any) (rows []Rule) {
+	why := "a parameter that the operation does not have"
+	unknown, invalid := api.UnknownParameter, api.InvalidParameter
+	if c.As != InQuery {
+		r := c.rule(why, good, api.UnknownParameter(unknownName, nil))
+		r.Query = unknownName
+		rows = append(rows, r)
+	}
+	if c.As == InJSON {
+		if !c.op.HasJSON() {
+			return rows
+		}
+		why, unknown, invalid = "a field that the operation does not have", api.UnknownField, api.InvalidField
+	}
+	more := maps.Clone(good)
+	more[unknownName] = "x"
+	rows = append(rows, c.rule(why, more, unknown(unknownName, nil)))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(good)), c.inPath)
+	if c.op.Action != "" {
+		names = []string{"action"}
+	}
+	if len(names) > 0 {
+		r := c.rule(names[0]+" twice", good, invalid(names[0], ""))
+		r.Twice = names[0]
+		rows = append(rows, r)
+	}
+	return rows
 }
 
 // rule returns a request of the operation with its error, or a good one.

@@ -31,10 +31,17 @@ const golden = "testdata/rules.jsonl"
 func TestGoldenRules(t *testing.T) {
 	var got []string
 	for _, r := range Rules() {
-		line, err := json.Marshal(map[string]any{
+		row := map[string]any{
 			"rule": r.Name(), "route": r.Route.Name, "action": r.Action, "as": r.As, "params": shortened(r.Params), "credential": r.Credential,
 			"state": r.State, "status": r.Status, "message": r.Message, "field": r.Field, "fields": r.Fields,
-		})
+		}
+		if r.Query != "" {
+			row["query"] = r.Query
+		}
+		if r.Twice != "" {
+			row["twice"] = r.Twice
+		}
+		line, err := json.Marshal(row)
 		if err != nil {
 			t.Fatal(err)
 		}
