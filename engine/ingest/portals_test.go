@@ -99,6 +99,9 @@ func TestPortals(t *testing.T) {
 		"stations with letters of phases": {"Time,\"ST-1, kW\",\"ST-2, kW\",\"ST-3, kW\"\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
 			return fmt.Sprintf("%s,%.3f,%.3f,%.3f\n", at.Format(stamp), a, b, a/2)
 		}), []string{"ST-1", "ST-2", "ST-3"}, both + portalEnergy(11)/2, ""},
+		"stations next to their total": {"Čas;Výkon ST-1/W;Výkon ST-2/W;Celkem Výkon/W\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
+			return fmt.Sprintf("%s;%.0f;%.0f;%.0f\n", at.Format(stamp), a*1000, b*1000, (a+b)*1000)
+		}), []string{"ST-1", "ST-2"}, both, ""},
 		"Windows-1252": {"Aeg\tBox\tToodang (kWh)\tV\xe4listemperatuur (\xb0C)\n" + portalDay(func(at time.Time, _ int, a, b float64) string {
 			return fmt.Sprintf("%[1]s\tV\xe4li O\t%.3[2]f\t14\n%[1]s\tV\xe4li E\t%.3[3]f\t14\n", at.Format(stamp), a/4, b/4)
 		}), []string{"V\u00e4li O", "V\u00e4li E"}, both, ""},

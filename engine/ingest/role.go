@@ -107,7 +107,15 @@ func (h header) input() int {
 // …", "PacR".
 func (h header) oneOfThree() bool {
 	n := len(h.tokens)
-	numbered := n > 1 && slices.Contains([]string{"rs", "st", "tr"}, h.tokens[0]) && digit(h.tokens[1][0]) // "ST-1" is a station
+	numbered := false // "ST-1" is a station
+	for i, t := range h.tokens[:max(n-1, 0)] {
+		if slices.Contains([]string{"rs", "st", "tr"}, t) && (digit(h.tokens[i+1][0]) || len(h.tokens[i+1]) == 1) {
+			numbered = true
+		} else if tokenConcepts(t)&cPhase != 0 {
+			numbered = false
+			break
+		}
+	}
 	if h.any(cPhase) && !numbered {
 		return true
 	}

@@ -232,6 +232,13 @@ func (c *cursor) leadingWord(s *stamp) bool {
 	c.take(",")
 	c.skipBlanks()
 	month := monthNamed(w)
+	if month == 0 && len(w) <= 12 && !digit(c.peek()) { // "Friday, June 20, 2025"
+		if month = monthNamed(c.word()); month == 0 {
+			return false
+		}
+		c.take(".")
+		c.skipBlanks()
+	}
 	if month == 0 {
 		return len(w) <= 12 && digit(c.peek()) && !summaryWords[fold(w)] // a weekday, in any language
 	}
