@@ -170,6 +170,10 @@ func (m *Model) answered(r view.Request) (view.Request, tea.Cmd) {
 // remoteFilesReason is the reason why remote users cannot read or write files.
 const remoteFilesReason = "over SSH, the files here are the server's"
 
+// remoteImportReason is the reason why remote users cannot import a file, and what they
+// do instead.
+const remoteImportReason = "over SSH, use sunloop import --remote: the files here are the server's"
+
 // disabled is the reason why an action is not available now, empty if it is.
 func (m *Model) disabled(e keymap.Entry) string {
 	readOnly := m.context().ReadOnly
@@ -180,6 +184,8 @@ func (m *Model) disabled(e keymap.Entry) string {
 		return "the service is not responding"
 	case e.Needs&keymap.NeedsWrite != 0 && readOnly != "":
 		return readOnly
+	case (e.Action == keymap.Upload || e.Action == keymap.ImportFile) && m.o.Remote:
+		return remoteImportReason
 	case e.Needs&keymap.NeedsFiles != 0 && m.o.Remote:
 		return remoteFilesReason
 	case e.Needs&keymap.NeedsShell != 0 && m.o.Remote:

@@ -96,6 +96,8 @@ func TestRunOverALine(t *testing.T) {
 	g.becomes(t, "the refusal to suspend", has("Unavailable: over SSH, the shell here is the server's."))
 	press("e")
 	g.becomes(t, "the refusal to write a file", has("Unavailable: over SSH, the files here are the server's."))
+	press("U")
+	g.becomes(t, "the refusal to import a file", has("Unavailable: over SSH, use sunloop import --remote: the files here are the server's."))
 	g.mu.Lock()
 	g.screen.Resize(80, 24)
 	g.mu.Unlock()

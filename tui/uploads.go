@@ -32,7 +32,7 @@ func (m *Model) upload(u view.Upload) tea.Cmd {
 	}
 	req.CustomerID, req.Region, req.Location, req.Filename = customer, "local", cmp.Or(req.Location, "unknown"), filepath.Base(u.Path)
 	if m.o.Remote { // whose path it is, is known; whose file, is not
-		m.notify("Not sent: "+remoteFilesReason+".", themes.Warning)
+		m.notify("Not sent: "+remoteImportReason+".", themes.Warning)
 		return nil
 	}
 	m.data.paths[req.Filename] = u.Path

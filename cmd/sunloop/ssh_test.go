@@ -75,13 +75,13 @@ func TestNotTheServersMachine(t *testing.T) {
 	w := openSSHWorld(t, false)
 	s := w.console("xterm-256color", nil, 120, 36, "")
 	s.shows("No sites yet")
-	for keys, want := range map[string]string{"e": "files here are the server's", "J": "files here are the server's", "U": "files here are the server's", "\x1a": "shell here is the server's"} {
+	for keys, want := range map[string]string{"e": "the files here are the server's", "J": "the files here are the server's", "U": "use sunloop import --remote: the files here are the server's", "\x1a": "the shell here is the server's"} {
 		s.press("gs") // another screen between, which takes the notice away
 		s.shows("Settings")
 		s.press("\x1b")
 		s.shows("No sites yet")
 		s.press(keys)
-		s.shows("Unavailable: over SSH, the " + want)
+		s.shows("Unavailable: over SSH, " + want)
 	}
 	s.press("T")
 	s.shows("daylight")
