@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/notify/picture"
 )
 
@@ -24,12 +26,21 @@ func (c *Collector) Chart(ctx context.Context, r Report) ([]byte, error) {
 			worst, most = i, *s.LostKWh
 		}
 	}
-	return c.DayChart(ctx, r.Sites[worst].ID, r)
+	return c.chart(ctx, r.Sites[worst].ID, r.From)
 }
 
-// DayChart draws the day of a site that a report is about.
-func (c *Collector) DayChart(ctx context.Context, siteID string, r Report) ([]byte, error) {
-	d, err := c.Domain.KPIs.DayPower(ctx, api.Unlimited(actor), siteID, r.From)
+// DayChart draws the day of a site that holds a time.
+func (c *Collector) DayChart(ctx context.Context, siteID string, at time.Time) ([]byte, error) {
+	of, err := c.Domain.Sites.Site(ctx, api.Unlimited(actor), siteID)
+	if err != nil {
+		return nil, err
+	}
+	return c.chart(ctx, siteID, at.In(record.Zone(of.Timezone)))
+}
+
+// chart draws the day of a site that has the date of a time.
+func (c *Collector) chart(ctx context.Context, siteID string, date time.Time) ([]byte, error) {
+	d, err := c.Domain.KPIs.DayPower(ctx, api.Unlimited(actor), siteID, date)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,9 @@ type Config struct {
 	Guard  *webhook.Guard
 	Mailer Mailer
 	Now    func() time.Time // the real clock
+	// Chart draws the day of a site for e-mail about its alarms, as PNG; nil: e-mail of
+	// alarms has no picture.
+	Chart func(ctx context.Context, siteID string, at time.Time) ([]byte, error)
 	// Wrap replaces the transport of all calls by its result; nil: unchanged.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
@@ -42,6 +45,7 @@ type Channels struct {
 	guard  *webhook.Guard
 	mailer Mailer
 	now    func() time.Time
+	chart  func(ctx context.Context, siteID string, at time.Time) ([]byte, error)
 	client *http.Client
 }
 
@@ -51,7 +55,7 @@ func New(c Config) *Channels {
 	if c.Wrap != nil {
 		client.Transport = c.Wrap(client.Transport)
 	}
-	return &Channels{guard: c.Guard, mailer: c.Mailer, now: c.Now, client: client}
+	return &Channels{guard: c.Guard, mailer: c.Mailer, now: c.Now, chart: c.Chart, client: client}
 }
 
 // Close drops idle connections.

@@ -493,6 +493,24 @@ func TestMailFailures(t *testing.T) {
 		}
 		checkSecrets(t, err, "no host")
 	}
+	m.err = nil
+	var drawn []string
+	c = channel.New(channel.Config{Mailer: m, Guard: &webhook.Guard{}, Now: func() time.Time { return now }, Chart: func(_ context.Context, site string, at time.Time) ([]byte, error) {
+		drawn = append(drawn, site+" "+at.Format(time.DateOnly))
+		if len(drawn) > 1 {
+			return nil, errors.New("there is no chart")
+		}
+		return []byte("picture"), nil
+	}})
+	for _, m := range []notify.Message{raised(), raised(), channel.TestMessage("ntf_9", now)} {
+		if _, err := c.Send(t.Context(), to, m); err != nil {
+			t.Error(err)
+		}
+	}
+	sent := m.sent[len(m.sent)-3:]
+	if want := []string{"south 2026-06-21", "south 2026-06-21"}; !slices.Equal(drawn, want) || len(sent[0].Pictures) != 1 || len(sent[1].Pictures)+len(sent[2].Pictures) != 0 {
+		t.Errorf("drew %v; pictures %d, %d, %d", drawn, len(sent[0].Pictures), len(sent[1].Pictures), len(sent[2].Pictures))
+	}
 	to.Address = "ana@example.org\r\nBcc: all@example.org"
 	if _, err := c.Send(t.Context(), to, raised()); !errors.Is(err, notify.ErrPermanent) {
 		t.Errorf("address with a line break: %v", err)

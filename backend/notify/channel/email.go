@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"time"
 
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/notify"
@@ -23,6 +24,12 @@ func (c *Channels) sendMail(ctx context.Context, to notify.Target, m notify.Mess
 	}
 	if err := CheckAddress(notify.ChannelEmail, to.Address); err != nil {
 		return notify.Receipt{}, notify.Permanent(fmt.Errorf("address of the recipient: %w", err))
+	}
+	if c.chart != nil && len(m.ChartPNG) == 0 && m.SiteID != "" && m.Thread != "" {
+		// Without the picture the message is still of use.
+		if chart, err := c.drawChart(ctx, m); err == nil {
+			m.ChartPNG = chart
+		}
 	}
 	message, err := Mail(to, m)
 	if err != nil {
@@ -45,6 +52,15 @@ func (c *Channels) sendMail(ctx context.Context, to notify.Target, m notify.Mess
 		reference = message.Thread[0]
 	}
 	return notify.Receipt{At: c.now(), Reference: reference, Detail: "accepted by the mail server"}, nil
+}
+
+// chartFor is how long a picture may take of the time of a message.
+const chartFor = 5 * time.Second
+
+func (c *Channels) drawChart(ctx context.Context, m notify.Message) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, chartFor)
+	defer cancel()
+	return c.chart(ctx, m.SiteID, m.At)
 }
 
 // mailID is the local part of a Message-ID for an id: itself, if it has the characters
