@@ -27,6 +27,7 @@ var fuzzedBy = map[string]string{
 	"backend/domain/kpi":          "reads figures that it stored itself",
 	"backend/domain/availability": "reads the installation date of a stored asset, and ignores what is no date",
 	"backend/admission":           "reads the addresses that the kernel gives connections",
+	"backend/health":              "reads the URL that the operator configured",
 	"backend/limit":               "reads records that it wrote itself, to cut what is beyond a limit",
 	"backend/servetest":           "for tests alone",
 	"backend/openapi":             "reads comments that are embedded",

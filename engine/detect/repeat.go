@@ -106,7 +106,11 @@ func (r *repeats) at(v *view, s *session, lag, i int) {
 		case now != now, was != was, now <= idle && was <= idle: // not read, or at night
 		case now == was:
 			same++
-			// Units see the same sky: the one with the finest readings counts.
+			// Units see the same sky: the one with the finest readings counts. A reading
+			// that stays as it is, as at a limit, tells nothing.
+			if i > 0 && v.units[k].raw[i] == v.units[k].raw[i-1] {
+				break
+			}
 			bits = max(bits, min(math.Log2(max(repeatSpread*s.rating(k)/r.quantum[k], 1)), mostBits))
 		default:
 			other = true
