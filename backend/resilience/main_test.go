@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"app.sunloop/backend/servetest"
+	"app.sunloop/backend/store/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(servetest.Main(m.Run)) }
+func TestMain(m *testing.M) { os.Exit(servetest.Main(pgtest.Main(m).Run)) }

@@ -17,6 +17,7 @@ import (
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/store/pgtest"
 )
 
 // leftovers are folders that are removed after the last test.
@@ -36,7 +37,7 @@ func (m tidy) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	testscript.Main(tidy{m}, map[string]func(){
+	testscript.Main(pgtest.Main(tidy{m}), map[string]func(){
 		"sunloop": func() { os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})) },
 	})
 }

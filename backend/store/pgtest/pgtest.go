@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -57,6 +58,51 @@ var shared struct {
 	err    error
 }
 
+// templateEnv names the folder of the cluster that all servers are copied from.
+// The first test binary that needs it makes it. Without the variable, each
+// binary makes one of its own.
+const templateEnv = "SUNLOOP_TEST_POSTGRES"
+
+var (
+	ownTemplate string // the folder around the template of this binary; empty without one
+
+	// template is the folder of a cluster that no server has used: initdb costs
+	// several times what a copy costs.
+	template = sync.OnceValues(func() (string, error) {
+		named := os.Getenv(templateEnv)
+		if _, err := os.Stat(named); named != "" && err == nil {
+			return named, nil
+		}
+		root, err := newFolder()
+		if err != nil {
+			return "", fmt.Errorf("make a folder for PostgreSQL: %w", err)
+		}
+		dir := filepath.Join(root, "data")
+		if err := initialize(root, dir); err != nil {
+			os.RemoveAll(root)
+			return "", err
+		}
+		if named == "" {
+			ownTemplate = root
+			return dir, nil
+		}
+		defer os.RemoveAll(root)
+		if err := os.Rename(dir, named); err != nil && !errors.Is(err, fs.ErrExist) { // another binary was first
+			return "", err
+		}
+		return named, nil
+	})
+)
+
+// initialize makes a new cluster in dir.
+func initialize(root, dir string) error {
+	password := filepath.Join(root, "password")
+	if err := os.WriteFile(password, []byte(Password), 0o644); err != nil {
+		return err
+	}
+	return run("initdb", nil, "-D", dir, "-U", User, "--pwfile", password, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "-N")
+}
+
 // Database makes an empty database, on a server that all tests of the binary
 // share, and returns its URL. It is dropped when the test ends.
 func Database(t testing.TB) string {
@@ -80,10 +126,14 @@ func (r runner) Run() int {
 		shared.server.Stop()
 		os.RemoveAll(filepath.Dir(shared.server.Dir))
 	}
+	if ownTemplate != "" {
+		os.RemoveAll(ownTemplate)
+	}
 	return code
 }
 
-// Main runs the tests of m and then ends the server they shared.
+// Main runs the tests of m, then ends the server they shared and removes the
+// cluster that servers were copied from.
 func Main(m Runner) Runner { return runner{m} }
 
 // Start starts a server of the test's own, which ends with the test.
@@ -130,18 +180,18 @@ func version(initdb string) int {
 	return n
 }
 
-// start makes a cluster in a temporary folder and runs it.
+// start copies the template into a temporary folder and runs a server over it.
 func start(o Options) (*Server, error) {
+	from, err := template()
+	if err != nil {
+		return nil, err
+	}
 	root, err := newFolder()
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for PostgreSQL: %w", err)
 	}
-	password := filepath.Join(root, "password")
-	if err := os.WriteFile(password, []byte(Password), 0o644); err != nil {
-		return nil, err
-	}
 	s := &Server{Dir: filepath.Join(root, "data"), options: o}
-	if err := run("initdb", nil, "-D", s.Dir, "-U", User, "--pwfile", password, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "-N"); err != nil {
+	if err := run("/bin/cp", nil, "-a", from, s.Dir); err != nil {
 		os.RemoveAll(root)
 		return nil, err
 	}

@@ -63,41 +63,31 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-// TestStandby: what a primary acknowledged before it was killed is on the
-// standby that takes its place.
-func TestStandby(t *testing.T) {
+// TestFailover: what a primary acknowledged before it was killed is on the
+// standby that takes its place. A pooler connects to the standby once that has
+// replaced the primary; requests meanwhile fail, and later ones succeed.
+func TestFailover(t *testing.T) {
 	primary := Start(t, Options{})
 	standby := primary.Standby(t)
-	if err := primary.exec(t.Context(), "CREATE TABLE kept AS SELECT 'yes'::text AS answer"); err != nil {
+	url := primary.Database(t)
+	name := strings.TrimPrefix(parsed(t, url).Path, "/")
+	p := pool(t, url, 2, 2)
+	through := p.URL + "&default_query_exec_mode=exec"
+	if _, err := ask(t, through, "CREATE TABLE kept AS SELECT 'yes'::text AS answer"); !errors.Is(err, pgx.ErrNoRows) {
 		t.Fatal(err)
 	}
 	if in, err := ask(t, standby.URL("postgres"), "SELECT pg_is_in_recovery()::text"); in != "true" || err != nil {
 		t.Errorf("standby in recovery: %s, %v", in, err)
 	}
 	primary.Kill()
-	standby.Promote(t)
-	if kept, err := ask(t, standby.URL("postgres"), "SELECT answer FROM kept"); kept != "yes" || err != nil {
-		t.Errorf("after promotion: %q, %v", kept, err)
-	}
-}
-
-// TestRetarget: a pooler connects to the standby once that has replaced the
-// primary; requests meanwhile fail, and later ones succeed.
-func TestRetarget(t *testing.T) {
-	primary := Start(t, Options{})
-	standby := primary.Standby(t)
-	url := primary.Database(t)
-	p := Pool(t, url, 2)
-	through := p.URL + "&default_query_exec_mode=exec"
-	if _, err := ask(t, through, "CREATE TABLE kept AS SELECT 'yes'::text AS answer"); !errors.Is(err, pgx.ErrNoRows) {
-		t.Fatal(err)
-	}
-	primary.Kill()
 	if _, err := ask(t, through, "SELECT answer FROM kept"); err == nil {
 		t.Error("a killed server answers")
 	}
 	standby.Promote(t)
-	p.Retarget(t, standby.URL(strings.TrimPrefix(parsed(t, url).Path, "/")))
+	if kept, err := ask(t, standby.URL(name), "SELECT answer FROM kept"); kept != "yes" || err != nil {
+		t.Errorf("after promotion: %q, %v", kept, err)
+	}
+	p.Retarget(t, standby.URL(name))
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		kept, err := ask(t, through, "SELECT answer FROM kept")
 		if kept == "yes" && err == nil {
@@ -126,7 +116,11 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := exec.Command(exe, "-test.run=^$")
-	child.Env = append(os.Environ(), childEnv+"=1")
+	from, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Env = append(os.Environ(), childEnv+"=1", templateEnv+"="+from)
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

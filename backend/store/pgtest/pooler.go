@@ -19,6 +19,7 @@ type Pooler struct {
 	settings    string // its file
 	port        int
 	connections int
+	wait        int // s that a query waits for a connection to the server
 	process     *process
 }
 
@@ -34,6 +35,11 @@ func Pooled(t testing.TB, database string, connections int) string {
 // the test is skipped.
 func Pool(t testing.TB, database string, connections int) *Pooler {
 	t.Helper()
+	return pool(t, database, connections, 120)
+}
+
+func pool(t testing.TB, database string, connections, wait int) *Pooler {
+	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil || !supported {
 		t.Skip("pgbouncer is not installed")
@@ -43,7 +49,7 @@ func Pool(t testing.TB, database string, connections int) *Pooler {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
-	p := &Pooler{settings: filepath.Join(root, "pgbouncer.ini"), connections: connections}
+	p := &Pooler{settings: filepath.Join(root, "pgbouncer.ini"), connections: connections, wait: wait}
 	if p.port, err = freePort(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +86,8 @@ pool_mode = transaction
 default_pool_size = %d
 ignore_startup_parameters = extra_float_digits
 server_login_retry = 1
-`, to.Database, to.Host, to.Port, User, Password, p.port, p.connections)
+query_wait_timeout = %d
+`, to.Database, to.Host, to.Port, User, Password, p.port, p.connections, p.wait)
 	return to, os.WriteFile(p.settings, []byte(ini), 0o644)
 }
 
