@@ -315,13 +315,19 @@ func keep(t *testing.T, name string) {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(data), keptAnswers), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	pack(t, name, filepath.Dir(data))
+}
+
+// pack writes the files of a folder into an archive.
+func pack(t *testing.T, name, dir string) {
+	t.Helper()
 	var archive bytes.Buffer
 	packed, err := gzip.NewWriterLevel(&archive, gzip.BestCompression)
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := tar.NewWriter(packed)
-	if err := errors.Join(files.AddFS(os.DirFS(filepath.Dir(data))), files.Close(), packed.Close(), os.MkdirAll(filepath.Dir(name), 0o750), os.WriteFile(name, archive.Bytes(), 0o644)); err != nil {
+	if err := errors.Join(files.AddFS(os.DirFS(dir)), files.Close(), packed.Close(), os.MkdirAll(filepath.Dir(name), 0o750), os.WriteFile(name, archive.Bytes(), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@
 package pgtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,7 +62,7 @@ var shared struct {
 
 // templateEnv names the folder of the cluster that all servers are copied from.
 // The first test binary that needs it makes it. Without the variable, each
-// binary makes one of its own.
+// binary makes its own.
 const templateEnv = "SUNLOOP_TEST_POSTGRES"
 
 var (
@@ -351,4 +353,29 @@ func (s *Server) exec(ctx context.Context, sql string) error {
 		return fmt.Errorf("%s: %w", sql, err)
 	}
 	return nil
+}
+
+// Dump returns the tables and data of a database as SQL, for [Restore].
+func Dump(t testing.TB, url string) []byte {
+	t.Helper()
+	return client(t, nil, "pg_dump", "--no-owner", "--no-privileges", "--dbname", url)
+}
+
+// Restore runs the SQL of a [Dump] in an empty database.
+func Restore(t testing.TB, url string, sql []byte) {
+	t.Helper()
+	client(t, sql, "psql", "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--output", os.DevNull, "--dbname", url)
+}
+
+// client runs one of PostgreSQL's clients to its end, and returns what it writes.
+func client(t testing.TB, input []byte, program string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(programs(), program), args...)
+	var failures bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &failures
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", program, err, lastLines(failures.String(), 5))
+	}
+	return out
 }
