@@ -4,34 +4,38 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
-	"app.sunloop/tui/view/admin"
-	"app.sunloop/tui/view/alarm"
 	"app.sunloop/tui/view/analysis"
 	"app.sunloop/tui/view/maintenance"
 	fleet "app.sunloop/tui/view/plant"
 )
 
-// dataScreens are all screens that show data of the service.
-func dataScreens() map[string]func() view.View {
-	return map[string]func() view.View{
-		"fleet": func() view.View { return fleet.NewFleet() }, "assets": func() view.View { return fleet.NewAssets() },
-		"uploads": func() view.View { return fleet.NewUploads(func(string) string { return "" }) }, "components": func() view.View { return fleet.NewComponents("INV-03") },
-		"alarms": func() view.View { return alarm.NewScreen() }, "forecast": func() view.View { return analysis.NewForecast() },
-		"kpis": func() view.View { return analysis.NewKPIs() }, "models": func() view.View { return analysis.NewModels() },
-		"gaps": func() view.View { return analysis.NewGaps() }, "unit": func() view.View { return analysis.NewUnit("INV-03") },
-		"schedules": func() view.View { return maintenance.NewSchedules() }, "stock": func() view.View { return maintenance.NewStock() },
-		"webhooks": func() view.View { return maintenance.NewSubscriptions() }, "choices": func() view.View { return maintenance.NewPlanChoices(noon) },
-		"users": func() view.View { return admin.NewUsers() }, "keys": func() view.View { return admin.NewAPIKeys(time.Now) },
-		"audit": func() view.View { return admin.NewAudit() },
+// dataScreens open all screens that show data of the service: those with a key
+// g …, and those that something selected opens.
+func dataScreens(m *Model) map[string]view.Request {
+	all := map[string]view.Request{
+		"components": view.OpenScreen{Screen: fleet.NewComponents("INV-03")}, "unit": view.OpenScreen{Screen: analysis.NewUnit("INV-03")},
+		"choices": view.OpenScreen{Screen: maintenance.NewPlanChoices(noon)},
 	}
+	for _, e := range m.o.Keys.Entries() {
+		switch e.Action {
+		case keymap.SignOut, keymap.Log, keymap.Settings: // they show no data of the site
+			continue
+		}
+		if e.Scope == keymap.Global && slices.ContainsFunc(e.Binding.Keys(), func(k string) bool { return strings.HasPrefix(k, "g ") }) {
+			all[string(e.Action)], _ = actions[e.Action](m)
+		}
+	}
+	return all
 }
 
 // untrue are words that state something about the plant.
@@ -95,9 +99,13 @@ func TestNothingUnknownIsShownAsFine(t *testing.T) {
 					d.press(pane)
 					look("pane " + pane)
 				}
-				for name, screen := range dataScreens() {
+				screens := dataScreens(d.m)
+				if len(screens) < 17 {
+					t.Errorf("only %d screens are looked at", len(screens))
+				}
+				for name, open := range screens {
 					d.m.nav.screens = nil
-					d.run(d.m.perform(view.OpenScreen{Screen: screen()}))
+					d.run(d.m.perform(open))
 					look(name)
 				}
 			}
