@@ -46,7 +46,7 @@ func (c *context) summary(e detect.Event) string {
 		}
 		return fmt.Sprintf("%s %s delivered no new data %s.%s", who, has, since, usual)
 	case detect.RepeatedData:
-		return fmt.Sprintf("The readings of %s are those of former days again %s.", who, since)
+		return fmt.Sprintf("The readings of %s repeat those of earlier days %s.", who, since)
 	case detect.DataQuality:
 		if e.Class == detect.Scale {
 			return fmt.Sprintf("The power reading of %s is about %.4g times what it should be %s.", who, value("factor"), since)

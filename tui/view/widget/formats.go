@@ -121,7 +121,7 @@ var families = map[string]string{
 	"site_outage_grid":           "site outage",
 	"communication_gap":          "no data",
 	"data_silence":               "site silent",
-	"repeated_data":              "old data again",
+	"repeated_data":              "repeated data",
 	"string_outage":              "string outage",
 	"partial_shading":            "partial shading",
 	"thermal_derating":           "thermal derating",
