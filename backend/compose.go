@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 
 	"app.sunloop/backend/admin"
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/check"
 	"app.sunloop/backend/domain"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/health"
@@ -25,6 +27,7 @@ import (
 	"app.sunloop/backend/pipeline/forecasting"
 	"app.sunloop/backend/pipeline/snapshot"
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/stream"
 	"app.sunloop/backend/webhook"
 )
 
@@ -46,6 +49,8 @@ type parts struct {
 	webhooks    *webhook.Deliverer
 	pipeline    *pipeline.Pipeline
 	freemium    *freemium.Service
+	changes     *stream.Log
+	streams     *stream.Hub
 	admin       *admin.Server
 	handler     http.Handler
 }
@@ -70,7 +75,14 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 		return nil, fmt.Errorf("open accounts: %w", err)
 	}
 	p.trail = audit.New(st.records, cfg.Wall)
-	p.domain = domain.New(st.records, st.records, cfg.Now)
+	// Each needs the other: the domain writes through the log, which asks it for the
+	// customer of a site.
+	p.changes = stream.Watch(st.records, st.records, cfg.Wall, func(tx store.Tx, siteID string) (string, error) {
+		found, err := p.domain.Sites.SiteIn(tx, api.Unlimited("stream"), siteID)
+		return found.CustomerID, err
+	}, cfg.Logger)
+	p.streams = stream.NewHub(p.changes, cfg.Logger)
+	p.domain = domain.New(p.changes, p.changes, cfg.Now)
 	snapshots, err := partner.New(partner.Config{Records: st.records, Domain: p.domain, Now: cfg.Now, Rates: cfg.Rates})
 	if err != nil {
 		return nil, err
@@ -80,8 +92,8 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 	}
 	snapshots.Schedules = p.maintenance // each needs the other
 	p.pipeline, err = pipeline.New(pipeline.Config{
-		Records: st.records, Telemetry: st.records, Queue: st.records, Cluster: st.records, Objects: st.objects, ImportSource: st.external,
-		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: maintenance.SiteRecords(), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
+		Records: p.changes, Telemetry: p.changes, Queue: st.records, Cluster: st.records, Objects: st.objects, ImportSource: st.external,
+		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: append(maintenance.SiteRecords(), record.OfSites(stream.SiteRecords()...)...), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Hold:        cfg.HoldJobs,
@@ -110,7 +122,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 // newHandler returns the handler of all paths.
 func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *partner.Service) http.Handler {
 	return httpapi.New(httpapi.Deps{
-		Records: st.records, Telemetry: st.records, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
+		Records: st.records, Telemetry: p.changes, Streams: p.streams, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
 		Auth: p.auth, Audit: p.trail, Freemium: p.freemium, Journal: d.logs,
 		Sites: p.domain.Sites, SiteChanges: p.pipeline.Changes, Assets: p.domain.Sites, Activities: p.domain.Sites, Findings: p.domain.Findings, Issues: p.domain.Issues, Alerts: p.domain.Alerts,
 		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Availability: p.domain.Availability, Nowcasts: p.domain.KPIs, Snapshots: snapshots,
@@ -139,7 +151,7 @@ func (p *parts) composeMaintenance(cfg Config, st *storage, d dependencies, key 
 	if err != nil {
 		return fmt.Errorf("places that webhooks may be sent to: %w", err)
 	}
-	p.maintenance, err = maintenance.New(maintenance.Config{Records: st.records, Domain: p.domain, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue,
+	p.maintenance, err = maintenance.New(maintenance.Config{Records: p.changes, Domain: p.domain, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue,
 		Rates: cfg.Rates, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
 	poster := webhook.NewPoster(guard, cfg.Wall)
 	poster.Wrap(d.instruments.Tracer().Transport)

@@ -331,7 +331,12 @@ func (s *Service) ConnectionDropped(server string) func(admission.Drop) {
 
 // EndReadiness reports the service as not ready from now on, so that a load
 // balancer sends no more requests.
-func (s *Service) EndReadiness() { s.health.End() }
+func (s *Service) EndReadiness() {
+	s.health.End()
+	if o := s.opened.Load(); o != nil {
+		o.streams.End()
+	}
+}
 
 // Waiting returns why the service cannot work yet, as the error of a request; nil
 // once it can. Until then only its health paths are served, and the parts below

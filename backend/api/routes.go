@@ -119,6 +119,8 @@ const (
 	PathMaintenanceSchedule = "/maintenance-schedule"
 	PathSnapshot            = "/snapshot"
 
+	PathStream = "/stream"
+
 	PathHealth = "/healthz"
 	PathReady  = "/readyz"
 
@@ -359,7 +361,7 @@ func Routes() []*Route {
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,
 		&schedules, &boms, &parts, &orders, &track, &siteSummary, &activities, &users, &keys, &auditTrail, &logEntries, &nowcast,
-		&siteKPIs, &availability,
+		&siteKPIs, &availability, &stream,
 		&kpiRollup, &maintenanceSignals, &forecastSnapshot, &maintenanceSchedule, &snapshot,
 		&health, &ready, &document, &docsPage,
 	}

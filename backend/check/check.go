@@ -34,6 +34,7 @@ import (
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/backend/store/postgres"
+	"app.sunloop/backend/stream"
 )
 
 // Paths say where an installation keeps its data.
@@ -58,7 +59,7 @@ func (p Paths) Key() string { return cmp.Or(p.KeyFile, filepath.Join(p.DataDir, 
 
 // Tables returns the tables of all packages.
 func Tables() []store.Checked {
-	return slices.Concat(domain.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), maintenance.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables())
+	return slices.Concat(domain.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), maintenance.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables(), stream.Tables())
 }
 
 // Report is what a check has read, and what it found.

@@ -236,12 +236,12 @@ func irregular(t testing.TB, w *world) {
 	a.Set(series.TemperatureC, temperature)
 	b.Set(series.PowerKW, counted)
 	b.Set(series.EnergyCounterKWh, counter)
-	for _, id := range []string{"A", `B, "two"`} {
+	for _, id := range []string{"A", "B-2"} {
 		if _, err := w.domain.Sites.AddAsset(context.Background(), api.Unlimited("test"), api.Asset{AssetID: id, SiteID: "Clock", CustomerID: ownCustomer, Name: id, Type: "inverter", CapacityKW: 30, Location: "roof"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.store.Append(context.Background(), store.SiteKey{ID: "Clock", Zone: zone}, []store.AssetFrame{{AssetID: "A", Frame: a}, {AssetID: `B, "two"`, Frame: b}}); err != nil {
+	if err := w.store.Append(context.Background(), store.SiteKey{ID: "Clock", Zone: zone}, []store.AssetFrame{{AssetID: "A", Frame: a}, {AssetID: "B-2", Frame: b}}); err != nil {
 		t.Fatal(err)
 	}
 }

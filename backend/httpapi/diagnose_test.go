@@ -32,7 +32,7 @@ func (w *world) judgeOf(of ids, ill bool) string {
 			Evidence: []api.Evidence{{For: true, Text: "Its peers make 40 kW."}}}}
 	}
 	var out finding.RunResult
-	if err := w.store.Update(w.t.Context(), func(tx store.Tx) (err error) {
+	if err := w.changes.Update(w.t.Context(), func(tx store.Tx) (err error) {
 		out, err = w.domain.Detections.RecordRun(tx, run)
 		return err
 	}); err != nil {

@@ -244,6 +244,7 @@ func (s *server) registerAll() {
 	s.kpiHandlers()
 	s.availabilityHandlers()
 	s.snapshotHandlers()
+	s.streamHandlers()
 	s.metaHandlers()
 }
 

@@ -67,6 +67,7 @@ var requests = map[string]request{
 	"data-period":                {query: "site_id={site}&asset_id={asset}", absent: 404},
 	"inverter":                   {query: "asset_id={asset}&site_id={site}&start=2025-10-01&end=2025-10-02", absent: 404},
 	"site-data":                  {query: "site_id={site}&start=2025-10-01&end=2025-10-02", absent: 404},
+	"stream":                     {query: "customer_id={customer}&site_id={site}&follow=false", absent: 404},
 	"latest":                     {query: "site_id={site}", absent: 404},
 	"assets add":                 {body: `{"action":"add","asset_id":"NEW-{asset}-{n}","name":"n","type":"t","capacity_kw":1,"location":"l","customer_id":"{customer}","site_id":"{site}"}`, absent: 404, ofCustomer: true},
 	"assets set":                 {body: `{"action":"set","asset_id":"{asset}","name":"n"}`, absent: 404},

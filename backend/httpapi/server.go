@@ -47,6 +47,7 @@ type Deps struct {
 	Snapshots      Snapshots
 	Freemium       Freemium
 	Telemetry      store.Telemetry
+	Streams        Streams
 	Audit          Audit
 	Journal        Journal       // optional: nil has nothing
 	Records        store.Records // of Idempotency-Key
@@ -84,8 +85,11 @@ type Deps struct {
 	// UnauthenticatedBody is how long the body of a request may take whose caller has
 	// not shown a valid credential; 0: 30 s.
 	UnauthenticatedBody time.Duration
-	KeyRate             int // accepted requests a minute, key and API; 0: the contract's
-	UserRate            int // the same of a person; 0: the contract's
+	// Heartbeat is the interval at which a stream sends something and its credential is
+	// checked; 0: 15 s.
+	Heartbeat time.Duration
+	KeyRate   int // accepted requests a minute, key and API; 0: the contract's
+	UserRate  int // the same of a person; 0: the contract's
 }
 
 // server is the handler behind [New].
@@ -96,6 +100,7 @@ type server struct {
 	publicBodies memory       // of requests of routes without one
 	lookups      lookupCache
 	idempotency  idempotency
+	streams      openStreams
 	endpoints    map[*api.Route]*endpoint
 	methods      map[string]map[string]*endpoint // path → method → endpoint
 	mux          *http.ServeMux
@@ -118,6 +123,7 @@ func New(d Deps) http.Handler {
 	if s.UnauthenticatedBody == 0 {
 		s.UnauthenticatedBody = unauthenticatedBody
 	}
+	s.Heartbeat = cmp.Or(s.Heartbeat, heartbeat)
 	if s.KeyRate == 0 {
 		s.KeyRate = api.RequestsPerMinute
 	}
@@ -271,6 +277,10 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	result, err := c.run(ctx, g)
 	if err != nil {
 		s.refuse(w, q, err)
+		return
+	}
+	if run, ok := result.(following); ok {
+		run(w, q)
 		return
 	}
 	s.answer(w, q, op, result)

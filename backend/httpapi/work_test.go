@@ -27,7 +27,7 @@ func (w *world) workDeps() {
 		}
 		return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
 	}
-	service, err := maintenance.New(maintenance.Config{Records: w.store, Domain: w.domain, Now: w.clock.now, Wall: w.clock.now, Guard: guard, Sealer: auth.Key{2}})
+	service, err := maintenance.New(maintenance.Config{Records: w.changes, Domain: w.domain, Now: w.clock.now, Wall: w.clock.now, Guard: guard, Sealer: auth.Key{2}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"mime/multipart"
 	"net/http"
@@ -29,6 +30,7 @@ import (
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
+	"app.sunloop/backend/stream"
 	"app.sunloop/engine/series"
 )
 
@@ -63,6 +65,8 @@ type world struct {
 	dir     string // of the store
 	store   *bolt.Store
 	auth    *auth.Service
+	changes *stream.Log
+	hub     *stream.Hub
 	domain  *domain.Services
 	partner *partner.Service
 	work    *maintenance.Service
@@ -104,7 +108,12 @@ func newWorldOf(t testing.TB, edit func(*httpapi.Deps), customers ...string) *wo
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.domain = domain.New(w.store, w.store, w.clock.now)
+	w.changes = stream.Watch(w.store, w.store, w.clock.now, func(tx store.Tx, siteID string) (string, error) {
+		site, err := w.domain.Sites.SiteIn(tx, api.Unlimited("test"), siteID)
+		return site.CustomerID, err
+	}, slog.New(slog.DiscardHandler))
+	w.hub = stream.NewHub(w.changes, slog.New(slog.DiscardHandler))
+	w.domain = domain.New(w.changes, w.changes, w.clock.now)
 	if w.partner, err = partner.New(partner.Config{Records: w.store, Domain: w.domain, Now: w.clock.now}); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +123,7 @@ func newWorldOf(t testing.TB, edit func(*httpapi.Deps), customers ...string) *wo
 	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.domain.Sites, SiteChanges: siteChanges{w.domain}, Assets: w.domain.Sites, Uploads: w.uploads, Forecasts: forecasts{w.domain.Forecasts}, Findings: w.domain.Findings, Activities: w.domain.Sites,
-		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.changes, Streams: w.hub, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
 	if edit != nil {

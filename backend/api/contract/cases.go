@@ -190,6 +190,7 @@ var telemetryCases = []Case{
 	For(api.ListSiteRecords, Case{Params: append([]Param{p("site_id", goodSite), p("resolution", "hourly"), p("limit", 10)}, span...),
 		Fields: []string{"records." + goodAsset + "[].power"}, Errors: []ErrorCase{foreign}}),
 	For(api.GetLatest, Case{Params: []Param{p("site_id", goodSite)}, Fields: recordFields, Errors: []ErrorCase{foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)}}),
+	For(api.FollowChanges, Case{Params: []Param{p("site_id", goodSite), p("kinds", "alert,order", "weather"), p("follow", "false", "maybe")}, TestedBy: "TestStream", Errors: []ErrorCase{withValue("site_id", "Nowhere", api.ErrSiteNotFound)}}),
 	For(api.GetAlertPeriod, Case{Params: []Param{p("site_id", goodSite), p("terminal_device_id", goodDevice)}, Fields: words("site_id first_record last_record"),
 		Errors: []ErrorCase{foreign}}),
 	For(api.ListTerminalAlerts, Case{Params: []Param{p("terminal_device_id", goodDevice), p("site_id", goodSite), p("start", "2025-10-01T00:00:00Z"), p("end", "2026-10-01T00:00:00Z")},

@@ -1,0 +1,356 @@
+// Package stream keeps a bounded log of what changed in the store, and passes the changes to
+// those who follow them.
+//
+// [Watch] wraps the records and the telemetry of a service. A transaction that writes an
+// alert, a finding, an order or a forecast also writes its change into the log: one record
+// for each of them, which the next change replaces, so that the log is no longer than what
+// changed in [Keep]. What was appended to the telemetry of a site is logged once a second.
+//
+// A [Hub] reads the log of the store, once for all who follow it, so that it sees the
+// changes of all processes that share the store. Changes of processes whose clocks differ,
+// or whose transactions take long, come late: the hub reads what is newer than [Overlap]
+// before the last change again. A change may therefore be passed twice after a resumption,
+// and none is left out.
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Bounds of the log.
+const (
+	Keep    = time.Hour        // how long a change is kept at least
+	Overlap = 30 * time.Second // what a hub reads again
+)
+
+// Change says that something of a site has changed.
+type Change struct {
+	SiteID     string    `json:"site_id" limit:"id"`
+	Kind       string    `json:"kind" limit:"word"`
+	ID         string    `json:"id,omitempty" limit:"id"` // of the alert, finding, order or forecast
+	CustomerID string    `json:"customer_id" limit:"id"`
+	AssetID    string    `json:"asset_id,omitempty" limit:"id"`
+	Status     string    `json:"status,omitempty" limit:"word"`
+	At         time.Time `json:"at"` // to the millisecond
+}
+
+// stamp is the form of times in keys: their order is that of time.
+const stamp = "2006-01-02T15:04:05.000Z"
+
+func stampOf(t time.Time) string { return t.UTC().Format(stamp) }
+
+var changes = store.Table[Change]{
+	Bucket: "changes",
+	Key:    func(c Change) []byte { return store.Key(c.SiteID, c.Kind, c.ID) },
+	Indexes: []store.Index[Change]{
+		{Name: "time", Key: func(c Change) []byte { return store.Key(stampOf(c.At), c.SiteID, c.Kind, c.ID) }},
+	},
+}
+
+// Tables returns the tables of the package, for a check of the data.
+func Tables() []store.Checked { return []store.Checked{changes} }
+
+// SiteRecords returns the records of the package: all are of sites, by their ids.
+func SiteRecords() []store.Prefixed { return []store.Prefixed{changes} }
+
+// watched are the buckets whose records are followed, with their kinds.
+var watched = map[string]string{"alerts": api.StreamAlert, "findings": api.StreamFinding, "orders": api.StreamOrder, "forecasts": api.StreamForecast}
+
+// Log is the records and the telemetry of a service, whose writes it logs.
+type Log struct {
+	store.Telemetry
+	records store.Records
+	wall    func() time.Time
+	owner   func(tx store.Tx, siteID string) (customerID string, err error)
+	log     *slog.Logger
+	wake    chan struct{} // of the hub
+
+	mu      sync.Mutex
+	last    time.Time
+	pending map[string]bool // sites whose telemetry has changed
+}
+
+// Watch returns records and telemetry over those of a store. owner returns the customer of
+// a site; [store.ErrNotFound] or an error of the API if there is no such site.
+func Watch(records store.Records, telemetry store.Telemetry, wall func() time.Time, owner func(tx store.Tx, siteID string) (string, error), log *slog.Logger) *Log {
+	return &Log{Telemetry: telemetry, records: records, wall: wall, owner: owner, log: log, wake: make(chan struct{}, 1), pending: map[string]bool{}}
+}
+
+// View is that of the records.
+func (l *Log) View(ctx context.Context, fn func(tx store.Tx) error) error {
+	return l.records.View(ctx, fn)
+}
+
+// Update is that of the records, with the changes in the log.
+func (l *Log) Update(ctx context.Context, fn func(tx store.Tx) error) error {
+	some := false
+	err := l.records.Update(ctx, func(tx store.Tx) error {
+		w := &watchedTx{Tx: tx}
+		if err := fn(w); err != nil {
+			return err
+		}
+		if some = len(w.changed) > 0; !some {
+			return nil
+		}
+		at := l.now()
+		for _, c := range w.changed {
+			c.At = at
+			if err := changes.Put(tx, c); err != nil {
+				return fmt.Errorf("log a change of site %s: %w", c.SiteID, err)
+			}
+		}
+		return nil
+	})
+	if err == nil && some {
+		l.notify()
+	}
+	return err
+}
+
+// now is the clock to the millisecond, which never goes back in one process.
+func (l *Log) now() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := l.wall().UTC().Truncate(time.Millisecond); now.After(l.last) {
+		l.last = now
+	}
+	return l.last
+}
+
+func (l *Log) notify() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watchedTx gathers the changes of a transaction.
+type watchedTx struct {
+	store.Tx
+	changed []Change
+}
+
+// written are the fields of stored alerts, findings, orders and forecasts that changes have.
+type written struct {
+	SiteID     string `json:"site_id"`
+	CustomerID string `json:"customer_id"`
+	AssetID    string `json:"asset_id"`
+	AlertID    string `json:"alert_id"`
+	SummaryID  string `json:"summary_id"`
+	OrderID    string `json:"order_id"`
+	ForecastID string `json:"forecast_id"`
+	State      string `json:"state"`
+	Status     string `json:"status"`
+	Active     *bool  `json:"active"`
+}
+
+// Put stores a value, and notes the change of a record that is followed.
+func (w *watchedTx) Put(bucket string, key, value []byte) error {
+	if err := w.Tx.Put(bucket, key, value); err != nil {
+		return err
+	}
+	kind, ok := watched[bucket]
+	if !ok {
+		return nil
+	}
+	var v written
+	if json.Unmarshal(value, &v) != nil || v.SiteID == "" {
+		return nil // which is for the check of the table
+	}
+	c := Change{SiteID: v.SiteID, CustomerID: v.CustomerID, Kind: kind, AssetID: v.AssetID, Status: v.Status}
+	switch kind {
+	case api.StreamAlert:
+		c.ID, c.Status = v.AlertID, v.State
+	case api.StreamFinding:
+		c.ID, c.Status = v.SummaryID, api.StreamClosed
+		if v.Active != nil && *v.Active {
+			c.Status = api.StreamOpen
+		}
+	case api.StreamOrder:
+		c.ID = v.OrderID
+	case api.StreamForecast: // the newest of a site replaces the former
+		c.AssetID = ""
+	}
+	for i, former := range w.changed {
+		if former.SiteID == c.SiteID && former.Kind == c.Kind && former.ID == c.ID {
+			w.changed[i] = c
+			return nil
+		}
+	}
+	w.changed = append(w.changed, c)
+	return nil
+}
+
+// Append is that of the telemetry; the change is logged within a second.
+func (l *Log) Append(ctx context.Context, site store.SiteKey, frames []store.AssetFrame) error {
+	err := l.Telemetry.Append(ctx, site, frames)
+	if err == nil {
+		l.changed(site.ID)
+	}
+	return err
+}
+
+// Rewrite is that of the telemetry; the change is logged within a second.
+func (l *Log) Rewrite(ctx context.Context, site store.SiteKey, edit func(frames []store.AssetFrame) ([]store.AssetFrame, error)) error {
+	err := l.Telemetry.Rewrite(ctx, site, edit)
+	if err == nil {
+		l.changed(site.ID)
+	}
+	return err
+}
+
+func (l *Log) changed(siteID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending[siteID] = true
+}
+
+// flushAtOnce bounds a transaction of [Log.Flush], in sites.
+const flushAtOnce = 500
+
+// Flush logs the telemetry that has changed.
+func (l *Log) Flush(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		var sites []string
+		for id := range l.pending {
+			if sites = append(sites, id); len(sites) == flushAtOnce {
+				break
+			}
+		}
+		for _, id := range sites {
+			delete(l.pending, id)
+		}
+		l.mu.Unlock()
+		if len(sites) == 0 {
+			return nil
+		}
+		at := l.now()
+		err := l.records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error {
+			for _, id := range sites {
+				customer, err := l.owner(tx, id)
+				if errors.Is(err, store.ErrNotFound) || errors.Is(err, api.ErrSiteNotFound) {
+					continue // its record comes later, or it was removed
+				}
+				if err != nil {
+					return err
+				}
+				if err := changes.Put(tx, Change{SiteID: id, CustomerID: customer, Kind: api.StreamTelemetry, At: at}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			for _, id := range sites {
+				l.changed(id)
+			}
+			return fmt.Errorf("log the telemetry of %d sites: %w", len(sites), err)
+		}
+		l.notify()
+	}
+}
+
+// flushEvery is the interval at which telemetry is logged.
+const flushEvery = time.Second
+
+// Run logs telemetry until ctx ends, and what is left then.
+func (l *Log) Run(ctx context.Context) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := l.Flush(ctx); err != nil && ctx.Err() == nil {
+				l.log.Warn("log changes of telemetry", "error", err.Error())
+			}
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushEvery)
+			defer cancel()
+			if err := l.Flush(last); err != nil {
+				l.log.Warn("log changes of telemetry", "error", err.Error())
+			}
+			return
+		}
+	}
+}
+
+// sweepAtOnce bounds a transaction of [Log.Sweep], in changes.
+const sweepAtOnce = 500
+
+// Sweep deletes the changes that are older than [Keep].
+func (l *Log) Sweep(ctx context.Context) error {
+	before := l.wall().Add(-Keep)
+	for {
+		n := 0
+		err := l.records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error {
+			n = 0
+			old, err := list(tx, time.Time{}, before, sweepAtOnce)
+			for _, c := range old {
+				if err == nil {
+					err = changes.Delete(tx, changes.Key(c))
+				}
+				n++
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("delete old changes: %w", err)
+		}
+		if n < sweepAtOnce {
+			return nil
+		}
+	}
+}
+
+// list returns the changes from <= At < to in the order of time, at most so many.
+func list(tx store.Tx, from, to time.Time, most int) (all []Change, err error) {
+	var keys [][]byte
+	for e, err := range tx.Scan(changes.Bucket+"/time", store.Key(stampOf(from)), store.Key(stampOf(to)), false) {
+		if err != nil {
+			return nil, fmt.Errorf("read the log of changes: %w", err)
+		}
+		if keys = append(keys, append([]byte(nil), e.Value...)); len(keys) == most {
+			break
+		}
+	}
+	for _, key := range keys {
+		c, err := changes.Get(tx, key)
+		if err != nil {
+			return nil, fmt.Errorf("read the log of changes: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// sealer is what the hourly maintenance of telemetry calls.
+type sealer interface {
+	Seal(ctx context.Context) (int, error)
+	Resum(ctx context.Context) (int, error)
+}
+
+// Seal is that of the telemetry, if it has one.
+func (l *Log) Seal(ctx context.Context) (int, error) {
+	if t, ok := l.Telemetry.(sealer); ok {
+		return t.Seal(ctx)
+	}
+	return 0, nil
+}
+
+// Resum is that of the telemetry, if it has one.
+func (l *Log) Resum(ctx context.Context) (int, error) {
+	if t, ok := l.Telemetry.(sealer); ok {
+		return t.Resum(ctx)
+	}
+	return 0, nil
+}
