@@ -8,7 +8,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage deadcode
+.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak mutants scale replicas-bench attack damage deadcode
 
 # Targets that run tests marked by internal/longtest.
 test-long faults attack damage moves kills replicas soak load: export SUNLOOP_TEST_LONG = 1
@@ -185,6 +185,9 @@ forecast-report: build ## the tables of docs/forecasting.md, from the data sets 
 
 peers: ## our trees against scikit-learn's, in time and accuracy
 	.ci/peers --score
+
+peers-telemetry: ## reads of telemetry against VictoriaMetrics, in time and bytes
+	.ci/peers-telemetry
 
 clean: ## remove what the build made
 	rm -rf bin

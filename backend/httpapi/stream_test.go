@@ -371,7 +371,9 @@ func BenchmarkStream(b *testing.B) {
 		q.Header.Set("X-Api-Key", w.keys[fmt.Sprint("client", i/api.MaxCallStreams)])
 		started.Add(1)
 		once := sync.OnceFunc(started.Done)
-		ended.Go(func() { w.handler.ServeHTTP(&streamSink{sink: sink{header: http.Header{}}, first: once, done: got.Done}, q) })
+		ended.Go(func() {
+			w.handler.ServeHTTP(&streamSink{sink: sink{header: http.Header{}}, first: once, done: got.Done}, q)
+		})
 	}
 	started.Wait()
 	b.ResetTimer()
