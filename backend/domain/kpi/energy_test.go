@@ -9,6 +9,7 @@ import (
 	"app.sunloop/backend/domain/domaintest"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/energy"
 	"app.sunloop/engine/series"
 )
 
@@ -164,5 +165,50 @@ func TestEnergyOfAGap(t *testing.T) {
 	}
 	if gap := roll(start.Add(11*time.Hour), start.Add(12*time.Hour)); math.Abs(gap-40) > 2e-3 {
 		t.Errorf("the hour of the gap has %v kWh, want 40", gap)
+	}
+}
+
+// A unit reports nothing for 3 of 10 hours, through which its counter runs: the energy is
+// known although 15 % of the data are missing, and the yield has no estimate of the silent
+// unit in addition. Without the counter it is not known, and a counter that gains more than
+// the unit can make tells nothing of the gap.
+func TestEnergyOfGapsWithCounter(t *testing.T) {
+	for name, c := range map[string]struct {
+		stepKWh, gapKWh float64
+		known           bool
+	}{"counter": {5, 60, true}, "no counter": {math.NaN(), 0, false}, "impossible gain": {5, 6000, false}} {
+		t.Run(name, func(t *testing.T) {
+			d, _, day := twoUnits(t, steady(20))
+			before := day.AddDate(0, 0, -1)
+			utc := before.Add(2 * time.Hour)
+			one, two := sunny(utc, steady(20)), series.Frame{}
+			kWh := 1000.0
+			var power, counter []float64
+			for _, at := range one.Times {
+				switch hour := time.Unix(at, 0).Sub(utc).Hours(); {
+				case hour >= 10 && hour < 13:
+					continue
+				case hour == 13:
+					kWh += c.gapKWh
+				}
+				two.Times, power, counter = append(two.Times, at), append(power, 20), append(counter, kWh)
+				kWh += c.stepKWh
+			}
+			two.Set(series.PowerKW, power)
+			if c.gapKWh > 0 {
+				two.Set(series.EnergyCounterKWh, counter)
+			}
+			two = energy.StateStep(two)
+			storeUnits(t, d, one, two)
+			k, got := d.KPIsOf(before, day)
+			wantFigures(t, got, map[string]float64{"data_availability": 0.85})
+			if c.known {
+				wantFigures(t, got, map[string]float64{"energy": 400, "specific_yield": 4})
+			}
+			f := got["energy"]
+			if k.Reportable || (f.Value != nil) != c.known || strings.Contains(f.Basis, "known of 100 % of the daylight") != c.known || *f.DataAvailability != 0.85 || got["performance_ratio"].Value != nil {
+				t.Errorf("of %v of the data: energy %v of %q, ratio %v", *f.DataAvailability, f.Value, f.Basis, got["performance_ratio"].Value)
+			}
+		})
 	}
 }

@@ -24,7 +24,8 @@ type unit struct {
 	id         string
 	CapacityKW float64
 	PowerKW    series.Series
-	first      time.Time // of its data: before it nothing was due
+	first      time.Time  // of its data: before it nothing was due
+	gaps       []kpi.Span // of its power, with energy by its counter
 }
 
 // reading is a window of telemetry on an even grid.
@@ -34,6 +35,7 @@ type reading struct {
 	from, to                time.Time
 	step                    time.Duration
 	units                   []unit
+	places                  map[string]int // of the units, by id
 	ratedKW                 float64
 	power, irradiance, cell series.Series // of the site
 	known                   int           // intervals with power
@@ -90,7 +92,8 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 	}
 	var sensors []kpi.Sensor
 	var reporting []api.Asset
-	places := map[string]int{} // of the units, by id
+	places := map[string]int{}
+	r.places = places
 	for _, u := range units {
 		if !(u.CapacityKW > 0) {
 			continue
@@ -124,7 +127,7 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 		}
 		air.add(on(series.TemperatureC))
 		wind.add(on(series.WindSpeedMS))
-		r.units[i].PowerKW = on(series.PowerKW)
+		r.units[i].PowerKW, r.units[i].gaps = on(series.PowerKW), countedGaps(f, r.units[i].CapacityKW)
 	}
 	if r.available, err = s.availability.ReadWith(ctx, site, units, from, to, add, series.TemperatureC, series.WindSpeedMS); err != nil {
 		return nil, err
@@ -174,19 +177,27 @@ func cells(mounting kpi.Mounting, irradiance series.Series, airC, windMS []float
 	return out
 }
 
-// sum makes the site's power, where units of half the rating reported.
+// sum makes the site's power, where units of half the rating reported. Where a counter
+// ran through a gap of a unit, its energy is measured and not that of a silent unit.
 func (r *reading) sum() {
 	for i := range r.power.Values {
-		total, reporting, n := 0.0, 0.0, 0
-		for _, u := range r.units {
-			if p := u.PowerKW.Values[i]; !math.IsNaN(p) {
+		total, reporting, counted, n := 0.0, 0.0, 0.0, 0
+		middle := r.power.Time(i).Add(r.step / 2).Unix()
+		for k := range r.units {
+			u := &r.units[k]
+			switch p := u.PowerKW.Values[i]; {
+			case !math.IsNaN(p):
 				total, reporting, n = total+p, reporting+u.CapacityKW, n+1
+			case u.inGap(middle):
+				counted += u.CapacityKW
 			}
 		}
 		r.power.Values[i] = math.NaN()
 		if n > 0 && 2*reporting >= r.ratedKW {
 			r.power.Values[i] = total * r.ratedKW / reporting
-			r.silentKWh += max(r.power.Values[i]-total, 0) * r.step.Hours()
+			if silent := r.ratedKW - reporting; silent > 0 {
+				r.silentKWh += max(r.power.Values[i]-total, 0) * max(silent-counted, 0) / silent * r.step.Hours()
+			}
 			r.known++
 		}
 	}

@@ -1,6 +1,7 @@
 package kpi
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -15,12 +16,22 @@ import (
 func (r *reading) performance(measured, data float64) []api.KPI {
 	b := r.basis
 	figure := func(name string, value float64) kpi.Figure { return kpi.NewFigure(name, value, r.from, r.to, data) }
+	// Of energy the share is that which is known, as counters run through gaps of the data.
+	share, ran := data, ""
+	if known := r.energyKnown(); known >= kpi.LeastData && known > data {
+		share, ran = known, fmt.Sprintf("; counters ran through gaps, so that it is known of %.3g %% of the daylight", 100*known)
+	}
+	ofEnergy := func(name string, value float64) kpi.Figure {
+		f := kpi.NewFigure(name, value, r.from, r.to, share)
+		f.DataAvailability = data
+		return f
+	}
 	energyKWh := measured + r.silentKWh // yields extrapolate silent units
 	produced := func(f kpi.Figure) kpi.Figure {
 		f.Energy, f.Difference = r.days.shares(energyKWh), r.days.differs()
 		return f
 	}
-	energy := figure("energy", measured)
+	energy := ofEnergy("energy", measured)
 	energy.Energy, energy.Difference = r.days.shares(measured), r.days.differs()
 	reference := kpi.ReferenceYield(r.irradiance, b.due)
 	yr := b.figure(figure("reference_yield", reference.Hours), false, true)
@@ -30,12 +41,12 @@ func (r *reading) performance(measured, data float64) []api.KPI {
 	}
 	dc, gamma := b.rating.DCKW, b.gamma
 	return []api.KPI{
-		toAPI(energy, "the stored energies of the days of all units, as measured"+r.days.flag()),
-		toAPI(produced(b.figure(figure("specific_yield", kpi.SpecificYield(energyKWh, dc)), true, false)), basisPower),
+		toAPI(energy, "the stored energies of the days of all units, as measured"+ran+r.days.flag()),
+		toAPI(produced(b.figure(ofEnergy("specific_yield", kpi.SpecificYield(energyKWh, dc)), true, false)), basisPower+ran),
 		toAPI(yr, "irradiance in the plane of the modules; missing intervals are scaled by the share of the insolation that is covered"),
 		toAPI(produced(b.ratio(figure("performance_ratio", kpi.PerformanceRatio(r.power, r.irradiance, dc)), r.power)), basisPower),
 		toAPI(produced(b.ratio(figure("corrected_performance_ratio", kpi.CorrectedPerformanceRatio(r.power, r.irradiance, r.cell, dc, gamma, standardCellC)), r.power)), b.words()),
-		toAPI(produced(b.figure(figure("capacity_factor", kpi.CapacityFactor(energyKWh, b.rating.ACKW, r.to.Sub(r.from))), false, false)), basisPower),
+		toAPI(produced(b.figure(ofEnergy("capacity_factor", kpi.CapacityFactor(energyKWh, b.rating.ACKW, r.to.Sub(r.from))), false, false)), basisPower+ran),
 	}
 }
 
