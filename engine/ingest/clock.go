@@ -125,3 +125,53 @@ func parseClock(cell []byte) (sec int, zone zoneMark, ok bool) {
 	}
 	return s.sec, s.zone, true
 }
+
+// fileClock reads the time of day behind a date in the style of the names of files, "_14-15-00", "_14_15" and " 14-15-00". It
+// takes nothing where the text is another one.
+func (c *cursor) fileClock(s *stamp) bool {
+	b := c.b
+	mark := byte('-')
+	switch {
+	case len(b) == len("_14-15-00") && (b[0] == '_' || b[0] == ' ' || b[0] == 'T') && (b[3] == '-' || b[3] == '_') && b[6] == b[3]:
+		mark = b[3]
+	case len(b) == len("_14-15") && b[0] == '_' && (b[3] == '-' || b[3] == '_'):
+		mark = b[3]
+	default:
+		return false
+	}
+	sec, ok := plainClock(bytes.ReplaceAll(b[1:], []byte{mark}, []byte{':'}))
+	if !ok {
+		return false
+	}
+	s.sec, s.hasClock, c.b = sec, true, nil
+	return true
+}
+
+// halves are the words for the halves of the day that precede the time of day.
+var halves = []struct {
+	word string
+	half byte
+}{{"午前", 'a'}, {"上午", 'a'}, {"오전", 'a'}, {"午後", 'p'}, {"午后", 'p'}, {"下午", 'p'}, {"오후", 'p'}}
+
+// leadingHalf reads such a word: 'a', 'p' or 0.
+func (c *cursor) leadingHalf() byte {
+	for _, h := range halves {
+		if c.take(h.word) {
+			c.skipBlanks()
+			return h.half
+		}
+	}
+	return 0
+}
+
+// setHalf moves a time of day of twelve hours to its half of the day; false where it is none.
+func (s *stamp) setHalf(half byte) bool {
+	if s.sec >= 13*hour {
+		return false
+	}
+	s.sec %= 12 * hour
+	if half == 'p' {
+		s.sec += 12 * hour
+	}
+	return true
+}

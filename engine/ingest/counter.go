@@ -12,7 +12,7 @@ type counterNotes struct{ glitches, rollovers, resets, outside int }
 
 // moduli are where counters start again from zero: 16 and 32 bit, whole, in
 // tenths, hundredths and thousandths, and decimal displays.
-var moduli = []float64{65536, 6553.6, 655.36, 4294967296, 429496729.6, 42949672.96, 4294967.296, 100000, 1000000, 10000000}
+var moduli = []float64{65536, 6553.6, 655.36, 4294967296, 429496729.6, 42949672.96, 4294967.296, 65.536, 100, 1000, 10000, 100000, 1000000, 10000000}
 
 // counterPower turns readings of a lifetime counter in kWh into mean power
 // since the reading before, stamped at the later one. hold is the largest
@@ -204,4 +204,41 @@ func usualSteps(times []int64) map[int64]bool {
 		}
 	}
 	return usual
+}
+
+// withoutSign turns the readings of a signed register of 16 or 32 bit, which continue at the lowest number behind the highest, into those of
+// an unsigned one. It returns false where the readings are none of such a register.
+func (c *column) withoutSign() bool {
+	const near = 0.9 // of both ends of the register
+	low, high := 0.0, 0.0
+	for _, v := range c.values {
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+	}
+	if low == 0 {
+		return false
+	}
+	scale := 1.0
+	if c.unit.dim == dimEnergy {
+		scale = c.unit.scale
+	}
+	for _, bits := range []float64{1 << 16, 1 << 32} {
+		for _, part := range []float64{1, 0.1, 0.01, 0.001} {
+			half := bits / 2 * part * scale
+			if low < -half*(1+slip) || high > half*(1+slip) || low > -near*half || high < near*half {
+				continue
+			}
+			for i, v := range c.values {
+				if v < 0 {
+					c.values[i] = v + 2*half
+				}
+			}
+			return true
+		}
+	}
+	return false
 }

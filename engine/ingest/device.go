@@ -353,10 +353,15 @@ func ownNames(columns []*column) []string {
 		case len([]rune(own)) <= 3 && from > 0:
 			// A number or letter is not a name: include the word before it, or two words.
 			first := from - 1
-			if first > 0 && words().pairs[fold(tokens[i][first-1].text)+fold(tokens[i][first].text)]&(cDevice|cSite) != 0 {
+			if first > 0 && statistics[fold(tokens[i][first].text)] { // "Pac_Avg(1)"
+				first--
+			} else if first > 0 && words().pairs[fold(tokens[i][first-1].text)+fold(tokens[i][first].text)]&(cDevice|cSite) != 0 {
 				first--
 			}
 			own = col.name[tokens[i][first].at : tokens[i][to].at+len(tokens[i][to].text)]
+			if strings.Count(own, "(") > strings.Count(own, ")") && strings.HasPrefix(col.name[tokens[i][to].at+len(tokens[i][to].text):], ")") {
+				own += ")"
+			}
 		case strings.Contains(rest, own) && len(rest) > len(own):
 			own = rest
 		case len([]rune(own)) <= 3 && to+1 < len(tokens[i]) && !codeName.MatchString(own):

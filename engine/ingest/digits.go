@@ -10,7 +10,8 @@ import (
 // marksOfScripts are what other scripts write between digits.
 var marksOfScripts = map[rune]byte{
 	'．': '.', '，': ',', '：': ':', '／': '/', '－': '-', // full width
-	'٫': '.', '٬': ',', // Arabic marks of decimals and thousands
+	'\u3000': ' ',           // between date and time
+	'٫':      '.', '٬': ',', // Arabic marks of decimals and thousands
 }
 
 // plainDigits replaces the digits of other scripts, and the marks between them, by those of ASCII. A text without them is returned as it is.

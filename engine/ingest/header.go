@@ -63,7 +63,33 @@ func (s sampled) remark() bool {
 	if len(s.cells) > 0 && slices.Contains(annotations, s.cells[0]) {
 		return true
 	}
-	return s.filled() == 1 && (strings.HasPrefix(s.cells[0], "#") || strings.HasPrefix(s.cells[0], "//"))
+	return s.filled() == 1 && (strings.HasPrefix(s.cells[0], "#") || strings.HasPrefix(s.cells[0], "//")) || isRule(s.cells)
+}
+
+// isRule reports whether a record only separates others, as the lines "-----+-----" and "|---|---:|" of printed tables do.
+func isRule[T string | []byte](cells []T) bool {
+	const shortest = 3 // dashes of a cell
+	ruled := false
+	for _, c := range cells {
+		if len(c) == 0 {
+			continue
+		}
+		dashes := 0
+		for _, b := range []byte(c) {
+			switch b {
+			case '-', '=':
+				dashes++
+			case '+', ':', ' ':
+			default:
+				return false
+			}
+		}
+		if dashes < shortest {
+			return false
+		}
+		ruled = true
+	}
+	return ruled
 }
 
 // head is the position of the header and the text above it.
@@ -348,6 +374,7 @@ func partColumns(cells []string) (parts [3]int, ok bool) {
 				return parts, true
 			}
 		}
+		return parts, parts[2] >= 0 // a day without a month is that of the year
 	}
 	return parts, parts[0] >= 0 && parts[1] >= 0 && parts[2] >= 0
 }

@@ -1,6 +1,9 @@
 package ingest
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // read stores the time of a record in p.now. It returns false if there is none.
 func (p *timePlan) read(cells [][]byte) bool {
@@ -116,6 +119,11 @@ func (s *stamp) clock(text []byte) bool {
 	if sec, ok := plainClock(text); ok {
 		s.sec, s.hasClock = sec, true
 		return true
+	}
+	if len(text) == len("14-15-00") && text[2] == '-' && text[5] == '-' { // of the name of a file, no range
+		sec, ok := plainClock(bytes.ReplaceAll(text, []byte{'-'}, []byte{':'}))
+		s.sec, s.hasClock = sec, ok
+		return ok
 	}
 	c := cursor{text}
 	return c.clock(s) && c.finish(s)

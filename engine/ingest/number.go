@@ -175,6 +175,38 @@ type numberEvidence struct {
 	commaThree, dotThree int // one mark before exactly three digits: it may be either
 	commaMany, dotMany   int // a mark twice: it groups
 	small, large         int // unmarked whole numbers 100..999, and from 1000
+
+	units []unitEvidence // of numbers with a unit in the cell
+}
+
+// unitEvidence counts the numbers that have a unit in their cell: 726 W next to 1.099 kW does not say what the mark is.
+type unitEvidence struct {
+	unit         string
+	three        bool // one mark before exactly three digits
+	small, large int
+}
+
+// of is the evidence of numbers with a unit.
+func (e *numberEvidence) of(unit []byte) *unitEvidence {
+	const most = 8
+	for i := range e.units {
+		if e.units[i].unit == string(unit) || i == most {
+			return &e.units[i]
+		}
+	}
+	e.units = append(e.units, unitEvidence{unit: string(unit)})
+	return &e.units[len(e.units)-1]
+}
+
+// whole is the number of unmarked whole numbers that say what a mark before three digits is.
+func (e *numberEvidence) whole() (small, large int) {
+	small, large = e.small, e.large
+	for _, u := range e.units {
+		if u.three {
+			small, large = small+u.small, large+u.large
+		}
+	}
+	return small, large
 }
 
 func (e *numberEvidence) look(cell []byte) {
@@ -209,16 +241,27 @@ done:
 	if digits == 0 {
 		return
 	}
+	var unit *unitEvidence
+	if rest := trim(cell[i:]); len(rest) > 0 {
+		unit = e.of(rest)
+	}
 	if last < 0 {
+		small, large := &e.small, &e.large
+		if unit != nil {
+			small, large = &unit.small, &unit.large
+		}
 		switch {
 		case digits == 3 && cell[start] != '0':
-			e.small++
+			*small++
 		case digits > 3:
-			e.large++
+			*large++
 		}
 		return
 	}
 	three := i-last-1 == 3 && last-start >= 1 && last-start <= 3 && cell[start] != '0' && !spaced
+	if unit != nil && three {
+		unit.three = true
+	}
 	switch {
 	case dots > 0 && commas > 0 && cell[last] == ',':
 		e.commaLast++
@@ -250,12 +293,17 @@ func (e *numberEvidence) add(o numberEvidence) {
 	e.dotMany += o.dotMany
 	e.small += o.small
 	e.large += o.large
+	for _, u := range o.units {
+		own := e.of([]byte(u.unit))
+		own.three, own.small, own.large = own.three || u.three, own.small+u.small, own.large+u.large
+	}
 }
 
 // ambiguous reports whether a mark before three digits may be a decimal mark as well as one between thousands, so that all values may be a thousand
 // times larger or smaller.
 func (e numberEvidence) ambiguous() bool {
-	return e.commaThree+e.dotThree > 0 && e.commaLast+e.dotLast+e.commaOnly+e.dotOnly+e.commaMany+e.dotMany+e.small == 0
+	small, _ := e.whole()
+	return e.commaThree+e.dotThree > 0 && e.commaLast+e.dotLast+e.commaOnly+e.dotOnly+e.commaMany+e.dotMany+small == 0
 }
 
 // style decides. sure is false where the evidence fits two readings; the
@@ -264,18 +312,19 @@ func (e numberEvidence) style(delim byte) (style numberStyle, sure bool) {
 	comma, dot := numberStyle{',', '.'}, numberStyle{'.', ','}
 	commaIsDecimal := e.commaLast + e.dotMany + e.commaOnly
 	dotIsDecimal := e.dotLast + e.commaMany + e.dotOnly
+	small, large := e.whole()
 	switch {
 	case commaIsDecimal > dotIsDecimal:
 		return comma, true
 	case dotIsDecimal > 0:
 		return dot, true
-	case e.commaThree > 0 && e.small > 0 && e.large == 0: // 726 next to 1,099 and never 1099: the comma groups thousands
+	case e.commaThree > 0 && small > 0 && large == 0: // 726 next to 1,099 and never 1099: the comma groups thousands
 		return dot, true
 	case e.commaThree > 0 && delim != ',': // a lone comma is mostly the decimal mark there
 		return comma, false
 	case e.commaThree > 0: // quoted, as in "1,234"
 		return dot, false
-	case e.dotThree > 0 && e.small > 0 && e.large == 0 && e.dotOnly == 0:
+	case e.dotThree > 0 && small > 0 && large == 0 && e.dotOnly == 0:
 		// 726 next to 1.099 and never 1099: the dot separates
 		// thousands.
 		return comma, true

@@ -172,10 +172,14 @@ func (p *plan) findValue() {
 	}
 }
 
-// isNumber reports whether a cell holds a number, whatever marks it uses.
+// isNumber reports whether a cell holds a number, whatever marks it uses, alone or with a unit of power or energy.
 func isNumber(cell string) bool {
 	for _, style := range []numberStyle{{'.', ','}, {',', '.'}} {
-		if _, rest, ok := parseNumber([]byte(cell), style); ok && len(withoutFlag(rest)) == 0 {
+		_, rest, ok := parseNumber([]byte(cell), style)
+		if rest = withoutFlag(rest); ok && len(rest) == 0 {
+			return true
+		}
+		if u, isUnit := parseUnit(string(rest)); ok && isUnit && (u.dim == dimPower || u.dim == dimEnergy) {
 			return true
 		}
 	}

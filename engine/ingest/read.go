@@ -219,6 +219,9 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 		return nil, refuse(NoPowerOrEnergy, p.head.stack[len(p.head.stack)-1].line, "no column holds power or energy of production")
 	}
 	for _, c := range t.columns {
+		if (c.means.role == roleEnergy || c.means.role == roleCounter) && c.withoutSign() {
+			rep.decide("values", "the readings of %s are those of a register with a sign: behind the highest number they continue at the lowest", c.label())
+		}
 		if mainRole(c.means.role) || c.means.role == roleFeedIn || c.means.role == roleQuantity {
 			c.dropSentinels(o.CapacityKW)
 		}
@@ -267,6 +270,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 		}
 	}
 	assets = kept
+	settleMilliwatts(assets)
 	unit := settleUnits(assets, step, o, p, rep)
 	settleMarks(assets, step, o, rep)
 	res := &Result{ValueKind: assets[0].kind, UnitSource: unit, Manufacturer: p.maker, Interval: step}
@@ -351,6 +355,42 @@ func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, re
 		rep.decide("unit", "%s, as written", strings.Join(written, "|"))
 	}
 	return strings.Join(written, "|")
+}
+
+// mostPowerKW is more than all plants of a country have.
+const mostPowerKW = 1e9
+
+// settleMilliwatts reads "mW" as it is written where as megawatts, which are mostly meant, no plant could have the power.
+func settleMilliwatts(assets []*assetData) {
+	const milliOfMega = 1e-9
+	highest := 0.0
+	written := func(a *assetData) bool {
+		return a.kind == KindPower && a.main.unit.name == "MW" && strings.Contains(a.main.title, "mW")
+	}
+	for _, a := range assets {
+		if written(a) {
+			highest = max(highest, peak(a.source))
+		}
+	}
+	if highest < mostPowerKW {
+		return
+	}
+	for _, a := range assets {
+		if written(a) {
+			a.main.unit.name = "mW"
+			a.scale *= milliOfMega
+		}
+	}
+}
+
+// warnOfPower warns of a power that no plant has, so that the unit is wrong.
+func warnOfPower(assets []*assetData, rep *report) {
+	for _, a := range assets {
+		if p := peak(a.powerKW); p > mostPowerKW {
+			rep.warn("values", "the highest power of %s is %.3g GW, more than any plant has: check the unit", a.main.label(), p/1e6)
+			return
+		}
+	}
 }
 
 // settleKind decides by the capacity whether values are power or interval
@@ -474,6 +514,7 @@ func (t *table) finish(res *Result, groups []*group, assets []*assetData, step t
 		res.Rows.Missing += a.missing
 		res.countPower(a)
 	}
+	warnOfPower(assets, rep)
 	for _, kind := range kinds {
 		rep.decide("columns", "%s from %s", kindWords[kind], strings.Join(columns[kind], ", "))
 	}

@@ -189,6 +189,17 @@ var rules = []struct {
 	{"bare value", func(h header) bool { return h.dim(dimNone) && h.any(cValue) && !h.any(cCount) }, just(meaning{role: roleValue})},
 }
 
+// statistics are words behind the letter of a quantity that say how it was measured: "P_act", "P_mean".
+var statistics = map[string]bool{"act": true, "actual": true, "ist": true, "meas": true, "measured": true, "avg": true, "mean": true, "inst": true, "real": true, "mom": true}
+
+// withoutStatistic is the tokens of a name without a word of [statistics] at its end.
+func withoutStatistic(tokens []string) []string {
+	if n := len(tokens); n > 1 && statistics[tokens[n-1]] {
+		return tokens[:n-1]
+	}
+	return tokens
+}
+
 // meaningOf is what a column with that header means.
 func meaningOf(h header) meaning {
 	m, _ := ruled(h)
@@ -199,7 +210,7 @@ func meaningOf(h header) meaning {
 // rule applies.
 func ruled(h header) (m meaning, known bool) {
 	if len(h.tokens) <= 3 && h.dim(dimNone, dimPower, dimEnergy, dimTemperature) {
-		letters := strings.Join(h.tokens, "")
+		letters := strings.Join(withoutStatistic(h.tokens), "")
 		if m, ok := codes[strings.TrimRight(letters, "0123456789")]; ok && len(letters) <= 5 {
 			return m, true
 		}

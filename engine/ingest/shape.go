@@ -258,7 +258,7 @@ func transposed(text []byte, d dialect) (out []byte, ok bool) {
 			cells[i] = string(c)
 		}
 		records = append(records, record{cells})
-		if header < 0 && timesAsColumns(cells) >= fewest {
+		if header < 0 && (timesAsColumns(cells) >= fewest || daysAsColumns(cells)) {
 			header = len(records) - 1
 		}
 		if header < 0 && len(records) == looked {
@@ -270,6 +270,9 @@ func transposed(text []byte, d dialect) (out []byte, ok bool) {
 	}
 	names := len(records[header].cells) - timesAsColumns(records[header].cells)
 	if names < 1 || names > 4 {
+		return text, false
+	}
+	if len(records[header].cells)-names < fewest && !clocksBelow(records[header+1:], func(r record) []string { return r.cells }) {
 		return text, false
 	}
 	var b bytes.Buffer
@@ -334,4 +337,38 @@ func timesAsColumns(cells []string) int {
 		}
 	}
 	return n
+}
+
+// daysAsColumns reports whether all cells of a record except the first are days, as above a table with a row for each time of day.
+func daysAsColumns(cells []string) bool {
+	for len(cells) > 1 && cells[len(cells)-1] == "" {
+		cells = cells[:len(cells)-1]
+	}
+	if len(cells) < 2 || formOf(cells[0]) != formNone {
+		return false
+	}
+	for _, c := range cells[1:] {
+		s, ok := parseStamp([]byte(c))
+		if !ok || s.hasClock || formOf(c) != formCalendar {
+			return false
+		}
+	}
+	return true
+}
+
+// clocksBelow reports whether nearly all records begin with a time of day.
+func clocksBelow[R any](records []R, cells func(R) []string) bool {
+	const fewest, share = 12, 0.9
+	n, clocks := 0, 0
+	for _, r := range records {
+		c := cells(r)
+		if len(c) < 2 {
+			continue
+		}
+		n++
+		if _, _, ok := parseClock([]byte(c[0])); ok {
+			clocks++
+		}
+	}
+	return clocks >= fewest && float64(clocks) >= share*float64(n)
 }

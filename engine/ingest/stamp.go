@@ -197,6 +197,9 @@ func parseStamp(cell []byte) (s stamp, ok bool) {
 	if len(c.b) == 0 {
 		return s, true
 	}
+	if c.fileClock(&s) {
+		return s, true
+	}
 	switch c.peek() {
 	case 'T', 't', ',', ':', '_', ' ', '\t', '-':
 		c.b = c.b[1:]
@@ -209,7 +212,8 @@ func parseStamp(cell []byte) (s stamp, ok bool) {
 	if len(c.b) == 0 {
 		return s, true
 	}
-	if !c.clock(&s) {
+	half := c.leadingHalf()
+	if !c.clock(&s) || half != 0 && !s.setHalf(half) {
 		return s, false
 	}
 	return s, c.finish(&s)
@@ -228,9 +232,14 @@ func (c *cursor) leadingWord(s *stamp) bool {
 	if w == "" || len(w) > 24 {
 		return false
 	}
+	if first, ok := eras[w]; ok && digit(c.peek()) {
+		return c.eraDate(s, first)
+	}
+	rest := len(c.b)
 	c.take(".")
 	c.take(",")
 	c.skipBlanks()
+	apart := len(c.b) < rest
 	month := monthNamed(w)
 	if month == 0 && len(w) <= 12 && !digit(c.peek()) { // "Friday, June 20, 2025"
 		if month = monthNamed(c.word()); month == 0 {
@@ -240,7 +249,7 @@ func (c *cursor) leadingWord(s *stamp) bool {
 		c.skipBlanks()
 	}
 	if month == 0 {
-		return len(w) <= 12 && digit(c.peek()) && !summaryWords[fold(w)] // a weekday, in any language
+		return apart && len(w) <= 12 && digit(c.peek()) && !summaryWords[fold(w)] // a weekday, in any language
 	}
 	d, n := c.number()
 	if n == 0 || n > 2 {
@@ -248,9 +257,34 @@ func (c *cursor) leadingWord(s *stamp) bool {
 	}
 	c.take(",")
 	c.skipBlanks()
+	if len(c.b) > 2 && digit(c.b[0]) && digit(c.b[1]) && c.b[2] == ':' { // "Wed Jun 10 14:15:00 CEST 2026"
+		if !c.clock(s) {
+			return false
+		}
+		c.skipBlanks()
+		s.zone = c.zone()
+		c.skipBlanks()
+		defer func() { c.b = nil }() // nothing follows the year
+		if len(c.b) != len("2026") {
+			return false
+		}
+	}
 	y, n := c.number()
 	s.year, s.a, s.b, s.sure = y, d, month, true
 	return n == 4
+}
+
+// eras are the years before the first one of the eras of Japan.
+var eras = map[string]int{"R": 2018, "令和": 2018, "H": 1988, "平成": 1988}
+
+// eraDate reads "R8.06.10" and "令和8年6月10日" behind the name of the era; before is the year before its first.
+func (c *cursor) eraDate(s *stamp, before int) bool {
+	y, n := c.number()
+	mark, ok := c.dateMark()
+	if n < 1 || n > 2 || !ok {
+		return false
+	}
+	return c.monthAndDay(s, before+y, mark)
 }
 
 // numericDate reads a date that starts with a digit.
@@ -259,8 +293,10 @@ func (c *cursor) numericDate(s *stamp) bool {
 	switch n {
 	case 4:
 		return c.yearFirst(s, v)
-	case 8, 12, 14:
+	case 8, 10, 12, 14:
 		return c.compactDate(s, v, n)
+	case 7: // 2026161T1430
+		return c.peek() == 'T' && v/1000 >= 1900 && s.setDayOfYear(v/1000, v%1000)
 	case 6: // 260615 with a time of day behind it
 		s.year, s.b, s.a, s.sure = 2000+v/10000, v/100%100, v%100, true
 		return (c.peek() == ' ' || c.peek() == '_' || c.peek() == 'T') && s.b >= 1 && s.b <= 12 && s.a >= 1 && s.a <= 31
@@ -276,12 +312,31 @@ func (c *cursor) yearFirst(s *stamp, year int) bool {
 		return c.weekDate(s, year, false)
 	}
 	mark, ok := c.dateMark()
+	if !ok && c.take("_") { // of the name of a file
+		mark, ok = '_', true
+	}
+	year = gregorian(year)
 	if !ok || year < 1900 || year > 2200 {
 		return false
 	}
 	if mark == '-' && c.peek() == 'W' {
 		return c.weekDate(s, year, true)
 	}
+	return c.monthAndDay(s, year, mark)
+}
+
+// gregorian is the year of the Gregorian calendar of a year of the Buddhist era, which no other year of a file can be.
+func gregorian(year int) int {
+	const first, last, ahead = 2543, 2643, 543
+	if year >= first && year <= last {
+		return year - ahead
+	}
+	return year
+}
+
+// monthAndDay reads the rest of a date that starts with its year, followed by mark.
+func (c *cursor) monthAndDay(s *stamp, year int, mark byte) bool {
+	s.year, s.sure = year, true
 	if digit(c.peek()) {
 		var n int
 		if s.b, n = c.number(); mark == '-' && n == 3 { // 2026-166, an ordinal date
@@ -290,7 +345,11 @@ func (c *cursor) yearFirst(s *stamp, year int) bool {
 	} else {
 		s.b = monthNamed(c.word())
 	}
-	if second, ok := c.dateMark(); !ok || second != mark && mark != 'c' {
+	second, ok := c.dateMark()
+	if !ok && mark == '_' && c.take("_") {
+		second, ok = '_', true
+	}
+	if !ok || second != mark && mark != 'c' {
 		return false
 	}
 	var n int
@@ -339,11 +398,22 @@ func (c *cursor) weekDate(s *stamp, year int, extended bool) bool {
 	return true
 }
 
-// compactDate splits 20240615, 202406150930 and 20240615093000.
+// compactDate splits 20240615, 202406150930 and 20240615093000, and the last two without the century.
 func (c *cursor) compactDate(s *stamp, v, n int) bool {
 	clock := 0
 	switch n {
+	case 10: // 2406150930. Unix times from 2020-01-01 to 2033 are no such dates.
+		if v < 2001010000 || len(c.b) > 0 || v%100 > 59 || v/100%100 > 23 {
+			return false
+		}
+		clock, v = v%10000, 20000000+v/10000
+		s.sec, s.hasClock = clock/100*hour+clock%100*minute, true
 	case 12:
+		if v/100000000 > 2100 && v%100 <= 60 && v/100%100 <= 59 { // 240615093000
+			clock, v = v%1000000, 20000000+v/1000000
+			s.sec, s.hasClock = clock/10000*hour+clock/100%100*minute+clock%100, true
+			break
+		}
 		clock, v = v%10000, v/10000
 		s.sec, s.hasClock = clock/100*hour+clock%100*minute, true
 	case 14:
@@ -374,6 +444,7 @@ func (c *cursor) dayOrMonthFirst(s *stamp, first int) bool {
 		return false
 	}
 	year, n := c.number()
+	year = gregorian(year)
 	s.year, s.dotted = year, mark == '.'
 	small := s.a >= 1 && s.b >= 1 && s.a <= 31 && s.b <= 31 && (s.a <= 12 || s.b <= 12)
 	return small && (n == 2 || n == 4) && (n == 2 || year >= 1900 && year <= 2200)

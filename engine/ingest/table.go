@@ -302,6 +302,8 @@ func (t *table) whyNoTime(cells [][]byte) string {
 		}
 	}
 	switch h := takeApart(first); {
+	case isRule(cells):
+		return SkipComment
 	case strings.HasPrefix(first, "#") || strings.HasPrefix(first, "//"):
 		return SkipComment
 	case h.any(cTotal | cRating), contains(h.tokens, "mittelwert"), contains(h.tokens, "average"), contains(h.tokens, "mean"), contains(h.tokens, "media"), contains(h.tokens, "moyenne"):

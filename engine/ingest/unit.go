@@ -53,6 +53,13 @@ var units = map[string]unit{
 	"kw-h": {"kWh", dimEnergy, 1, 0}, "度": {"kWh", dimEnergy, 1, 0}, "千瓦时": {"kWh", dimEnergy, 1, 0},
 	"mwh": {"MWh", dimEnergy, 1e3, 0}, "gwh": {"GWh", dimEnergy, 1e6, 0},
 	"kj": {"kJ", dimEnergy, 1. / 3600, 0}, "mj": {"MJ", dimEnergy, 1 / 3.6, 0}, "gj": {"GJ", dimEnergy, 1e3 / 3.6, 0},
+	"j": {"J", dimEnergy, 1 / 3.6e6, 0}, "ws": {"Ws", dimEnergy, 1 / 3.6e6, 0}, "kws": {"kWs", dimEnergy, 1. / 3600, 0},
+	"j/s": {"J/s", dimPower, 1e-3, 0}, "kj/s": {"kJ/s", dimPower, 1, 0}, "mj/s": {"MJ/s", dimPower, 1e3, 0},
+	"wh/h": {"Wh/h", dimPower, 1e-3, 0}, "kwh/h": {"kWh/h", dimPower, 1, 0}, "mwh/h": {"MWh/h", dimPower, 1e3, 0}, "gwh/h": {"GWh/h", dimPower, 1e6, 0},
+	"kj/h": {"kJ/h", dimPower, 1. / 3600, 0}, "mj/h": {"MJ/h", dimPower, 1 / 3.6, 0}, "gj/h": {"GJ/h", dimPower, 1e3 / 3.6, 0},
+	"btu/h": {"BTU/h", dimPower, kWhOfBTU, 0}, "btu/hr": {"BTU/h", dimPower, kWhOfBTU, 0}, "btuh": {"BTU/h", dimPower, kWhOfBTU, 0},
+	"kbtu/h": {"kBTU/h", dimPower, 1e3 * kWhOfBTU, 0}, "kbtu/hr": {"kBTU/h", dimPower, 1e3 * kWhOfBTU, 0}, "mmbtu/h": {"MMBTU/h", dimPower, 1e6 * kWhOfBTU, 0},
+	"hp": {"hp", dimPower, 0.745699872, 0}, "ps": {"PS", dimPower, 0.73549875, 0},
 	"btu": {"BTU", dimEnergy, kWhOfBTU, 0}, "kbtu": {"kBTU", dimEnergy, 1e3 * kWhOfBTU, 0}, "mbtu": {"kBTU", dimEnergy, 1e3 * kWhOfBTU, 0}, "mmbtu": {"MMBTU", dimEnergy, 1e6 * kWhOfBTU, 0},
 	"va": {"VA", dimApparent, 1e-3, 0}, "kva": {"kVA", dimApparent, 1, 0}, "mva": {"MVA", dimApparent, 1e3, 0},
 	"var": {"var", dimReactive, 1e-3, 0}, "kvar": {"kvar", dimReactive, 1, 0}, "mvar": {"Mvar", dimReactive, 1e3, 0},
@@ -135,6 +142,7 @@ func multiple(s string) (factor float64, rest string, ok bool) {
 			}
 		}
 	}
+	marked = marked || factor == 0.1 || factor == 0.01 || factor == 0.001 // no size: "0.1 kWh"
 	return factor, rest, marked && err == nil && factor > 0 && factor <= 1e6
 }
 
@@ -143,7 +151,7 @@ var energyOrPower = map[string]bool{"kw": true, "mw": true, "wh": true, "kwh": t
 
 // shortUnits are units only next to a word for the quantity that they measure.
 var shortUnits = map[string]concept{
-	"c": cTemperature, "k": cTemperature, "a": cCurrent, "v": cVoltage, "w": cPower | cProduction | cAC, "h": cDuration, "s": cDuration,
+	"c": cTemperature, "k": cTemperature, "a": cCurrent, "v": cVoltage, "w": cPower | cProduction | cAC, "j": cEnergy | cProduction, "ws": cEnergy, "hp": cPower, "ps": cPower, "h": cDuration, "s": cDuration,
 	"t": 0, "ms": cWind, "va": cApparent | cPower, "var": cReactive | cPower, "deg": cDirection, "min": cDuration, "mm": 0, "kg": 0, "ct": 0, "pa": 0, "bar": 0,
 }
 
