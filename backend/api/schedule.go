@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -193,9 +195,12 @@ type ScheduleRequest struct {
 	Version                int     `json:"version,omitempty"`                  // a move: refused with 409 unless it is still this one
 	Status                 string  `json:"status,omitempty" limit:"word"`      // list
 	Kind                   string  `json:"kind,omitempty" limit:"word"`        // propose: WorkIsolating (when empty) or WorkMeasuring
-	EstimatedDurationHours float64 `json:"estimated_duration_hours,omitempty"` // propose
+	EstimatedDurationHours float64 `json:"estimated_duration_hours,omitempty"` // propose; create: checked, and decided by the order
 	Indoors                bool    `json:"indoors,omitempty"`                  // propose: wind and rain do not matter
 	Overdue                bool    `json:"overdue_only,omitempty"`             // list
+	// Title and Description are what public clients send instead of a reason.
+	Title       string `json:"title,omitempty" limit:"name"`
+	Description string `json:"description,omitempty" limit:"text"`
 	Page
 }
 
@@ -229,8 +234,20 @@ var schedules = Route{
 // Schedules of maintenance.
 var (
 	CreateSchedule = define[ScheduleRequest, ScheduleResponse](&schedules, Operation{Action: ActionCreate, Permission: PermissionOrders, Idempotent: true, Target: Target{Asset: "asset_id"}, Fields: Fields{
-		required("asset_id"), required("maintenance_type").unless("customer_id").anyCase(MaintenanceTypes()...), required("scheduled_date"), required("priority").anyCase(Priorities()...), required("reason").text(),
-		optional("every_days").between(1, MaxEveryDays), optional("every_months").between(1, MaxEveryMonths),
+		rule(func(r *ScheduleRequest) error {
+			if r.CustomerID != "" && strings.TrimSpace(r.Reason) == "" {
+				r.Reason = cmp.Or(r.Description, r.Title)
+			}
+			return nil
+		}),
+		required("asset_id"), required("maintenance_type").unless("customer_id").anyCase(MaintenanceTypes()...), required("scheduled_date").unless("customer_id"), required("priority").anyCase(Priorities()...), required("reason").text().unless("customer_id"),
+		rule(func(r *ScheduleRequest) error {
+			if strings.TrimSpace(r.Reason) == "" {
+				return MissingField("reason")
+			}
+			return nil
+		}),
+		optional("every_days").between(1, MaxEveryDays), optional("every_months").between(1, MaxEveryMonths), optional("estimated_duration_hours").hours(),
 		rule(func(r *ScheduleRequest) error {
 			if r.EveryDays > 0 && r.EveryMonths > 0 {
 				return InvalidField("every_months", "it goes with no every_days")

@@ -180,6 +180,33 @@ func TestScheduleWithoutAType(t *testing.T) {
 	}
 }
 
+// A schedule as public clients send it has a title or a description, hours and no date: it is
+// planned for the next morning of the site.
+func TestScheduleOfPublicClients(t *testing.T) {
+	w := newWorld(t, nil)
+	for body, reason := range map[string]string{
+		`"description":"Maintenance for soiling","priority":"Medium","estimated_duration_hours":4`:                           "Maintenance for soiling",
+		`"title":"Repair faulty inverter","priority":"High","description":"Fan is loud","estimated_duration_hours":8`:        "Fan is loud",
+		`"title":"Repair faulty inverter","priority":"high","scheduled_date":"2025-10-03T06:00:00Z","reason":"As it is hot"`: "As it is hot",
+	} {
+		v := postAs(t, w, "own", api.PathSchedule, `{"action":"create","customer_id":"customer123","asset_id":"`+ownAsset+`",`+body+`}`)
+		if got := v["schedule"].(map[string]any); got["reason"] != reason || v["scheduled_date"] != "2025-10-03T06:00:00Z" {
+			t.Errorf("%s: %v", body, v)
+		}
+	}
+	for body, field := range map[string]string{
+		`"customer_id":"customer123","priority":"low"`:                                                 "reason",
+		`"customer_id":"customer123","priority":"low","title":"t","estimated_duration_hours":-4`:       "estimated_duration_hours",
+		`"customer_id":"customer123","priority":"low","title":"t","estimated_duration_hours":1e308`:    "estimated_duration_hours",
+		`"maintenance_type":"preventive","scheduled_date":"2025-10-05","priority":"low","title":"t"`:   "reason",
+		`"maintenance_type":"preventive","priority":"low","reason":"r","description":"without a date"`: "scheduled_date",
+	} {
+		if r := w.as("own", http.MethodPost, api.PathSchedule, `{"action":"create","asset_id":"`+ownAsset+`",`+body+`}`); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), `"field":"`+field+`"`) {
+			t.Errorf("%s: HTTP %d %s", body, r.Code, r.Body)
+		}
+	}
+}
+
 // Telemetry comes in pages of 100 records, at most 1,000, of a unit and of a site; the
 // cursor of the last record continues. The product's client reads all pages.
 func TestTelemetryInPages(t *testing.T) {

@@ -34,6 +34,9 @@ func (s *server) scheduleHandlers() {
 		} else if r.MaintenanceType == "" {
 			message += " as " + v.MaintenanceType + ", which the request left open"
 		}
+		if made && r.ScheduledDate.IsZero() {
+			message += "; for " + v.ScheduledDate.String() + ", as the request has no date"
+		}
 		answer, err := one(message, v, err)
 		answer.MaintenanceType = v.MaintenanceType
 		return answer, err

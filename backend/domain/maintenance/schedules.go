@@ -157,6 +157,9 @@ func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.Sch
 		}
 	}
 	now := s.Now()
+	if r.ScheduledDate.IsZero() {
+		r.ScheduledDate = api.At(nextMorning(now, record.Zone(site.Timezone)))
+	}
 	if r.MaintenanceType != api.MaintenanceEmergency && now.After(deadline(r.ScheduledDate)) {
 		return api.Schedule{}, false, api.InvalidField("scheduled_date", fmt.Sprintf("%s is in the past; only emergency work may have begun", r.ScheduledDate))
 	}
@@ -185,6 +188,12 @@ func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.Sch
 		s.refreshPlans(ctx)
 	}
 	return s.scheduleResponse(kept), made, err
+}
+
+// nextMorning is the date of work that a request does not date: 8 o'clock of the site's next day.
+func nextMorning(now time.Time, zone *time.Location) time.Time {
+	y, m, d := now.In(zone).Date()
+	return time.Date(y, m, d+1, 8, 0, 0, 0, zone)
 }
 
 // defaultType returns the type of work that a request does not name.
