@@ -2,23 +2,13 @@
 
 package socket
 
-import (
-	"errors"
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-func peerOf(c *net.UnixConn) (p peer) {
-	raw, err := c.SyscallConn()
+// socketUser is the user at the other end of a Unix socket.
+func socketUser(fd int) (user int, err error) {
+	c, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return peer{err: err}
+		return 0, err
 	}
-	var who *unix.Xucred
-	var asking error
-	err = raw.Control(func(fd uintptr) { who, asking = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED) })
-	if err := errors.Join(err, asking); err != nil {
-		return peer{err: err}
-	}
-	return peer{user: int(who.Uid), known: true}
+	return int(c.Uid), nil
 }

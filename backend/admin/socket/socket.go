@@ -195,12 +195,28 @@ type peer struct {
 	err   error
 }
 
+// errNoPeer is the error of a system that does not report the user.
+var errNoPeer = errors.New("the system does not report the user of a connection")
+
 func peerOfConn(c net.Conn) peer {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
 		return peer{err: errors.New("not a Unix socket")}
 	}
-	return peerOf(u)
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return peer{err: err}
+	}
+	p := peer{known: true}
+	var failed error
+	err = raw.Control(func(fd uintptr) { p.user, failed = socketUser(int(fd)) })
+	if errors.Is(failed, errNoPeer) {
+		return peer{}
+	}
+	if err := errors.Join(err, failed); err != nil {
+		return peer{err: err}
+	}
+	return p
 }
 
 // handler serves the routes to the listener's user only.
