@@ -247,11 +247,7 @@ func ofOneMake(list []api.Component) (groups [][]api.Component) {
 
 // BOM is a bill of materials; [api.ErrBOMNotFound] for an unknown id.
 func (s *Service) BOM(ctx context.Context, scope api.Scope, bomID string) (api.BOM, error) {
-	var b bom
-	err := s.Records.View(ctx, func(tx store.Tx) (err error) {
-		b, err = byID(tx, boms, scope, bomID, api.ErrBOMNotFound, bom.owner)
-		return err
-	})
+	b, err := get(ctx, s, boms, scope, bomID, api.ErrBOMNotFound, bom.owner)
 	return b.toAPI(), err
 }
 

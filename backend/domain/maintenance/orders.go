@@ -302,11 +302,7 @@ func (s *Service) acknowledgeIssue(tx store.Tx, scope api.Scope, o *order, issue
 // Order is an order with its parts and its history; [api.ErrOrderNotFound] for
 // an unknown id.
 func (s *Service) Order(ctx context.Context, scope api.Scope, orderID string) (api.Order, error) {
-	var o order
-	err := s.Records.View(ctx, func(tx store.Tx) (err error) {
-		o, err = byID(tx, orders, scope, orderID, api.ErrOrderNotFound, order.owner)
-		return err
-	})
+	o, err := get(ctx, s, orders, scope, orderID, api.ErrOrderNotFound, order.owner)
 	return s.orderResponse(o), err
 }
 

@@ -266,11 +266,7 @@ func (s *Service) recur(tx store.Tx, r *schedule, ended time.Time, actor string)
 // Schedule is a schedule with its history; [api.ErrScheduleNotFound] for an
 // unknown id.
 func (s *Service) Schedule(ctx context.Context, scope api.Scope, scheduleID string) (api.Schedule, error) {
-	var r schedule
-	err := s.Records.View(ctx, func(tx store.Tx) (err error) {
-		r, err = byID(tx, schedules, scope, scheduleID, api.ErrScheduleNotFound, schedule.owner)
-		return err
-	})
+	r, err := get(ctx, s, schedules, scope, scheduleID, api.ErrScheduleNotFound, schedule.owner)
 	return s.scheduleResponse(r), err
 }
 

@@ -95,6 +95,15 @@ func (s *Service) note(tx store.Tx, customerID, siteID, assetID, phase, title, d
 	return s.Domain.Activities.Record(tx, activity.Record{CustomerID: customerID, SiteID: siteID, AssetID: assetID, Phase: phase, Title: title, Description: description, Actor: actor})
 }
 
+// get returns the record of an id as [byID] does, in a separate transaction.
+func get[T any](ctx context.Context, s *Service, t store.Table[T], scope api.Scope, id string, missing *api.Error, owner func(T) (customer, site string)) (found T, err error) {
+	err = s.Records.View(ctx, func(tx store.Tx) (err error) {
+		found, err = byID(tx, t, scope, id, missing, owner)
+		return err
+	})
+	return found, err
+}
+
 // byID returns the record of a table that has an index "id": the given error
 // without a record, [api.ErrForbidden] if it belongs to another customer.
 func byID[T any](tx store.Tx, t store.Table[T], scope api.Scope, id string, refusal *api.Error, owner func(T) (customer, site string)) (T, error) {
