@@ -28,7 +28,7 @@ const (
 	hourlyLight    = 0.15 // the same of hourly data
 	hourlyAlone    = 0.06
 	roughTimes     = 1.5  // a clear moment may be this much rougher than the unit's smoothest tenth
-	jittery        = 0.02 // roughness of the smoothest tenth from which hourly means are judged
+	jittery        = 0.02 // roughness of the smoothest tenth from which hourly means are used
 	roughDays      = 60   // days from which that is learned
 	windowDays     = 60   // days that the model is fitted to
 	windowLight    = 90   // the same on irradiance, which shows the seasons
@@ -307,7 +307,7 @@ func (b *baseline) learnRough(m *moments, day int64) {
 	}
 }
 
-// hourly judges the roughness of running means over an hour, for counters
+// hourly measures the roughness of running means over an hour, for counters
 // that jitter.
 func (b *baseline) hourly(m *moments) {
 	k := max(int(math.Round(1/m.hours)), 1)

@@ -28,8 +28,8 @@ type middle struct {
 // Figures of the rule.
 const (
 	clockFloor   = 0.01 // share of the rating at which the site's day begins
-	clockHistory = 10   // days before anything is said
-	clockWindow  = 12   // days that are judged together
+	clockHistory = 10   // days before a shift is reported
+	clockWindow  = 12   // days that are evaluated together
 	clockLeast   = 3    // days that must agree
 	clockGain    = 24   // by so much better a shift must explain them, in squared deviations
 	clockRival   = 8    // and than any other shift

@@ -16,7 +16,7 @@ type curtailment struct {
 	level   float64     // share of the rating
 	more    loss.Ledger // what the light would have given on top
 	lit     int         // samples with light
-	capped  int         // samples in which most units said they were throttled
+	capped  int         // samples in which most units reported that they were throttled
 	tight   int         // samples in which four in five units agreed as only a command makes them
 	record  *record
 	quiet   int   // samples since the plateau was last seen
@@ -30,7 +30,7 @@ const (
 	plateauUnits   = 0.6
 	plateauWidth   = 0.006
 	plateauMoves   = 0.006
-	plateauPin     = 3e-4  // of units that stand on a round set-point
+	plateauPin     = 3e-4  // of units whose power is a round set point
 	curtailmentDip = 3600  // seconds for which clouds may hide a plateau
 	plateauWorth   = 0.02  // of the energy made, that the light must give beyond it
 	plateauTight   = 0.002 // of units that follow one command, if nothing else shows it

@@ -12,7 +12,7 @@ import (
 // contains 95 % of the medians of such changes. It requires two years of data.
 type degradation struct {
 	record *record
-	asked  int64 // when it was last judged
+	asked  int64 // when it was last evaluated
 }
 
 // Figures of the rule.

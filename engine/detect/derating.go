@@ -64,7 +64,7 @@ func (d *derating) look(v *view, s *session) {
 	}
 	for k := range d.units {
 		if 2*affected > heard && heard > 2 {
-			hot[k] = nil // all alike: a limit of the site
+			hot[k] = nil // all units are limited: a limit of the site
 		}
 		d.units[k].take(v, s, k, hot[k])
 		s.memory.units[k].hold(ThermalDerating, hot[k] != nil || d.units[k].record != nil)
@@ -72,7 +72,7 @@ func (d *derating) look(v *view, s *session) {
 }
 
 // plateauDay looks for a plateau of unit k on the day, or for an hour in which
-// the unit reports that it is limited. judged reports that there was enough
+// the unit reports that it is limited. judged reports whether there was enough
 // irradiance to see one.
 func plateauDay(v *view, s *session, k int) (day *hotDay, judged bool) {
 	u, rating := &v.units[k], s.rating(k)

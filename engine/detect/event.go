@@ -42,7 +42,7 @@ type Class string
 const (
 	Comms    Class = "comms"    // the plant ran, its data did not arrive
 	Real     Class = "real"     // energy is missing too
-	Unknown  Class = "unknown"  // no counter says which
+	Unknown  Class = "unknown"  // no counter shows which
 	Sentinel Class = "sentinel" // values that no unit can give
 	Scale    Class = "scale"    // readings in another unit
 )

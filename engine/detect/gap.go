@@ -16,8 +16,8 @@ type gaps struct {
 
 // missingRun is the state of one unit.
 type missingRun struct {
-	known   bool  // it has been heard before
-	since   int64 // start of the first cell without a word; 0 while heard
+	known   bool  // it has reported before
+	since   int64 // start of the first cell without a reading; 0 while it reports
 	counted int   // cells of those that count: by day, or when the unit should be awake
 	record  *record
 
@@ -347,7 +347,7 @@ func (sl *missingRun) count(v *view, k, i int) {
 		if u.claimed[i] == "" {
 			sl.dayKWh += e
 		} else {
-			sl.dayKWh = math.NaN() // a day with a fault says nothing about the normal
+			sl.dayKWh = math.NaN() // a day with a fault is not a normal day
 		}
 	}
 }

@@ -312,9 +312,9 @@ func learnNoise(t, x []float64, before noise, scratch []float64, at int) noise {
 	return best
 }
 
-// shift is a step that the last days of an index let believe.
+// shift is a step that the last days of an index indicate.
 type shift struct {
-	at    int     // first day after it, of the days that were looked at
+	at    int     // first day after it, of the days that were examined
 	size  float64 // in the logarithm
 	sigma float64 // standard error of the size
 	level float64 // median of the logarithms before
@@ -334,7 +334,7 @@ func (s shift) sinks() bool {
 
 // Figures of the search for a step.
 const (
-	shiftDays    = 45  // usable days that are looked at
+	shiftDays    = 45  // usable days that are examined
 	shiftWithin  = 14  // of the last of them in which a step may lie
 	shiftSpan    = 35  // days in which these must lie
 	shiftBefore  = 5   // usable days before a step at the least

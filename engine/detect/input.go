@@ -48,8 +48,8 @@ type Input struct {
 type Report struct {
 	Step         time.Duration      // grid of the analysis
 	Events       []Event            // in order of start; open ones have no End
-	NotEvaluated []string           // what could not be judged, and why, in sentences
-	RatingKW     map[string]float64 // of each unit that could be judged: its capacity, or the highest power it has shown
+	NotEvaluated []string           // what could not be evaluated, and why, in sentences
+	RatingKW     map[string]float64 // of each unit that could be evaluated: its capacity, or the highest power it has shown
 	// Detectability states how small a lasting loss can be detected for each unit
 	// with a model of its history, by asset id.
 	Detectability map[string]Detectability

@@ -10,7 +10,7 @@ import (
 const (
 	sizeDays  = 21 // for a unit's size among its peers and its gain on light
 	usualDays = 30 // for what the site usually makes at an hour
-	shapeDays = 8  // before units that look the same way are believed to differ over the day
+	shapeDays = 8  // before units with the same orientation may be found to differ over the day
 )
 
 // memory is what has been learned from the days before.
@@ -46,7 +46,7 @@ type unitMemory struct {
 	shapes      [48]ring        // daily part of its peers' power at each half hour of the day, against its size
 	profile     [48]float64     // their middle
 	seen        [48]int         // days behind it
-	awake       float64         // share of night cells that were heard, mean over days
+	awake       float64         // share of night cells with a reading, mean over days
 	nights      int             // behind awake, at most 30
 	made        ring            // daily energy of the last producing days, kWh
 }

@@ -12,7 +12,7 @@ type modules struct {
 	plane         solar.Plane
 	tracker       bool
 	known         bool
-	inPlane, flat float64   // sunny days that spoke for a sensor in the plane of the modules, and for a flat one
+	inPlane, flat float64   // sunny days that indicate a sensor in the plane of the modules, and for a flat one
 	sensed        bool      // there is a sensor
 	clear         []float64 // clear sky in the plane of each cell of the day, W/m²
 	fitted        fitting
@@ -150,7 +150,7 @@ func (m *modules) source() lightSource {
 	case !m.tracker && m.plane.TiltDeg < flatTilt:
 		return sensorLight
 	case m.inPlane+m.flat < tellingDays:
-		return noLight // how the sensor lies is not known yet
+		return noLight // the orientation of the sensor is not known yet
 	case m.inPlane > 2*m.flat:
 		return sensorLight
 	}

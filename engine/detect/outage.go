@@ -315,7 +315,7 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 		return // weak light at dusk and dawn: wait for more
 	}
 	if u.tier[i] != tierPeers && o.othersIdle(v, s, k, i) {
-		return // all stand still: that is for the site to judge, once all are due
+		return // all are stopped: the stage of the site decides, once all are due
 	}
 	end := v.first + int64(i+1)*v.step
 	sp.seen.tier, sp.seen.peers, sp.seen.rating = u.tier[i], u.peers[i], s.rating(k)

@@ -107,7 +107,7 @@ func (o *ownHeat) show(v *view, d heatDay) {
 	o.record.fraction = max(1-o.ratios.quantile(0.5, 1, 1), 0)
 }
 
-// chart judges a day; ok is false without enough strong and weaker light.
+// chart evaluates a day; ok is false without enough strong and weaker light.
 func (o *ownHeat) chart(m *moments, b *baseline, rating, factor float64, day int64) (out heatDay, ok bool) {
 	top := 0.0
 	for j := range m.n {

@@ -105,7 +105,7 @@ func (o *ownSoil) look(v *view, s *session, k int, u *unitLosses, b *baseline, d
 	}
 }
 
-// steppedWithin says whether a step began from a day to before another one.
+// steppedWithin reports whether a step began from a day to before another one.
 func (u *unitLosses) steppedWithin(from, to int64) bool {
 	return slices.ContainsFunc(u.steps, func(s *step) bool { return s.from >= from && s.from < to })
 }
@@ -402,7 +402,7 @@ func (d *soilSums) otherJumps(wash int64) (most float64) {
 	return most
 }
 
-// known says whether enough days precede a decline from a day, and are part of it.
+// known reports whether enough days precede a decline from a day, and are part of it.
 func (d *soilSums) known(first, from, to int64) bool {
 	return from >= first+ownSoilBefore && d.usableDays(first, from) >= ownSoilLeast && d.usableDays(from, to) >= ownSoilLeast
 }

@@ -161,7 +161,7 @@ func (p *holding) top() float64 {
 	return some[len(some)-3]
 }
 
-// runs judges stretches of equal readings that ended in time to see what came
+// runs evaluates stretches of equal readings that ended in time to see what came
 // after them.
 func (p *holding) runs(v *view, s *session, k int, rating float64) {
 	step := v.hours()
@@ -339,7 +339,7 @@ func (p *holding) name(from, to int, seconds int64, rating float64) (family Fami
 	endsUp := to < len(p.t) && p.power[to] > 1.06*value
 	endsDown := to < len(p.t) && p.power[to] < 0.93*value*min(1, p.clear[to]/max(p.clear[to-1], 1e-9))
 	if p.quantum > 0 && p.quantum > plateauCoarse*value {
-		recurs = 0 // whole quanta come back by chance
+		recurs = 0 // whole quanta recur by chance
 	}
 	switch {
 	case tail >= plateauTailHours:

@@ -44,7 +44,7 @@ type facts struct {
 	band        float64 // least share of counterKWh that is still normal
 	code        float64 // first event code other than 0
 	state       float64 // last operating state by day
-	running     float64 // hours in which the unit said it runs
+	running     float64 // hours in which the unit reported that it runs
 	together    int     // units of the site in the same state at the announcement
 	heard       int     // units of the site with readings then
 	dark        bool    // began before the sun was up

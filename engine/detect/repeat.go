@@ -6,7 +6,7 @@ import (
 
 // repeats finds data of the past under new times: the readings of all units are exactly
 // those of one, two or three days before, for so long that no weather repeats it. A portal
-// or a logger that delivers its cache does so. How much an equal reading says depends on
+// or a logger that delivers its cache does so. The weight of an equal reading depends on
 // its resolution: readings in whole kW are often equal on two clear days.
 type repeats struct {
 	past    []pastDay // the last days, oldest first
@@ -107,7 +107,7 @@ func (r *repeats) at(v *view, s *session, lag, i int) {
 		case now == was:
 			same++
 			// Units see the same sky: the one with the finest readings counts. A reading
-			// that stays as it is, as at a limit, tells nothing.
+			// that stays as it is, as at a limit, has no weight.
 			if i > 0 && v.units[k].raw[i] == v.units[k].raw[i-1] {
 				break
 			}

@@ -34,46 +34,46 @@ type stage interface {
 // values and a credible sensor, run before there is an expectation (see [Run]).
 var order = []struct {
 	finds string
-	whole bool // judges days as a whole: a day that has not ended is left to a later run
+	whole bool // evaluates whole days: a day that has not ended is left to a later run
 	begin func(*session) stage
 }{
 	{"readings in another unit, sentinels", false, func(s *session) stage { return newScales(s) }},
-	{"clocks that are wrong", true, func(s *session) stage { return newClocks(s) }},
+	{"wrong clocks", true, func(s *session) stage { return newClocks(s) }},
 	{"readings of former days", false, func(s *session) stage { return newRepeats(s) }},
-	{"readings that stand still", false, func(s *session) stage { return newStuck(s) }},
-	{"snow: it looks like an outage of the site", false, func(s *session) stage { return newSnow(s) }},
+	{"constant readings", false, func(s *session) stage { return newStuck(s) }},
+	{"snow, which resembles an outage of the site", false, func(s *session) stage { return newSnow(s) }},
 	{"outages of the site", false, func(s *session) stage { return newSiteOutages(s) }},
 	{"outages and ground faults of units", false, func(s *session) stage { return newUnitOutages(s) }},
 	{"gaps", false, func(s *session) stage { return newGaps(s) }},
 	{"short stops", false, func(s *session) stage { return newTrips(s) }},
 	{"clipping", true, func(s *session) stage { return newClipping(s) }},
 	{"curtailment", false, func(s *session) stage { return newCurtailment(s) }},
-	{"limits and standing readings of single units", false, func(s *session) stage { return newPlateaus(s) }},
-	{"heat", true, func(s *session) stage { return newDerating(s) }},
+	{"limits and constant readings of single units", false, func(s *session) stage { return newPlateaus(s) }},
+	{"thermal derating", true, func(s *session) stage { return newDerating(s) }},
 	{"the day of each unit against its peers", true, func(*session) stage { return relate{} }},
 	{"trackers", true, func(s *session) stage { return newTrackers(s) }},
-	{"shade", true, func(s *session) stage { return newShading(s) }},
+	{"partial shading", true, func(s *session) stage { return newShading(s) }},
 	{"strings", true, func(s *session) stage { return newStringOutages(s) }},
 	{"losses against the unit's own past", true, func(s *session) stage { return s.losses }},
-	{"more array", true, func(s *session) stage { return newCapacity(s) }},
-	{"the energy that dirt and age have a share of", true, func(*session) stage { return produced{} }},
-	{"dirt", true, func(s *session) stage { return newSoiling(s) }},
-	{"years", true, func(s *session) stage { return newDegradation(s) }},
-	{"what nothing explains", true, func(s *session) stage { return newUnexplained(s) }},
+	{"added capacity", true, func(s *session) stage { return newCapacity(s) }},
+	{"the energy that soiling and degradation reduce", true, func(*session) stage { return produced{} }},
+	{"soiling", true, func(s *session) stage { return newSoiling(s) }},
+	{"degradation over years", true, func(s *session) stage { return newDegradation(s) }},
+	{"losses that no other stage explains", true, func(s *session) stage { return newUnexplained(s) }},
 }
 
-// session is one run: the question, what was learned, what was found.
+// session is one run: its input, memory and results.
 type session struct {
 	in       Input
 	memory   *memory
 	records  []*record
 	lastOn   []int64             // end of the last cell in which each unit produced
-	notes    map[string][]string // sentence to the units it is true of
-	modules  modules             // how the site's modules lie
-	points   []point             // the site's yield on light, day by day
+	notes    map[string][]string // sentence to the units that it is about
+	modules  modules             // orientation of the site's modules
+	points   []point             // the site's yield per irradiation, by day
 	clipped  [][]Span            // by unit and day
-	clock    int64               // seconds that the stamps are late, as far as is known
-	holdings []holding           // what each unit held of late
+	clock    int64               // seconds by which the stamps are late, as far as is known
+	holdings []holding           // the latest constant readings of each unit
 	losses   *losses             // the units' models of their own past
 	produced []producedDay       // what the site produced without another fault, by day
 }

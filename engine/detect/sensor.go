@@ -22,7 +22,7 @@ type lowSensorDay struct {
 // Figures of the rule.
 const (
 	sensorDark   = 10   // W/m² that say night
-	sensorPower  = 0.05 // share of the rating that says day
+	sensorPower  = 0.05 // share of the rating that shows daylight
 	sensorHours  = 2
 	sensorDay    = 0.15 // of a clear sky's 1 kW/m², least that is day
 	sensorStep   = 0.13 // missing share that is strange
@@ -45,11 +45,11 @@ func (o *sensor) look(v *view, s *session) {
 	}
 }
 
-// day judges a whole day.
+// day evaluates a whole day.
 func (o *sensor) day(v *view, s *session) {
 	dark, first := o.blind(v, s)
 	gain, ok := siteGain(v, s)
-	ok = ok && s.modules.source() == sensorLight // a sensor that lies otherwise sees another season than the modules
+	ok = ok && s.modules.source() == sensorLight // a sensor with another orientation has another season than the modules
 	missing := 0.0
 	if best := o.gains.quantile(0.85, gainsBefore, math.NaN()); ok && !math.IsNaN(best) {
 		missing = 1 - best/gain

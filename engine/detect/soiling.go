@@ -75,7 +75,7 @@ func newSoiling(s *session) *soiling {
 
 func (o *soiling) look(v *view, s *session) {
 	if len(s.in.Units) < 3 && s.in.Site.Location != nil {
-		return // one or two units are judged by the models of their own past
+		return // one or two units are compared with the models of their own past
 	}
 	yield, _, ok := o.figure(v, s)
 	if v.cells == 0 {

@@ -14,7 +14,7 @@ import (
 type losses struct {
 	units []unitLosses
 	sun   moments
-	day   int64       // last that was looked at
+	day   int64       // last that was examined
 	peers [][]float64 // by unit and cell: 1000 × the median of the others' power over rating
 }
 
@@ -268,7 +268,7 @@ func (l *losses) shine(v *view, s *session) {
 	}
 }
 
-// choose decides how the light lies once both ways were fitted for long enough.
+// choose decides the plane of the irradiance, once both were fitted for long enough.
 func (u *unitLosses) choose(day int64) {
 	if u.rival == nil {
 		return

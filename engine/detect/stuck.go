@@ -30,7 +30,7 @@ type frozenRun struct {
 const (
 	stuckSamples = 6
 	stuckMoves   = 0.05
-	stuckTrue    = 0.015 // of the energy that the reading says
+	stuckTrue    = 0.015 // of the energy of the reading
 	stuckLimit   = 0.97  // of the reading, that is expected all the while under a limit
 	stuckDrop    = 1.03  // times the reading, from which a limit came down
 	stuckWithin  = 2e-5  // of the rating: a limit that follows the heat moves more than that

@@ -90,7 +90,7 @@ func (m *tripping) at(v *view, s *session, k, i int, rule tripRule) (lit bool) {
 			m.stop(v, s, k, i)
 		}
 		m.from, m.before = 0, ratio
-	case m.from != 0 && m.cells < 2: // the sample in which it comes back
+	case m.from != 0 && m.cells < 2: // the sample in which it restarts
 		m.cells++
 	default:
 		m.from, m.before = 0, ratio

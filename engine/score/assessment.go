@@ -59,7 +59,7 @@ func assessmentSlack(family detect.Family) time.Duration {
 }
 
 // assessmentOf returns the assessment about an announcement on an unchanged plant, and its
-// reason. Rows that are missing need no assessment; what was not judged is unknown.
+// reason. Missing readings need none; an announcement without one is unknown.
 func assessmentOf(plant string, f *diagnose.Finding) (Assessment, string) {
 	if f.Family == detect.CommunicationGap {
 		return AssessmentTrue, "the readings are missing"

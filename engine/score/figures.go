@@ -132,7 +132,7 @@ func quantile(values []float64, q float64) float64 {
 	return sorted[int(q*float64(len(sorted)-1)+0.5)]
 }
 
-// trust is the Brier score of the beliefs and their expected calibration error
+// trust is the Brier score of the confidences and their expected calibration error
 // over ten bins of equal width.
 func trust(sure []belief) (brier, calibration float64) {
 	if len(sure) == 0 {

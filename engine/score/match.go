@@ -10,7 +10,7 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// coarse groups families that look alike: an event of a similar family finds
+// coarse groups similar families: an event of a similar family finds
 // the fault too, under another name.
 var coarse = map[detect.Family]string{
 	detect.StuckSensor: "readings", detect.DataQuality: "readings",

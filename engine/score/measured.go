@@ -35,7 +35,7 @@ type Measured struct {
 type MeasuredRow struct {
 	Tier, Kind   string
 	Cases        int
-	Found        int // announced on the unit while it lasted, under its name or a look-alike's
+	Found        int // announced on the unit while it lasted, under its family or a similar one
 	Named        int // under its own
 	EnergyRecall float64
 	DelayDays    float64           // median of those found, in days
@@ -220,7 +220,7 @@ func measuredKind(t *simulate.Truth) string {
 
 // covered is how a loss was found.
 type covered struct {
-	share        float64 // of its lost energy, inside findings of its family or a look-alike
+	share        float64 // of its lost energy, inside findings of its family or a similar one
 	found, named bool
 	delay        time.Duration
 	confidence   float64
