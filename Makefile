@@ -166,7 +166,7 @@ gazetteer: ## engine/place/towns.zst, the towns that place names are looked up i
 	$(GO) run ./engine/place/gazetteer -from bin/gazetteer/package/dist/cities500.txt -to engine/place/towns.zst
 
 golden: ## rewrite golden files after a change that is meant
-	$(GO) test ./tui/... ./backend/... -update
+	$(GO) test $$(grep -rlE 'Bool\("update",|internal/picture"' --include='*_test.go' tui backend | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 screenshot: build ## docs/screen.svg and docs/console/*.svg, real screens of the demo
 	.ci/screenshot
