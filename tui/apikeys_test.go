@@ -189,7 +189,7 @@ func TestNewKeyIsNotLost(t *testing.T) {
 	o.press("g", "k")
 	o.create("logger", "*")
 	o.press("esc", "q", "enter")
-	o.shows("opa_prod_", "It is not copied.")
+	o.shows("opa_prod_", "It was not copied.")
 	o.press("enter")
 	o.hides("opa_prod_")
 }
@@ -325,7 +325,7 @@ func TestKeysFilterAndHelp(t *testing.T) {
 	o.press("esc", "esc")
 	o.shows("logger")
 	o.press("?")
-	o.shows("In API keys", "create an API key", "end the chosen key for good")
+	o.shows("In API keys", "create an API key", "revoke the selected key")
 	o.press("esc", "esc")
 	if o.place() != "Observe" {
 		t.Errorf("after esc: %s", o.place())

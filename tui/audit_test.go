@@ -57,8 +57,8 @@ func TestAuditQuestions(t *testing.T) {
 	o.press("a")
 	o.pass(2)
 	o.press("a")
-	o.shows("all is shown")
+	o.shows("all records are shown")
 	o.press("f", "ctrl+u", "unknown", "enter")
 	o.pass(2)
-	o.shows("Nothing has been changed that fits.")
+	o.shows("No records match.")
 }

@@ -168,7 +168,7 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 	sites := m.data.Sites
 	if i != m.nav.focus {
 		v.Paragraph(r, 0, 0, [layout.Panes]string{
-			"Power against its forecast, units and alarms.", "What is wrong, and what speaks for it.",
+			"Power against its forecast, units and alarms.", "Findings and their evidence.",
 			"The days ahead, and when work costs least.", "Running and completed work.",
 		}[i], themes.Muted)
 		return
@@ -182,13 +182,13 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 		v.Paragraph(r, 0, y, "Next try "+state.Soon(sites.NextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
 	case state.Empty:
 		if v.Preparing != nil {
-			y := v.Paragraph(r, 0, 0, "The sites and their history are on their way.", themes.Text)
+			y := v.Paragraph(r, 0, 0, "The sites and their history are being imported.", themes.Text)
 			w, h := r.Size()
 			plant.DrawImporting(r.Region(terminal.Rect{Y: y + 1, W: w, H: h - y - 1}), v, 2)
 			return
 		}
 		y := v.Paragraph(r, 0, 0, "No sites yet.", themes.Text)
-		v.Paragraph(r, 0, y+1, "Press U to import a file of its production: any portal's, logger's or meter's CSV as it was exported. The site appears with it; with enough history the model is trained and the forecast comes by itself.", themes.Dim)
+		v.Paragraph(r, 0, y+1, "Press U to import a file of its production: any portal's, logger's or meter's CSV as it was exported. The site appears with it; with enough history, training and forecast follow automatically.", themes.Dim)
 	default:
 		v.Paragraph(r, 0, 0, "Asking for the sites …", themes.Dim)
 	}
@@ -404,6 +404,6 @@ func (m *Model) progress(v view.Context) []span {
 	}
 	return []span{
 		{"  " + strings.Repeat(full, n), themes.Accent}, {strings.Repeat(empty, cells-n), themes.Muted},
-		{fmt.Sprintf(" %.0f %% %s, %s on the way", done*100, stage, widget.CountOf(len(files), "file", "files")), themes.Dim},
+		{fmt.Sprintf(" %.0f %% %s, %s in progress", done*100, stage, widget.CountOf(len(files), "file", "files")), themes.Dim},
 	}
 }

@@ -240,7 +240,7 @@ func (m *Model) copyShown() {
 		m.notify("Not copied: "+err.Error(), themes.Warning)
 		return
 	}
-	m.copyText(string(b), fmt.Sprintf("%d rows are given to the terminal's clipboard; where it takes none, e writes them to a file.", len(t.rows)), t.what)
+	m.copyText(string(b), fmt.Sprintf("%d rows were sent to the terminal's clipboard. If the terminal has none, press e to write them to a file.", len(t.rows)), t.what)
 }
 
 // copyText puts text on the clipboard. What the terminal cannot take is

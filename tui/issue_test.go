@@ -31,7 +31,7 @@ func TestIssueOfAFinding(t *testing.T) {
 	d.pass(5)
 	d.shows("issue new since")
 	d.press("a")
-	d.shows("Take on inverter outage")
+	d.shows("Acknowledge inverter outage")
 	d.press("looking at the codes", "enter")
 	if i := issue(); i.Status != api.IssueInProgress || i.History[len(i.History)-1].Note != "looking at the codes" {
 		t.Fatalf("the issue is %s: %+v\n%s", i.Status, i.History, d.text())
@@ -41,7 +41,7 @@ func TestIssueOfAFinding(t *testing.T) {
 	d.press("a")
 	d.shows("Unavailable: its issue is in progress already.")
 	d.press("X", "enter")
-	d.shows("What was it?")
+	d.shows("What was the cause?")
 	if i := issue(); i.Status != api.IssueInProgress {
 		t.Fatalf("closed without words: %s", i.Status)
 	}

@@ -34,7 +34,7 @@ func TestKeys(t *testing.T) {
 		{"enter", "Observe INV-03 f-dead [Unit INV-03]"},
 		{"enter esc", "Observe INV-03 f-dead"},
 		{"enter enter", "Orient INV-03 f-dead"},
-		{"enter enter enter enter", "Decide INV-03 f-dead [Ways to do it]"},
+		{"enter enter enter enter", "Decide INV-03 f-dead [Options]"},
 		{"enter enter enter enter esc esc", "Orient INV-03 f-dead"},
 		{"enter enter enter enter esc esc esc", "Observe INV-03 f-dead"},
 		{"enter enter enter enter esc esc esc esc", "Observe"},
@@ -43,7 +43,7 @@ func TestKeys(t *testing.T) {
 		{"G enter enter", "Orient INV-08"},
 		{"G g g enter enter", "Orient INV-03 f-dead"},
 		{"g d", "Observe [Schedules]"},
-		{"3 v", "Decide [Ways to do it]"},
+		{"3 v", "Decide [Options]"},
 		{"jj", "Observe INV-05 f-weak"}, // typed faster than it was read
 		{"2 down", "Orient INV-03 f-dead"},
 		{"g u", "Observe [Uploads]"},

@@ -22,7 +22,7 @@ const presetAuto = "auto"
 
 // presets are the arrangements that everybody has.
 var presets = []struct{ name, words, value string }{
-	{"balanced", "all four alike, Observe first", "Observe 50x50"},
+	{"balanced", "four equal panes, Observe first", "Observe 50x50"},
 	{"watch", "Observe large: for the control room", "Observe 62x60"},
 	{"diagnose", "Orient large: findings and their evidence", "Orient 38x60"},
 	{"plan", "Decide large: the days ahead", "Decide 62x40"},
@@ -161,7 +161,7 @@ func (m *Model) presetDialog() view.Dialog {
 		}
 		choices = append(choices, widget.Choice{Text: name, Detail: words, Do: view.Preview{Name: settings.Preset, Value: a.String()}, Seen: view.Preview{Name: settings.Preset, Value: a.String()}})
 	}
-	choices = append(choices, widget.Choice{Text: "keep this one as", Detail: now.String(), Do: view.OpenDialog{Dialog: app.NewNameForm("Keep the arrangement", "Name", "a short word", func(name string) view.Request { return view.SaveLayout{Name: name, Value: now.String()} })}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
+	choices = append(choices, widget.Choice{Text: "save this one as", Detail: now.String(), Do: view.OpenDialog{Dialog: app.NewNameForm("Save the arrangement", "Name", "a short word", func(name string) view.Request { return view.SaveLayout{Name: name, Value: now.String()} })}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
 	for _, name := range slices.Sorted(maps.Keys(m.o.Presets)) {
 		choices = append(choices, widget.Choice{Text: "forget " + name, Detail: "your own", Do: view.SaveLayout{Name: name}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
 	}
@@ -173,13 +173,13 @@ func (m *Model) saveLayout(k view.SaveLayout) tea.Cmd {
 	m.o.Presets = maps.Clone(m.o.Presets)
 	if k.Value == "" {
 		delete(m.o.Presets, k.Name)
-		m.notify(k.Name+" is forgotten.", themes.Dim)
+		m.notify(k.Name+" is deleted.", themes.Dim)
 	} else {
 		if m.o.Presets == nil {
 			m.o.Presets = map[string]string{}
 		}
 		m.o.Presets[k.Name] = k.Value
-		m.notify("Kept as "+k.Name+"; P has it.", themes.Dim)
+		m.notify("Saved as "+k.Name+"; P lists it.", themes.Dim)
 	}
 	return m.keep(func() error { return m.o.KeepPreset(k.Name, k.Value) }, m.o.KeepPreset != nil)
 }

@@ -151,10 +151,10 @@ func (m *Model) filterKey(k tea.KeyMsg) {
 func (m *Model) toggleMouse() tea.Cmd {
 	m.prefs.mouse = !m.prefs.mouse
 	if m.prefs.mouse {
-		m.notify("The console has the mouse; M gives it back.", themes.Dim)
+		m.notify("The console uses the mouse; M returns it to the terminal.", themes.Dim)
 		return tea.EnableMouseCellMotion
 	}
-	m.notify("The terminal has the mouse, for selecting text; M takes it.", themes.Dim)
+	m.notify("The terminal uses the mouse, to select text; M returns it to the console.", themes.Dim)
 	return tea.DisableMouse
 }
 

@@ -133,7 +133,7 @@ func (m *Model) silence() {
 	now := m.o.Now()
 	switch {
 	case !m.o.Bell:
-		m.notify("Sound and desktop notes are off in the settings (g s).", themes.Dim)
+		m.notify("Sound and desktop notifications are off in the settings (g s).", themes.Dim)
 	case now.Before(m.notes.bell.silent):
 		m.notes.bell.silent = time.Time{}
 		m.notify("New alarms ring again.", themes.Dim)

@@ -160,7 +160,7 @@ func TestSubscriptionsByKeys(t *testing.T) {
 	}
 	d.minute()
 	d.press("R", "enter")
-	d.shows("Nothing is changed")
+	d.shows("Nothing was changed")
 	d.press("right", "enter")
 	d.shows("The new secret", "whsec_")
 	d.press("y", "enter")

@@ -184,7 +184,7 @@ func TestReaderIsOfferedNoChange(t *testing.T) {
 // The keys of the screen that is seen are in the palette too.
 func TestPaletteOfAScreen(t *testing.T) {
 	d := start(t, 120, 36, nil)
-	d.press("g", "s", ":", "put the chosen", "enter")
+	d.press("g", "s", ":", "reset the selected", "enter")
 	d.shows("Theme is auto.")
 }
 

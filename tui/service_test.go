@@ -291,9 +291,9 @@ func TestUploads(t *testing.T) {
 		keys   []string
 	}{
 		"inspected":         {good, nil, "enter import", nil},
-		"accepted":          {good, nil, "On its way, 60 %", []string{"enter"}},
+		"accepted":          {good, nil, "In progress, 60 %", []string{"enter"}},
 		"missing":           {good + "x", nil, "there is no such file.", nil},
-		"a folder":          {filepath.Dir(good), nil, "it is no file, but a folder or a device.", nil},
+		"a folder":          {filepath.Dir(good), nil, "it is a folder or a device, not a file.", nil},
 		"refused":           {good, api.ErrInvalidCSV.With("reason", "line 1: no column holds dates or times"), "plant.csv: Invalid CSV format: line 1: no column holds dates or times.", []string{"enter"}},
 		"too large":         {good, api.ErrFileTooLarge, "plant.csv: File too large: the limit is 10 MB", []string{"enter"}},
 		"too large to read": {good, api.ErrFileTooLarge.With("at", "inspect"), "plant.csv: File too large: the limit is 10 MB", nil},

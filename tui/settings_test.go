@@ -132,7 +132,7 @@ func TestRebindByPressing(t *testing.T) {
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) {
 		o.KeepKeys = func(action string, keys []string) error { kept = append(kept, fmt.Sprint(action, keys)); return nil }
 	})
-	d.choose("give the pane")
+	d.choose("zoom the pane")
 	d.press("enter", "q")
 	d.shows(`"q" is both zoom`, "quit (leave)")
 	d.press("enter")
@@ -150,9 +150,9 @@ func TestRebindByPressing(t *testing.T) {
 	if !d.m.nav.zoom {
 		t.Error("z still zooms")
 	}
-	d.choose("give the pane")
+	d.choose("zoom the pane")
 	d.press("enter", "g", "z", "tab", "enter") // next to f
-	d.choose("give the pane")
+	d.choose("zoom the pane")
 	d.press("x", "esc", "esc", "z")
 	if d.m.nav.zoom {
 		t.Error("z does not zoom again")
@@ -160,7 +160,7 @@ func TestRebindByPressing(t *testing.T) {
 	if got := strings.Join(kept, " "); got != "zoom[f] zoom[f g z] zoom[]" {
 		t.Errorf("kept %s", got)
 	}
-	d.choose("give the pane")
+	d.choose("zoom the pane")
 	d.press("enter", "esc")
 	if d.place() != "Observe zoomed [Settings]" && d.place() != "Observe [Settings]" {
 		t.Errorf("esc leaves %s", d.place())
@@ -185,8 +185,8 @@ func TestPresets(t *testing.T) {
 	if got := d.m.arranged().String(); got != "Act 40x30 zoom" {
 		t.Errorf("a person's own gives %s", got)
 	}
-	d.press("z", "P", "keep", "enter", "day shift", "enter")
-	d.shows("A name is of 1 to 20")
+	d.press("z", "P", "save this", "enter", "day shift", "enter")
+	d.shows("A name has 1 to 20")
 	d.press("ctrl+u", "dayshift", "enter", "P", "forget night", "enter")
 	if fmt.Sprint(kept) != "map[dayshift:Act 40x30 night:]" || d.m.o.Presets["night"] != "" {
 		t.Errorf("kept %v, known %v", kept, d.m.o.Presets)

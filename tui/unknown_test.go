@@ -39,7 +39,7 @@ func dataScreens(m *Model) map[string]view.Request {
 }
 
 // untrue are words that state something about the plant.
-var untrue = regexp.MustCompile(`(?i)no alarms|nothing abnormal|None:|\b0 kW\b|\b0 of \d+ units|no data yet|No sites yet|No work orders|no forecast yet|nothing was done|None is known|Press U|▲0|No API keys|No users|no unit yet`)
+var untrue = regexp.MustCompile(`(?i)no alarms|nothing abnormal|None:|\b0 kW\b|\b0 of \d+ units|no data yet|No sites yet|No work orders|no forecast yet|nothing was done|None is known|Press U|▲0|No API keys|No users|has no units|No components`)
 
 // honest are the words that say what is not known.
 var honest = regexp.MustCompile(`(?i)unknown since|asking|no answer|not responding| old: `)

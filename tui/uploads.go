@@ -64,7 +64,7 @@ func (m *Model) upload(u view.Upload) tea.Cmd {
 // the terminal.
 func (m *Model) dropped(text string) view.Request {
 	if !plant.IsPath(text) {
-		return view.Notify{Text: "What was pasted is no path of a file.", Role: themes.Dim}
+		return view.Notify{Text: "The pasted text is not the path of a file.", Role: themes.Dim}
 	}
 	if e, ok := m.o.Keys.Entry(keymap.Upload); ok && m.disabled(e) != "" {
 		return view.Run{Action: keymap.Upload} // which says why not
@@ -75,7 +75,7 @@ func (m *Model) dropped(text string) view.Request {
 }
 
 // errNoFile says that a path names something that cannot be imported.
-var errNoFile = errors.New("it is no file, but a folder or a device")
+var errNoFile = errors.New("it is a folder or a device, not a file")
 
 // uploaded passes on how the reading or the storing of a file ended: to the
 // dialog that asked for it, while it is open, else to the last line.

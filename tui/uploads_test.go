@@ -102,7 +102,7 @@ func TestUploadsAreCancelledAndRetried(t *testing.T) {
 	dir := folder(t)
 	d := start(t, 120, 36, nil)
 	d.press("g", "u", "/", "history-2", "enter")
-	d.shows("On its way, 60 %", "validating", "training", "now", "forecasting", "to come")
+	d.shows("In progress, 60 %", "validating", "training", "now", "forecasting", "to come")
 	d.press("R")
 	d.shows("the import did not fail")
 	var moved []string
@@ -175,7 +175,7 @@ func TestImportIsPreviewedAndItsResultShown(t *testing.T) {
 	}
 	d.shows("Import history.csv", "Mapping in use")
 	d.press("enter")
-	d.shows("On its way, 30 %", "storing")
+	d.shows("In progress, 30 %", "storing")
 	d.m.notify("New critical: INV-03 stopped", themes.Critical)
 	state = api.Upload{ProcessingStatus: api.UploadCompleted, Progress: 1}
 	d.pass(3)
@@ -217,7 +217,7 @@ func TestRefusedImportIsMapped(t *testing.T) {
 	}
 	d := start(t, 80, 24, nil)
 	d.press("U", path, "enter")
-	d.shows("Nothing would be stored: line 1: no column holds power", "Q1", "m say what the columns are")
+	d.shows("Nothing would be stored: line 1: no column holds power", "Q1", "m assign the columns")
 	d.hides("enter import")
 	d.press("enter")
 	if n := d.count("POST " + api.PathUploadTrain); n != 0 {
@@ -261,7 +261,7 @@ func TestUploadsOfAllSitesAndRevert(t *testing.T) {
 		return nil
 	})
 	d.press("/", "notes", "enter", "V")
-	d.shows("has stored nothing that can be taken back")
+	d.shows("has stored nothing that can be reverted")
 	d.press("esc", "/", "history-1", "enter", "V")
 	d.shows("Undo the import of history-1.csv into Sibaya? Its 35000")
 	d.press("enter")

@@ -92,7 +92,7 @@ func TestUsers(t *testing.T) {
 func TestUsersKeepAnAdministrator(t *testing.T) {
 	o := startOffice(t, 80, 24, api.RoleAdmin)
 	o.press("g", "r", "d")
-	o.shows("you would keep yourself out")
+	o.shows("you would lock yourself out")
 	o.press("X")
 	o.shows("you would delete yourself")
 	o.press("E", "ctrl+u", "left", "enter")

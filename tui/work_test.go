@@ -192,7 +192,7 @@ func TestBestWindowIsTheDefault(t *testing.T) {
 func TestShortParts(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.press("4", "down", "b")
-	d.shows("Short of 3 × String fuse 15 A.", "begin all the same")
+	d.shows("Short of 3 × String fuse 15 A.", "begin without them")
 	d.press("enter")
 	d.shows("Why without these parts?")
 }
@@ -275,7 +275,7 @@ func TestNextStep(t *testing.T) {
 	d.pass(20)
 	d.shows("order completed")
 	d.press("n")
-	d.shows("There is no next step: the repair is to be seen on a clear day.")
+	d.shows("There is no next step: the repair is not verified yet: needs a clear day.")
 }
 
 // A unit without a finding is looked at by the detector.
@@ -320,7 +320,7 @@ func TestCompletionWithParts(t *testing.T) {
 		t.Fatalf("%+v: %v\n%s", whole, err, d.text())
 	}
 	d.press("F", "breaker swapped")
-	d.shows("Of each part what was really used", "Others")
+	d.shows("The quantity of each part that was used", "Others")
 	d.press("tab", "tab", "ctrl+u", "none", "enter")
 	d.shows("How many were used is a whole number from 0 on.")
 	d.press("ctrl+u", "0", "shift+tab", "shift+tab", "shift+tab", "fuses", "enter") // the last field is before the first
@@ -341,7 +341,7 @@ func TestCompletionWithParts(t *testing.T) {
 	}
 	d.minute()
 	d.press("4", "enter")
-	d.shows("From alarm to proof", "finding", "order", "done", "breaker swapped", "proof", "to be seen on a clear day", "What was done about INV-2", "Work order created")
+	d.shows("From alarm to verification", "finding", "order", "done", "breaker swapped", "proof", "not verified yet: needs a clear day", "What was done about INV-2", "Work order created")
 }
 
 // Holds are shown with their reasons, and whether the clocks stood still.
@@ -357,7 +357,7 @@ func TestHoldsOfAnOrder(t *testing.T) {
 	d.minute()
 	d.press("w", "right", "right", "right", "enter")
 	d.minute()
-	d.shows("parts; the clocks run on")
+	d.shows("parts; the clocks continue")
 	if o := orders(t, c)[0]; o.HoldReason != api.HoldParts {
 		t.Errorf("held for %q", o.HoldReason)
 	}

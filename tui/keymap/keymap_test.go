@@ -73,7 +73,7 @@ func TestRebind(t *testing.T) {
 	}{
 		{"moves", map[string][]string{"zoom": {"ctrl+t"}}, ""},
 		{"swaps", map[string][]string{"zoom": {"N"}, "next-finding": {"z"}}, ""},
-		{"clash names both", map[string][]string{"zoom": {"q"}}, `"q" is both zoom (give the pane the whole screen, or back) and quit (leave)`},
+		{"clash names both", map[string][]string{"zoom": {"q"}}, `"q" is both zoom (zoom the pane to the whole screen, or restore it) and quit (leave)`},
 		{"clash of a prefix", map[string][]string{"zoom": {"g"}}, `"g" is both zoom`},
 		{"unknown", map[string][]string{"zom": {"f"}}, `there is no action "zom"`},
 		{"unusable", map[string][]string{"zoom": {"ctrl+m"}}, "zoom cannot be ctrl+m: it is enter"},

@@ -101,7 +101,7 @@ func refused(err error) bool {
 func (w *watcher) silent(err error, pause time.Duration) time.Duration {
 	if w.gone.IsZero() {
 		w.gone = w.Now()
-		w.line("%s It is asked until it answers.", state.Sentence(err))
+		w.line("%s Trying again until it responds.", state.Sentence(err))
 	}
 	w.failures++
 	pause = max(pause, min(pause<<min(w.failures, 10), longestWait))
@@ -169,7 +169,7 @@ func (w *watcher) begin() {
 	case 1:
 		sites = w.plants.Sites[0].SiteID
 	}
-	w.line("Sunloop, %s, %s. First what there is, then what changes. Times are the sites'. Ctrl+c ends.", w.Source, sites)
+	w.line("Sunloop, %s, %s. The current state first, then changes. Times are those of the sites. Ctrl+c ends.", w.Source, sites)
 }
 
 // vitals are the sites' when they are due, else those of the first alone, for

@@ -215,7 +215,7 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, got, `Sunloop, ops.example.com, Sibaya. First what there is, then what changes. Times are the sites'. Ctrl+c ends.
+	diff(t, got, `Sunloop, ops.example.com, Sibaya. The current state first, then changes. Times are those of the sites. Ctrl+c ends.
 2026-11-28 11:30 Sibaya: 341 kW of 500 kW expected, 1234 kWh today, 7 of 8 units active
 11:30 Sibaya: critical alarm, not acknowledged: INV-03 inverter outage since 11:15, 24.7 kW at risk (daylight mean)
 11:30 Sibaya: critical finding: INV-03 inverter outage since 2026-11-27 11:30, 24.7 kW at risk (daylight mean), 95.0 % sure. A fuse has blown.
@@ -253,9 +253,9 @@ func TestWatchWithoutAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, got, `Sunloop, ops.example.com, Sibaya. First what there is, then what changes. Times are the sites'. Ctrl+c ends.
+	diff(t, got, `Sunloop, ops.example.com, Sibaya. The current state first, then changes. Times are those of the sites. Ctrl+c ends.
 2026-11-28 11:30 Sibaya: 341 kW of 500 kW expected, 1234 kWh today, 7 of 8 units active
-Service unavailable. It is asked until it answers.
+Service unavailable. Trying again until it responds.
 11:32 Sibaya: new low alarm: INV-03 soiling since 11:30, 0.00 kW at risk (daylight mean)
 The service is reachable again, after 2 min.
 `)

@@ -82,23 +82,23 @@ func Priority(value string) string {
 func All() []Setting {
 	return []Setting{
 		{Name: Theme, Group: "look", Title: "theme", Default: "auto", Kind: Choice, Help: "The colours. auto takes control-room on a dark terminal and daylight on a light one. Files of your own in the folder themes next to the configuration file are listed too, and reloaded when they change."},
-		{Name: Color, Group: "look", Title: "colours of the terminal", Default: "auto", Kind: Choice, Choices: []string{"auto", "none", "16", "256", "true"}, Help: "How many colours are sent. auto asks NO_COLOR, COLORTERM and TERM; over SSH that often means 256 where the terminal could show all."},
+		{Name: Color, Group: "look", Title: "colours of the terminal", Default: "auto", Kind: Choice, Choices: []string{"auto", "none", "16", "256", "true"}, Help: "How many colours are sent. auto reads NO_COLOR, COLORTERM and TERM; over SSH that often means 256 where the terminal could show all."},
 		{Name: Graph, Group: "look", Title: "graph symbols", Default: "auto", Kind: Choice, Choices: []string{"auto", "braille", "block", "ascii"}, Help: "What charts are drawn with. auto is block on the Linux console, whose fonts have no braille, and braille elsewhere; sunloop doctor draws a pattern of each."},
 		{Name: ASCII, Group: "look", Title: "ASCII alone", Default: Off, Kind: Switch, Help: "No braille and no box drawing: plain + - and |."},
-		{Name: FPS, Group: "look", Title: "most frames a second", Default: "0", Kind: Whole, Most: 60, Later: true, Help: "0 is 20, and 10 over SSH. Fewer cost less of the processor and the line."},
+		{Name: FPS, Group: "look", Title: "most frames a second", Default: "0", Kind: Whole, Most: 60, Later: true, Help: "0 is 20, and 10 over SSH. Fewer frames need less processor time and bandwidth."},
 		{Name: Mouse, Group: "look", Title: "use of the mouse", Default: On, Kind: Switch, Help: "Clicks focus and choose, the wheel scrolls. M gives the mouse back to the terminal for a while; shift (option on a Mac) selects text meanwhile."},
 
-		{Name: Bell, Group: "alarms", Title: "sound and desktop notes", Default: On, Kind: Switch, Help: "Off silences both for good. B silences them for an hour."},
+		{Name: Bell, Group: "alarms", Title: "sound and desktop notifications", Default: On, Kind: Switch, Help: "Off silences both for good. B silences them for an hour."},
 		{Name: BellFrom, Group: "alarms", Title: "the bell rings from", Default: "high", Kind: Choice, Choices: priorities, Former: formerPriorities, Help: "The lowest priority of a new alarm for which the terminal's bell rings. It rings at most once in half a minute, however many alarms come."},
-		{Name: NotifyFrom, Group: "alarms", Title: "desktop notes from", Default: "high", Kind: Choice, Choices: priorities, Former: formerPriorities, Help: "The lowest priority of a new alarm that the terminal shows on the desktop (OSC 9), over SSH and through tmux too. Not every terminal can; at most one in half a minute."},
+		{Name: NotifyFrom, Group: "alarms", Title: "desktop notifications from", Default: "high", Kind: Choice, Choices: priorities, Former: formerPriorities, Help: "The lowest priority of a new alarm that the terminal shows on the desktop (OSC 9), over SSH and through tmux too. Not every terminal can; at most one in half a minute."},
 
 		{Name: Preset, Group: "layout", Title: "arrangement at the start", Default: "auto", Kind: Choice, Help: "Which pane has the keys, whether it has the whole screen, and the split. auto is that of your role, or where you left off."},
-		{Name: QuadFrom, Group: "layout", Title: "four panes together from", Default: "160x40", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which all four panes stand on the screen."},
+		{Name: QuadFrom, Group: "layout", Title: "four panes together from", Default: "160x40", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which all four panes are shown together."},
 		{Name: StripsFrom, Group: "layout", Title: "summary strips from", Default: "100x30", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which the other three panes are shown as strips next to the focused one; below it there is one pane and a tab bar."},
 		{Name: Split, Group: "layout", Title: "split of the four panes", Default: "50x50", Kind: Pair, Least: 20, Most: 80, Help: "Percent of the width for the left column, and of the height for the upper row."},
 
-		{Name: Polling, Group: "data", Title: "how often data are asked for", Default: "normal", Kind: Choice, Choices: []string{"fast", "normal", "slow"}, Help: "fast asks twice as often, slow half as often. However it is set, no minute sees more than 60 requests, and a service that asks for patience gets it."},
-		{Name: Remember, Group: "data", Title: "remember the place", Default: On, Kind: Switch, Help: "The site, the pane, the selection, and the sort, filter and columns of each list come back at the next start, for each person and service."},
+		{Name: Polling, Group: "data", Title: "how often data are asked for", Default: "normal", Kind: Choice, Choices: []string{"fast", "normal", "slow"}, Help: "fast requests data twice as often, slow half as often. There are never more than 60 requests a minute, and the console waits as long as the service demands."},
+		{Name: Remember, Group: "data", Title: "remember the place", Default: On, Kind: Switch, Help: "The site, the pane, the selection, and the sort, filter and columns of each list are restored at the next start, for each person and service."},
 	}
 }
 

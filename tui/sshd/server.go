@@ -225,9 +225,9 @@ func (s *Server) acquire(user string) (refusal string) {
 	defer s.mu.Unlock()
 	switch {
 	case s.sessions[user] >= s.Limits.UserSessions:
-		return fmt.Sprintf("You have %d open here already, which is the most for a user: close one first.", s.sessions[user])
+		return fmt.Sprintf("You have %d open consoles, the maximum of a user: close one first.", s.sessions[user])
 	case s.consoles >= s.Limits.Sessions:
-		return fmt.Sprintf("There are %d consoles open here, which is the most: try again later.", s.consoles)
+		return fmt.Sprintf("%d consoles are open, the maximum: try again later.", s.consoles)
 	}
 	s.sessions[user]++
 	s.consoles++

@@ -244,7 +244,7 @@ func (t *terminal) refuse(why string) {
 func (t *terminal) leave(cause, err error, idle time.Duration) {
 	switch {
 	case errors.Is(cause, errIdle):
-		fmt.Fprintf(t.Stderr(), "The console was closed: no key was touched for %s.\r\n", idle)
+		fmt.Fprintf(t.Stderr(), "The console was closed: no key was pressed for %s.\r\n", idle)
 	case errors.Is(cause, errEnding):
 		fmt.Fprint(t.Stderr(), "The console was closed: the service is ending.\r\n")
 	case err != nil:

@@ -166,10 +166,10 @@ func TestLimits(t *testing.T) {
 	w.next()
 	w.openConsole(w.signedIn("ANA", key))
 	w.next()
-	refused("ana", "You have 2 open here already, which is the most for a user: close one first.")
+	refused("ana", "You have 2 open consoles, the maximum of a user: close one first.")
 	w.openConsole(w.signedIn("ben", key))
 	w.next()
-	refused("cleo", "There are 3 consoles open here, which is the most: try again later.")
+	refused("cleo", "3 consoles are open, the maximum: try again later.")
 	// Connections without a console are bounded too: two and four.
 	for _, name := range []string{"cleo", "cleo", "cleo", "Cleo", "CLEO"} {
 		w.signedIn(name, key)
@@ -266,7 +266,7 @@ func TestIdle(t *testing.T) {
 	w.user("ana", key)
 	s := w.openConsole(w.signedIn("ana", key))
 	shown := w.next()
-	if got := status(s.Wait()); got != 1 || !strings.Contains(s.err.text(), "no key was touched for 300ms") {
+	if got := status(s.Wait()); got != 1 || !strings.Contains(s.err.text(), "no key was pressed for 300ms") {
 		t.Errorf("ended with %d and said %q", got, s.err.text())
 	}
 	w.await("the console ends", shown.ended)

@@ -183,12 +183,12 @@ func sendKey(from view.Caller, r api.KeysRequest) view.Request {
 // screen alone. sites are the accessible ones, now the wall clock.
 func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func() time.Time) *widget.FieldsForm {
 	role := widget.NewChoice("Role", state.Roles(), state.RoleName)
-	d := &widget.FieldsForm{Heading: "Create an API key", Verb: "create", Rows: 11, Intro: "A key lets a program in without a password. Give it the least that it needs.", ServerForm: widget.ServerForm{Clock: now, Zone: zone,
+	d := &widget.FieldsForm{Heading: "Create an API key", Verb: "create", Rows: 11, Intro: "A program signs in with a key instead of a password. Allow only what it needs.", ServerForm: widget.ServerForm{Clock: now, Zone: zone,
 		Names: []string{"name", "role_id", "permitted_site_ids", "customer_ids", "expires_at"},
 		Form: widget.Form{Fields: []widget.Field{
 			widget.NewField("Name", "what the key is for", ""), role,
 			widget.NewField("Sites", "ids with commas, or * for all of the customers", site.SiteID),
-			widget.NewField("Customers", "ids with commas; empty: all that are yours", site.CustomerID),
+			widget.NewField("Customers", "ids with commas; empty: all of yours", site.CustomerID),
 			widget.NewField("Expires", "days, as 90 days, or a date; empty: never", "90 days"),
 		}},
 	}}
@@ -218,12 +218,12 @@ func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func()
 func NewRotateForm(k api.KeyRecord, zone *time.Location, now func() time.Time) *widget.FieldsForm {
 	d := &widget.FieldsForm{
 		Heading: "Rotate an API key", Verb: "rotate", Rows: 10, Role: themes.Text,
-		Intro: "A new key takes the place of " + k.Name + " (" + k.APIKeyID + "). The former one opens for the overlap yet; after it, whatever still uses it is refused.",
+		Intro: "A new key takes the place of " + k.Name + " (" + k.APIKeyID + "). The former key stays valid for the overlap; after that it is refused.",
 		ServerForm: widget.ServerForm{Clock: now, Zone: zone,
 			Names: []string{"overlap_hours", "expires_at"},
 			Form: widget.Form{Fields: []widget.Field{
-				widget.NewField("Overlap h", "hours for which the former key opens yet", strconv.Itoa(int(api.DefaultOverlap/time.Hour))),
-				widget.NewField("New expires", "days or a date; empty: lives as long as the former was to", ""),
+				widget.NewField("Overlap h", "hours for which the former key stays valid", strconv.Itoa(int(api.DefaultOverlap/time.Hour))),
+				widget.NewField("New expires", "days or a date; empty: as the former key", ""),
 			}},
 		},
 	}
@@ -247,7 +247,7 @@ func NewRotateForm(k api.KeyRecord, zone *time.Location, now func() time.Time) *
 func NewRevoke(k api.KeyRecord) *widget.Confirm {
 	d := &widget.Confirm{
 		Heading: "Revoke an API key", No: "Keep it", Yes: "Revoke",
-		Question: "Revoke " + k.Name + " (" + k.APIKeyID + ")? Whatever uses it is refused from now on. This cannot be undone.",
+		Question: "Revoke " + k.Name + " (" + k.APIKeyID + ")? Requests with it are refused from now on. This cannot be undone.",
 		Send: func(from view.Caller) view.Request {
 			return sendKey(from, api.KeysRequest{Action: api.ActionRevoke, APIKeyID: k.APIKeyID})
 		},

@@ -32,7 +32,7 @@ type Audit struct {
 func NewAudit() *Audit {
 	a := &Audit{where: time.UTC, TableView: &widget.TableView{
 		Query: state.QueryAudit,
-		Empty: "Nothing has been changed that fits. Files of a live feed that were taken are left out.",
+		Empty: "No records match. Accepted files of a live feed are not listed.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "when", Width: 12}, {Title: "who", Width: 16, Min: 10}, {Title: "what", Min: 14}, {Title: "site", Width: 10, Min: 6, Rank: 2}, {Title: "outcome", Width: 24, Min: 19, Rank: 1},
@@ -94,9 +94,9 @@ func (s *Audit) whyNot(a keymap.Action, id string, v view.Context) string {
 	case a == keymap.FurtherBack && v.Admin != nil && !v.Admin.Audit.At.IsZero() && !v.Admin.Audit.Data.More:
 		return "there are no older records of this"
 	case a == keymap.TrailOf && s.targetOf(id, v) == "":
-		return "it names no thing that it was done with"
+		return "the record names no object"
 	case a == keymap.WholeTrail && s.question.Of() == state.AuditQuestion{}.Of():
-		return "all is shown"
+		return "all records are shown"
 	}
 	return ""
 }
@@ -156,11 +156,11 @@ func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, 
 		}
 		return t.In(zone).Format("2006-01-02 15:04")
 	}
-	d := &widget.FieldsForm{Heading: "Ask the audit trail", Verb: "ask", Rows: 7, Intro: "What is left empty does not narrow. The service looks through all that it has.", ServerForm: widget.ServerForm{Zone: zone,
+	d := &widget.FieldsForm{Heading: "Search the audit trail", Verb: "search", Rows: 7, Intro: "Empty fields match everything. The service searches the whole trail.", ServerForm: widget.ServerForm{Zone: zone,
 		Names: []string{"actor", "site_id", "route", "target_id", "from", "to"},
 		Form: widget.Form{Fields: []widget.Field{
 			widget.NewField("Who", "a user, the name of an API key, or the id of either", q.Actor), widget.NewField("Site", "its id", siteText(q)), widget.NewField("What", "as keys, or keys revoke", q.Route),
-			widget.NewField("Of", "the id of an order, unit, key or user", q.TargetID), widget.NewField("From", "a date or time, as 2026-11-01", day(q.From)), widget.NewField("To", "the end, which is not in it", day(q.To)),
+			widget.NewField("Of", "the id of an order, unit, key or user", q.TargetID), widget.NewField("From", "a date or time, as 2026-11-01", day(q.From)), widget.NewField("To", "the end, exclusive", day(q.To)),
 		}},
 	}}
 	d.Accept = func() view.Request {
@@ -187,7 +187,7 @@ func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, 
 			*f.to = t
 		}
 		if !q.To.IsZero() && !q.To.After(q.From.Time) {
-			d.Refuse(slices.Index(d.Names, "to"), "The end lies before the beginning.")
+			d.Refuse(slices.Index(d.Names, "to"), "The end is before the beginning.")
 			return nil
 		}
 		ask(q)

@@ -192,7 +192,7 @@ func (l *Log) drawEmpty(r terminal.Region, v view.Context) {
 	words := "Nothing has been logged."
 	switch {
 	case l.list.Filter() != "" || l.level > 0 && len(l.all(v)) > 0:
-		words = "No line of this level holds that."
+		words = "No line of this level contains it."
 	case l.service && v.Admin != nil:
 		now := widget.StatusOf(v.Admin.Log, v.Now, true)
 		switch now.Status {

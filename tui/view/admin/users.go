@@ -22,7 +22,7 @@ import (
 func NewUsers() *widget.TableView {
 	return &widget.TableView{
 		Heading: "Users", Query: state.QueryUsers, Period: widget.ListPeriod,
-		Empty: "There is no user whom you may see.",
+		Empty: "No users are visible to you.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "name", Min: 12}, {Title: "role", Width: 13}, {Title: "customers", Width: 18, Min: 9, Rank: 1}, {Title: "state", Width: 8},
@@ -93,7 +93,7 @@ func whyNotUser(a keymap.Action, id string, v view.Context) string {
 	case u == nil || v.User == nil || u.UserID != v.User.UserID:
 		return ""
 	case a == keymap.BlockUser:
-		return "you would keep yourself out"
+		return "you would lock yourself out"
 	case a == keymap.DeleteUser:
 		return "you would delete yourself"
 	}
@@ -184,7 +184,7 @@ func userDetail(v view.Context, id string) []widget.Detail {
 	case u.MFAEnrolled:
 		add("2nd factor", fmt.Sprintf("enrolled, %d recovery codes left", u.RecoveryCodes))
 	default:
-		add("2nd factor", "none: the next sign-in sets one up where the service asks for it")
+		add("2nd factor", "none: set up at the next sign-in, if the service requires it")
 	}
 	add("created", at(u.CreatedAt))
 	if u.LastLoginAt.IsZero() {
@@ -193,7 +193,7 @@ func userDetail(v view.Context, id string) []widget.Detail {
 		add("last sign-in", at(u.LastLoginAt))
 	}
 	if v.User != nil && v.User.UserID == u.UserID {
-		lines = append(lines, widget.Detail{Text: "This is you. What would keep you out is for another administrator to do.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "This is you. Only another administrator can make changes that lock you out.", Role: themes.Dim})
 	}
 	if len(u.SSHPublicKeys) > 0 {
 		lines = append(lines, widget.Detail{Heading: "Public keys for SSH"})
@@ -239,7 +239,7 @@ func NewUserForm(customer string, limited bool) *widget.FieldsForm {
 		name = "ends in @ and the id of a customer"
 	}
 	d := &widget.FieldsForm{
-		Heading: "Add a user", Verb: "add", Rows: 10, Intro: "The user signs in with this password, and sets up a second factor where the service asks for one.",
+		Heading: "Add a user", Verb: "add", Rows: 10, Intro: "The user signs in with this password, and sets up a second factor if the service requires one.",
 		ServerForm: widget.ServerForm{
 			Names: []string{"username", "password", "role_id", "customer_ids", "site_ids", api.FieldSSHKeys},
 			Form: widget.Form{Fields: []widget.Field{
@@ -270,7 +270,7 @@ func changeOf(d *widget.FieldsForm) api.UsersRequest {
 func NewUserChange(u api.UserRecord) *widget.FieldsForm {
 	sites := strings.Join(u.SiteIDs, ", ")
 	d := &widget.FieldsForm{
-		Heading: "Change " + u.Username, Verb: "change", Rows: 10, Intro: "The change acts at once, also for who is signed in.",
+		Heading: "Change " + u.Username, Verb: "change", Rows: 10, Intro: "The change takes effect immediately, also for users who are signed in.",
 		ServerForm: widget.ServerForm{
 			Names: []string{"role_id", "customer_ids", "site_ids"},
 			Form: widget.Form{Fields: []widget.Field{
@@ -312,7 +312,7 @@ func NewPasswordForm(u api.UserRecord) *widget.FieldsForm {
 
 // NewSSHKeyForm asks for a public key of a user; nothing takes all away.
 func NewSSHKeyForm(u api.UserRecord) *widget.FieldsForm {
-	const words = "With the key the user opens the console over SSH, without a password. It is added to those that are there; an empty line takes all away."
+	const words = "With the key the user signs in over SSH without a password. It is added to the user's keys; an empty line removes all of them."
 	return lineForm("Public key of "+u.Username+" for SSH", "store", words, api.FieldSSHKeys, widget.NewField("SSH key", "a line as in a .pub file", ""),
 		func(from view.Caller, text string) view.Request {
 			keys := []string{}

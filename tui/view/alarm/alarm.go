@@ -343,11 +343,11 @@ func CanChange(a keymap.Action, alert api.Alert) bool {
 func DisabledReason(a keymap.Action) string {
 	switch a {
 	case keymap.Acknowledge, keymap.AckAlarm:
-		return "nothing chosen here waits to be acknowledged"
+		return "no selected alarm needs acknowledgement"
 	case keymap.Shelve, keymap.ShelveAlarm:
 		return "no active alarm is selected"
 	}
-	return "nothing chosen here is shelved"
+	return "no selected alarm is shelved"
 }
 
 // DrawHistory draws what happened to an alarm, who did it and when, newest

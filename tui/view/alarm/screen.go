@@ -403,15 +403,11 @@ func (s *Screen) Click(x, y int, _ view.Context) view.Request {
 
 // Wheel moves in the list, or scrolls the details.
 func (s *Screen) Wheel(x, y, by int, v view.Context) view.Request {
-	switch {
-	case !s.listAt.Contains(x, y):
+	if !s.listAt.Contains(x, y) {
 		s.page.Move(3 * by)
-	case by > 0:
-		return s.Do(keymap.Down, v)
-	default:
-		return s.Do(keymap.Up, v)
+		return nil
 	}
-	return nil
+	return s.Do(widget.WheelAction(by, keymap.Up, keymap.Down), v)
 }
 
 // Export are the alarms on screen.
@@ -447,7 +443,7 @@ func Request(a keymap.Action, alerts []api.Alert) view.Request {
 	case keymap.Shelve, keymap.ShelveAlarm:
 		return view.OpenDialog{Dialog: NewShelve(alerts)}
 	case keymap.Unshelve, keymap.UnshelveOne:
-		return changeStatus(nil, alerts, api.AlertsRequest{Action: api.ActionUnshelve}, "taken off the shelf")
+		return changeStatus(nil, alerts, api.AlertsRequest{Action: api.ActionUnshelve}, "unshelved")
 	}
 	return changeStatus(nil, alerts, api.AlertsRequest{Action: api.ActionAcknowledge}, "acknowledged")
 }
@@ -521,7 +517,7 @@ func (d *Shelve) Draw(r terminal.Region, v view.Context) {
 	if len(d.alerts) > 1 {
 		what = fmt.Sprintf("%d alarms, the first of them %s", len(d.alerts), what)
 	}
-	y := v.Paragraph(r, 0, 0, what+". It comes back as unacknowledged when the time is over.", themes.Text)
+	y := v.Paragraph(r, 0, 0, what+". It returns as unacknowledged when the time ends.", themes.Text)
 	d.DrawForm(r, y+1, v)
 	keys := []string{"enter", "shelve", "tab", "next field", "esc", "leave it"}
 	if d.At == 0 {

@@ -119,7 +119,7 @@ func TestAlarmMoves(t *testing.T) {
 		{"shelve for the shortest time", []keymap.Action{keymap.ShelveAlarm}, []string{"known", "enter"}, []string{"shelve alt_dead 15 known"}, "INV-03, inverter outage: shelved for 15 min."},
 		{"shelve for two hours", []keymap.Action{keymap.ShelveAlarm}, []string{"a storm", "shift+tab", "right", "right", "right", "enter"}, []string{"shelve alt_dead 120 a storm"}, "INV-03, inverter outage: shelved for 2 h."},
 		{"the longest", []keymap.Action{keymap.ShelveAlarm}, []string{"x", "shift+tab", "left", "enter"}, []string{"shelve alt_dead 720 x"}, "INV-03, inverter outage: shelved for 12 h."},
-		{"unshelve", []keymap.Action{keymap.Bottom, keymap.Up, keymap.UnshelveOne}, nil, []string{"unshelve alt_shelf 0"}, "INV-02, soiling: taken off the shelf."},
+		{"unshelve", []keymap.Action{keymap.Bottom, keymap.Up, keymap.UnshelveOne}, nil, []string{"unshelve alt_shelf 0"}, "INV-02, soiling: unshelved."},
 		{"without a reason nothing is sent", []keymap.Action{keymap.ShelveAlarm}, []string{"enter"}, nil, ""},
 	} {
 		heard := &service{}

@@ -37,7 +37,7 @@ func forecastStatus(v view.Context) widget.ValueStatus {
 }
 
 // noForecast is shown without a forecast.
-var noForecast = fmt.Sprintf("There is no forecast yet. It comes by itself when %d days of data are imported and the model is trained.", api.TrainingDays)
+var noForecast = fmt.Sprintf("There is no forecast yet. It is made automatically when %d days of data are imported and the model is trained.", api.TrainingDays)
 
 // forecastStep is the length of a value.
 func forecastStep(f api.GeneratedForecast) time.Duration {
@@ -56,7 +56,7 @@ func drawIssue(r terminal.Region, v view.Context) int {
 	if source == "" {
 		source = "unknown"
 	}
-	v.PutIn(r, 0, y, w, "Weather it knew: "+source, themes.Dim)
+	v.PutIn(r, 0, y, w, "Weather at issue: "+source, themes.Dim)
 	return y + 1
 }
 
@@ -402,14 +402,14 @@ func judged(v view.Context, f api.StoredForecast) string {
 		}
 	}
 	if n == 0 {
-		return "None of its daylight hours has come yet."
+		return "None of its daylight hours has passed yet."
 	}
 	hours := float64(n)
 	side := "high"
 	if bias < 0 {
 		side = "low"
 	}
-	return fmt.Sprintf("%d daylight hours have come: off by %s on average, %s too %s in all; %s of them between P10 and P90, where 80 %% is meant.",
+	return fmt.Sprintf("%d daylight hours have passed: error %s on average, %s too %s in total; %s of them between P10 and P90 (nominal: 80 %%).",
 		n, widget.Power(miss/hours), widget.Power(math.Abs(bias)/hours), side, widget.Percent(float64(within)/hours))
 }
 
@@ -425,10 +425,10 @@ func newAccuracy() *widget.Tab {
 	l.Empty = "No forecast has been scored yet: a day is scored when it is over."
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		a := v.Site.Accuracy.Data
-		y := v.Paragraph(r, 0, 0, fmt.Sprintf("%s to %s: each hour of daylight counts once for every forecast that spoke of it. In percent of capacity.", a.From, a.To), themes.Dim)
+		y := v.Paragraph(r, 0, 0, fmt.Sprintf("%s to %s: each hour of daylight counts once for every forecast that covered it. In percent of capacity.", a.From, a.To), themes.Dim)
 		y = v.Paragraph(r, 0, y, "So far: "+scoreWords(a.Overall), themes.Text)
 		if a.Promised != nil {
-			y = v.Paragraph(r, 0, y, "Promised by the backtest, a day ahead: "+scoreWords(*a.Promised), themes.Dim)
+			y = v.Paragraph(r, 0, y, "Expected by the backtest, a day ahead: "+scoreWords(*a.Promised), themes.Dim)
 		}
 		if a.MeasuredWeather != nil {
 			y = v.Paragraph(r, 0, y, "Backtest with measured weather, which no forecast has: "+scoreWords(*a.MeasuredWeather), themes.Dim)

@@ -29,7 +29,7 @@ func gapNeeds(view.Context) []state.Need {
 }
 
 // noGaps is said where no run is known.
-const noGaps = "No gaps have been filled yet: that follows each training."
+const noGaps = "No gaps have been filled yet: they are filled after each training."
 
 // runOf is the run of an id, else the newest; nil without any.
 func runOf(v view.Context, id string) *api.InterpolationResult {
@@ -98,7 +98,7 @@ func runDetail(v view.Context, id string) []widget.Detail {
 	add := widget.FormatsOf(&lines)
 	g, m, day := r.GapStatistics, r.PerformanceMetrics, func(t api.Time) string { return t.In(v.Site.Zone).Format(time.DateOnly) }
 	add("data", "%s to %s", day(r.DataWindow.Start), day(r.DataWindow.End))
-	add("gaps", "%d, %s on average, %s the longest; daylight alone counts", g.TotalGaps, minutes(g.AverageGapMinutes), minutes(g.LargestGapMinutes))
+	add("gaps", "%d, %s on average, %s the longest; only daylight counts", g.TotalGaps, minutes(g.AverageGapMinutes), minutes(g.LargestGapMinutes))
 	add("filled", "%s of the daylight in the window", widget.Percentage(g.CoverageImprovementPercent))
 	if m.RMSEKW != nil {
 		add("error", "%s RMSE, %s MAE, %s of capacity; R² %.2f; on samples that were measured, hidden and filled again", widget.Power(*m.RMSEKW), widget.Power(number(m.MAEKW)), widget.Percentage(number(m.NRMSEPercent)), number(m.R2Score))
@@ -156,7 +156,7 @@ func newGapList(runs *widget.Tab) *widget.Tab {
 		}
 		return widget.StatusOf(v.Site.Gaps, v.Now, len(v.Site.Gaps.Data.Gaps) == 0)
 	}
-	l.Empty = "No gap has been filled: no training has been yet, or the units reported all of their daylight."
+	l.Empty = "No gap has been filled: no training has run yet, or the units reported during all daylight."
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		w, h := r.Size()
 		all := v.Site.Gaps.Data

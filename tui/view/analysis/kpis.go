@@ -39,7 +39,7 @@ func (p *period) of(v view.Context) string {
 // words say which time that is.
 func (p *period) words(v view.Context) string {
 	from, to := p.ends(v)
-	return fmt.Sprintf("%s to %s, %d whole days; p takes another period.", from.Format("02 Jan 2006"), to.AddDate(0, 0, -1).Format("02 Jan 2006"), p.days())
+	return fmt.Sprintf("%s to %s, %d whole days; p selects another period.", from.Format("02 Jan 2006"), to.AddDate(0, 0, -1).Format("02 Jan 2006"), p.days())
 }
 
 // NewKPIs shows the site's KPIs, its energy by day and month against the

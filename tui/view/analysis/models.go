@@ -63,11 +63,11 @@ func modelWhy(a keymap.Action, m *api.Model, v view.Context) string {
 	case a == keymap.CancelTraining:
 		return ""
 	case m == nil:
-		return "choose a model of the registry"
+		return "select a model of the registry"
 	case a == keymap.PromoteModel && m.Status != api.ModelChallenger, a == keymap.EvaluateModel && m.Status != api.ModelChallenger:
-		return modelID(*m) + " is " + m.Status + ": only a challenger is evaluated or promoted"
+		return modelID(*m) + " is " + m.Status + ": only a challenger can be evaluated or promoted"
 	case a == keymap.RollbackModel && m.Status != api.ModelArchived:
-		return modelID(*m) + " is " + m.Status + ": only an archived model is gone back to"
+		return modelID(*m) + " is " + m.Status + ": only an archived model can be restored"
 	}
 	return ""
 }
@@ -138,7 +138,7 @@ func modelForm(title, verb string, words []string, send func(d *widget.StepForm,
 		}
 		return send(d, reason), true
 	}}
-	d.Add("reason", widget.NewField("Reason", "why, for those who come after", ""))
+	d.Add("reason", widget.NewField("Reason", "why; shown in the history", ""))
 	return d
 }
 
@@ -161,7 +161,7 @@ func NewPromotion(m api.Model) *widget.StepForm {
 		}}
 	})
 	if !eligible {
-		d.Add("force", widget.NewChoice("All the same", []string{"no", "yes"}, widget.Verbatim))
+		d.Add("force", widget.NewChoice("Promote anyway", []string{"no", "yes"}, widget.Verbatim))
 	}
 	return d
 }
@@ -204,7 +204,7 @@ func newRegistry() *widget.Tab {
 	l.Status = func(v view.Context) widget.ValueStatus {
 		return widget.StatusOf(v.Site.Models, v.Now, len(v.Site.Models.Data) == 0)
 	}
-	l.Empty = fmt.Sprintf("No model is trained yet: training starts by itself with %d days of data.", api.TrainingDays)
+	l.Empty = fmt.Sprintf("No model is trained yet: training starts automatically with %d days of data.", api.TrainingDays)
 	c := &chart.Day{}
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		w, h := r.Size()
@@ -311,7 +311,7 @@ func modelDetail(v view.Context, id string) []widget.Detail {
 	add("trained on", "%s to %s", day(m.TrainingDataWindow.Start), day(m.TrainingDataWindow.End))
 	if m.ModelType == api.ModelForecasting {
 		add("accuracy", "%s: one less the mean error over daylight as a share of capacity, in the backtest", widget.Percent(m.ModelAccuracy))
-		add("coverage", "%s of actuals between P10 and P90, where 80 %% is claimed", widget.Percent(m.Coverage80))
+		add("coverage", "%s of actuals between P10 and P90 (nominal: 80 %%)", widget.Percent(m.Coverage80))
 		add("skill", "%+.1f %% against smart persistence", m.SkillPercent)
 	} else if m.ModelAccuracy != 0 {
 		add("accuracy", "%s: one less the mean error on samples that were measured, hidden and filled again", widget.Percent(m.ModelAccuracy))

@@ -17,7 +17,7 @@ func TestModelMovesOffered(t *testing.T) {
 	v, b := bookView(t, false), NewModels()
 	drawBook(v, b, 118, 32)
 	for model, want := range map[string]map[keymap.Action]string{
-		"sunloop-blend 1.2.0": {keymap.PromoteModel: "", keymap.EvaluateModel: "", keymap.RollbackModel: "is challenger: only an archived model is gone back to"},
+		"sunloop-blend 1.2.0": {keymap.PromoteModel: "", keymap.EvaluateModel: "", keymap.RollbackModel: "is challenger: only an archived model can be restored"},
 		"sunloop-blend 1.1.0": {keymap.PromoteModel: "is production: only a challenger", keymap.EvaluateModel: "only a challenger", keymap.RollbackModel: "is production"},
 		"sunloop-blend 1.0.0": {keymap.PromoteModel: "is archived: only a challenger", keymap.RollbackModel: "", keymap.CancelTraining: ""},
 	} {
@@ -31,7 +31,7 @@ func TestModelMovesOffered(t *testing.T) {
 	}
 	stage.Do(b, v, keymap.Right)
 	drawBook(v, b, 118, 32)
-	if why := b.Disabled(keymap.PromoteModel, v); why != "choose a model of the registry" {
+	if why := b.Disabled(keymap.PromoteModel, v); why != "select a model of the registry" {
 		t.Errorf("in the history: %q", why)
 	}
 	v.Site.Uploads.Data = nil

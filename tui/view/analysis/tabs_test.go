@@ -267,13 +267,13 @@ func TestJudged(t *testing.T) {
 	v, b := bookView(t, false), NewForecast()
 	turned(v, b, 2)
 	f := v.Site.Issued.Data[0]
-	if got := judged(v, f); got != "None of its daylight hours has come yet." {
+	if got := judged(v, f); got != "None of its daylight hours has passed yet." {
 		t.Errorf("the newest: %s", got)
 	}
 	b.Current().List.Selected = v.Site.Issued.Data[1].ForecastID
 	turned(v, b, 2)
 	b.Current().List.Selected = v.Site.Issued.Data[1].ForecastID
-	if got := judged(v, v.Site.Issued.Data[1]); !strings.HasPrefix(got, "12 daylight hours have come: off by ") || !strings.Contains(got, "too high in all") {
+	if got := judged(v, v.Site.Issued.Data[1]); !strings.HasPrefix(got, "12 daylight hours have passed: error ") || !strings.Contains(got, "too high in total") {
 		t.Errorf("of yesterday: %s", got)
 	}
 }

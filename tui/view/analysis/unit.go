@@ -49,12 +49,8 @@ func (u *Unit) Do(a keymap.Action, v view.Context) view.Request {
 
 // Wheel scrolls.
 func (u *Unit) Wheel(_, _, by int, v view.Context) view.Request {
-	a := keymap.Up
-	if by > 0 {
-		a = keymap.Down
-	}
 	for range 3 {
-		u.Do(a, v)
+		u.Do(widget.WheelAction(by, keymap.Up, keymap.Down), v)
 	}
 	return nil
 }

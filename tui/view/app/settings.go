@@ -185,7 +185,7 @@ func bindingDetail(v view.Context, c Configured, a keymap.Action) []widget.Detai
 	if e.Dangerous {
 		add("asks", "before it acts; the harmless answer is marked")
 	}
-	lines = append(lines, widget.Detail{}, widget.Detail{Text: "enter takes another key, by pressing it; x puts the default back.", Role: themes.Dim})
+	lines = append(lines, widget.Detail{}, widget.Detail{Text: "enter assigns another key; x restores the default.", Role: themes.Dim})
 	return append(lines, keptIn(c, "keys."+string(a))...)
 }
 
@@ -327,7 +327,7 @@ func (d *NameForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 	case keymap.Accept:
 		name := d.Fields[0].Value()
 		if !plainName(name) {
-			d.Refuse(0, "A name is of 1 to 20 letters, digits and dashes.")
+			d.Refuse(0, "A name has 1 to 20 letters, digits and dashes.")
 			return nil
 		}
 		return view.Batch{view.Close{}, d.then(name)}
@@ -383,7 +383,7 @@ func (d *KeyCapture) Draw(r terminal.Region, v view.Context) {
 	y := v.Paragraph(r, 0, 0, d.entry.Binding.Help().Desc, themes.Title)
 	y = v.Paragraph(r, 0, y, "now: "+widget.KeyNames(strings.Join(d.entry.Binding.Keys(), "  or  "), v.ASCII), themes.Dim) + 1
 	if len(d.pressed) == 0 {
-		v.Paragraph(r, 0, y, "Press the key it shall have. esc goes back.", themes.Text)
+		v.Paragraph(r, 0, y, "Press the new key. esc cancels.", themes.Text)
 		return
 	}
 	x := r.PutIn(0, y, w, "new: ", v.Palette.Style(themes.Dim), v.ASCII)
@@ -391,7 +391,7 @@ func (d *KeyCapture) Draw(r terminal.Region, v view.Context) {
 	if d.wrong != "" {
 		v.Paragraph(r, 0, y+2, d.wrong, themes.Warning)
 	} else if len(d.pressed) == 1 {
-		v.Paragraph(r, 0, y+2, "A second key makes it a pair, as g u is.", themes.Dim)
+		v.Paragraph(r, 0, y+2, "A second key makes it a pair, such as g u.", themes.Dim)
 	}
 	widget.KeyLine(r, h-1, v, "enter", "keep", "tab", map[bool]string{false: "in addition to the former", true: "instead of the former"}[d.beside], "backspace", "again", "esc", "back")
 }

@@ -140,7 +140,7 @@ func (d *SignIn) lead() string {
 	case d.step == askFirstAdmin && d.token:
 		return "This service has no users yet. Choose a name and a password of at least 8 characters. The setup token is in the file setup-token of the service's data folder, and in its log."
 	case d.step == askFirstAdmin:
-		return "This data folder has no users yet. Choose a name and a password of at least 8 characters. More users are made with sunloop admin user add."
+		return "This data folder has no users yet. Choose a name and a password of at least 8 characters. Add further users with sunloop admin user add."
 	case d.step == askCode:
 		return "Enter the six digits that your authenticator shows, or a recovery code."
 	case d.reason != "":
@@ -287,7 +287,7 @@ func (d *SignIn) fail(err error) {
 		*d = *NewSignIn(d.source, d.reason)
 		words += " Sign in again."
 	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusForbidden && refusal.Details["reason"] == nil:
-		words += " The first administrator is made on the service's own machine."
+		words += " The first administrator is created on the machine of the service."
 	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusConflict: // another administrator was faster
 		*d = *NewSignIn(d.source, d.reason)
 	}

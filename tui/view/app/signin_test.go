@@ -83,11 +83,11 @@ func TestSignInFlows(t *testing.T) {
 		"first administrator with the setup token": {admin: true, token: true, steps: []step{
 			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, shows: "setup-token of the service's data folder"},
 			{keys: []string{"abc-def", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true, SetupToken: "abc-def"},
-				err: api.ErrForbidden.With("reason", "the setup token is missing or wrong"), shows: "Access denied: the setup token is missing or wrong.", absent: "service's own machine"},
+				err: api.ErrForbidden.With("reason", "the setup token is missing or wrong"), shows: "Access denied: the setup token is missing or wrong.", absent: "machine of the service"},
 			{keys: []string{"secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true, SetupToken: "abc-def"}, answer: token, done: true},
 		}},
 		"first administrator from elsewhere": {admin: true, steps: []step{
-			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.ErrForbidden, shows: "service's own machine"},
+			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.ErrForbidden, shows: "machine of the service"},
 		}},
 		"another administrator was faster": {admin: true, steps: []step{
 			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.Conflict("there is a user already"), shows: "There is a user already.", absent: "first administrator"},

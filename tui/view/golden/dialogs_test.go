@@ -28,7 +28,7 @@ import (
 
 func choices() []widget.Choice {
 	return []widget.Choice{
-		{Text: "give the pane the whole screen, or back", Key: "z", Terms: "zoom", Do: view.OpenSite{Site: api.SiteRef{SiteID: "1"}}},
+		{Text: "zoom the pane to the whole screen, or restore it", Key: "z", Terms: "zoom", Do: view.OpenSite{Site: api.SiteRef{SiteID: "1"}}},
 		{Text: "import a file", Key: "U", Why: "your role only reads", Do: view.OpenSite{Site: api.SiteRef{SiteID: "2"}}},
 		{Text: "site Sibaya", Detail: "Sibaya Solar", Do: view.OpenSite{Site: api.SiteRef{SiteID: "3"}}, Seen: view.OpenSite{Site: api.SiteRef{SiteID: "seen 3"}}},
 	}

@@ -28,7 +28,7 @@ type PlanChoices struct {
 func NewPlanChoices(day time.Time) *PlanChoices { return &PlanChoices{day: day} }
 
 // Title names the screen.
-func (s *PlanChoices) Title() string { return "Ways to do it" }
+func (s *PlanChoices) Title() string { return "Options" }
 
 // choiceRows are the lines of a way, with their names.
 func choiceRows(v view.Context, c workflow.Choice, best float64) [][2]string {
@@ -140,7 +140,7 @@ func (s *PlanChoices) Draw(r terminal.Region, v view.Context) {
 	}
 	y += len(rows[0]) + 2
 	if y < h {
-		words := "left right: another way; enter: the work order, or the plan, on that day"
+		words := "left right: another option; enter: the work order, or the plan, on that day"
 		if len(choices) > shown {
 			words = fmt.Sprintf("%d of %d; ", s.at+1, len(choices)) + words
 		}

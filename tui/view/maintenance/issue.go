@@ -24,7 +24,7 @@ func issueDone(answer *api.IssuesResponse, f api.Finding) view.Result {
 // NewTakeIssue asks for a note on the issue of a finding that a user
 // acknowledges.
 func NewTakeIssue(i api.Issue, f api.Finding) *widget.StepForm {
-	d := &widget.StepForm{Heading: "Take on " + widget.Family(f.FaultFamily), Verb: "take it on", Intro: []string{"The issue of this finding is new. Taken on, it is in progress, with who and when."}}
+	d := &widget.StepForm{Heading: "Acknowledge " + widget.Family(f.FaultFamily), Verb: "acknowledge", Intro: []string{"The issue of this finding is new. Acknowledged, it is in progress, with your name and the time."}}
 	d.Add("reason", widget.NewField("Note", "what is done first; may be empty", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		note := d.Value("reason")
@@ -44,13 +44,13 @@ func NewTakeIssue(i api.Issue, f api.Finding) *widget.StepForm {
 func NewCloseIssue(i api.Issue, f api.Finding) *widget.StepForm {
 	d := &widget.StepForm{Heading: "Close " + widget.Family(f.FaultFamily), Verb: "close the issue", Intro: []string{"The resolution is shown with similar findings. The finding clears when measurements return to normal."}}
 	d.Add("outcome", widget.NewChoice("It was", []string{outcomeConfirmed, outcomeNoFault, api.ReasonDuplicate}, widget.Verbatim))
-	d.Add("reason", widget.NewField("Because", "the cause that was found, or why it was none", ""))
+	d.Add("reason", widget.NewField("Because", "the cause, or why there was no fault", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		outcome := d.Value("outcome")
 		reason := outcome + ": " + d.Value("reason")
 		if outcome == api.ReasonDuplicate {
 			reason = api.ReasonDuplicate
-		} else if !d.Need("reason", "What was it?") {
+		} else if !d.Need("reason", "What was the cause?") {
 			return view.Call{}, false
 		}
 		return view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {

@@ -161,7 +161,7 @@ func TestWorkForms(t *testing.T) {
 func TestSure(t *testing.T) {
 	asked := 0
 	d := newSure("Delete", "delete it", "It hears no more.", func(*widget.StepForm) view.Call { asked++; return view.Call{} })
-	if r := stage.Press(d, "enter"); r != nil || asked != 0 || !strings.Contains(d.Wrong, "Nothing is changed") {
+	if r := stage.Press(d, "enter"); r != nil || asked != 0 || !strings.Contains(d.Wrong, "Nothing was changed") {
 		t.Errorf("enter alone: %+v, %q", r, d.Wrong)
 	}
 	d.Fields[0].Set("delete it")

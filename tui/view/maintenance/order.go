@@ -123,7 +123,7 @@ func auditOf(v view.Context, ids ...string) []widget.Detail {
 		}
 	}
 	if len(lines) == 1 {
-		lines = append(lines, widget.Detail{Text: "No record of late.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "No recent records.", Role: themes.Dim})
 	}
 	return lines
 }
@@ -227,7 +227,7 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 		f := form("Begin", "begin", technician)
 		f.Add("assigned_technician", widget.NewField("Technician", "a name", who))
 		if short != "" {
-			f = form("Begin", "begin all the same", func(d *widget.StepForm, r *api.OrderRequest) bool {
+			f = form("Begin", "begin without them", func(d *widget.StepForm, r *api.OrderRequest) bool {
 				r.Note, r.Force = d.Value("note"), true
 				return technician(d, r) && d.Need("note", "Why without these parts?")
 			})
@@ -244,9 +244,9 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 			}
 			return true
 		})
-		f.Intro = []string{"The clocks stand still for weather, utility and access; for other reasons they run on."}
+		f.Intro = []string{"The clocks stop for weather, utility and access; for other reasons they continue."}
 		f.Add("hold_reason", widget.NewChoice("Reason", api.HoldReasons(), widget.Verbatim))
-		f.Add("note", widget.NewField("Note", "until when, who is waited for", ""))
+		f.Add("note", widget.NewField("Note", "until when, and for whom", ""))
 		return view.OpenDialog{Dialog: f}
 	case api.ActionComplete:
 		return view.OpenDialog{Dialog: newCompletion(o, form)}
@@ -300,7 +300,7 @@ func newCompletion(o api.Order, form func(title, verb string, take func(*widget.
 	}
 	f.Add("parts_used", widget.NewField("Others", "beyond the plan, as 2 FUSE-GPV-15A, 1 MC4-PAIR", ""))
 	if len(o.Parts) > 0 {
-		f.Intro = []string{"Of each part what was really used; the rest goes back to stock."}
+		f.Intro = []string{"The quantity of each part that was used; the rest returns to stock."}
 	}
 	return f
 }

@@ -158,7 +158,7 @@ func fillOrder(d *widget.StepForm, o outline) {
 	d.Intro = []string{terminal.Printable(parts) + ".", terminal.Printable(why)}
 	d.Add("planned_start", widget.NewField("Begin", widget.DateTimeLayout+", by the site's clock", begin.In(o.zone).Format(widget.DateTimeLayout)))
 	d.Add("estimated_duration_hours", widget.NewField("Hours", "of work at the unit", widget.Number(bill.EstimatedHours)))
-	d.Add("priority", widget.NewField("Priority", "empty: as the finding deserves; high, medium or low", ""))
+	d.Add("priority", widget.NewField("Priority", "empty: from the finding; high, medium or low", ""))
 	d.Add("assigned_technician", widget.NewField("Technician", "empty: unassigned", o.me))
 	d.Add("note", widget.NewField("Note", "", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
@@ -258,7 +258,7 @@ func NewRecurringForm(v view.Context, day time.Time) *widget.StepForm {
 	}
 	const days, months = "days", "months"
 	d := &widget.StepForm{Heading: "Recurring maintenance of " + o.selection.AssetID, Verb: "plan it", ServerForm: widget.ServerForm{Zone: o.zone},
-		Intro: []string{"The next date is reckoned from the day on which the one before was completed."}}
+		Intro: []string{"The next date is counted from the day on which the one before was completed."}}
 	d.Add("task", widget.NewField("Task", "as filters, thermography, yearly inspection", ""))
 	d.Add("scheduled_date", widget.NewField("First date", widget.DateTimeLayout+", by the site's clock", first.In(o.zone).Format(widget.DateTimeLayout)))
 	d.Add("every", widget.NewField("Every", "a whole number", "6"))

@@ -48,7 +48,7 @@ func NewSchedules() *Schedules {
 			}
 			p := scheduleByID(v, id)
 			if p == nil {
-				return "nothing is chosen here"
+				return "nothing is selected"
 			}
 			return workflow.PlanDisabledReason(*p, move)
 		},
@@ -160,7 +160,7 @@ func scheduleDetail(v view.Context, id string) []widget.Detail {
 // possible are the moves that a schedule allows now.
 func possible(p api.Schedule) []string {
 	if p.OrderID != "" && workflow.OpenPlan(p) {
-		return []string{"an order does it: move that one"}
+		return []string{"a work order carries it out: change the order"}
 	}
 	return api.ScheduleActions(p.Status)
 }

@@ -40,7 +40,7 @@ func NewStock() *Stock {
 		},
 		Reason: func(a keymap.Action, id string, v view.Context) string {
 			if a != keymap.StockBelow && id == "" {
-				return "nothing is chosen here"
+				return "nothing is selected"
 			}
 			return ""
 		},
@@ -181,12 +181,12 @@ func stockRequest(p api.Part, v view.Context) api.PartsRequest {
 func NewReceiveForm(p api.Part, v view.Context) *widget.StepForm {
 	base := stockRequest(p, v)
 	d := &widget.StepForm{Heading: "Receive or issue " + p.PartNumber, Verb: "book it", Intro: []string{fmt.Sprintf("%s: %d on hand, %d reserved by work orders. What an order uses is booked when it is finished.", p.Description, p.OnHand, p.Reserved)}}
-	d.Add("change", widget.NewField("Came", "as 20; what went, as -3", ""))
+	d.Add("change", widget.NewField("Came", "such as 20; negative for issued parts: -3", ""))
 	d.Add("reason", widget.NewField("Reason", "delivery note, lent to, broken", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		n, err := strconv.Atoi(strings.TrimPrefix(d.Value("change"), "+"))
 		if err != nil || n == 0 {
-			d.Refuse(0, "It is a whole number, below zero for what went.")
+			d.Refuse(0, "Enter a whole number, negative for issued parts.")
 			return view.Call{}, false
 		}
 		r := base
@@ -199,7 +199,7 @@ func NewReceiveForm(p api.Part, v view.Context) *widget.StepForm {
 // NewCountForm asks what was counted of a part, and what is to be kept.
 func NewCountForm(p api.Part, v view.Context) *widget.StepForm {
 	base := stockRequest(p, v)
-	d := &widget.StepForm{Heading: "Count " + p.PartNumber, Verb: "set the stock", Intro: []string{p.Description + ". What is reserved by work orders lies on hand too: count it."}}
+	d := &widget.StepForm{Heading: "Count " + p.PartNumber, Verb: "set the stock", Intro: []string{p.Description + ". Stock reserved by work orders is on hand too: count it."}}
 	d.Add("on_hand", widget.NewField("On hand", "as counted", strconv.Itoa(p.OnHand)))
 	d.Add("minimum", widget.NewField("Minimum", "to keep free", strconv.Itoa(p.Minimum)))
 	d.Add("reason", widget.NewField("Reason", "", "counted"))

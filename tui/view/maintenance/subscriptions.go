@@ -63,7 +63,7 @@ func subscriptionWhy(a keymap.Action, s *api.Subscription, v view.Context) strin
 	case a == keymap.Subscribe || a == keymap.Open:
 		return ""
 	case s == nil:
-		return "nothing is chosen here"
+		return "nothing is selected"
 	case a == keymap.PauseSubscription && s.Status != api.SubscriptionActive && s.Status != api.SubscriptionFailing,
 		a == keymap.ResumeSubscription && s.Status != api.SubscriptionPaused,
 		a == keymap.Unsubscribe && s.Status == api.SubscriptionDeleted:
@@ -135,7 +135,7 @@ func subscriptionDetail(v view.Context, id string) []widget.Detail {
 	add("received", at(s.LastSuccessAt))
 	add("failing", at(s.FailingSince))
 	if !s.FormerSecretUntil.IsZero() && s.FormerSecretUntil.After(v.SiteNow) {
-		add("secret", "the former one signs too until "+at(s.FormerSecretUntil))
+		add("secret", "the former secret also signs until "+at(s.FormerSecretUntil))
 	}
 	add("id", s.SubscriptionID)
 	lines = append(lines, widget.Detail{Heading: "Deliveries"})
@@ -229,7 +229,7 @@ func newSure(title, yes, words string, send func(d *widget.StepForm) view.Call) 
 	d.Add("answer", widget.NewChoice("Answer", []string{no, yes}, widget.Verbatim))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		if d.Value("answer") == no {
-			d.Refuse(0, "Nothing is changed: right chooses to "+yes+", esc leaves.")
+			d.Refuse(0, "Nothing was changed: press right to select "+yes+", esc leaves.")
 			return view.Call{}, false
 		}
 		return send(d), true
@@ -306,7 +306,7 @@ func NewDeliveries(s api.Subscription) *Deliveries {
 		},
 		Reason: func(a keymap.Action, id string, _ view.Context) string {
 			if a == keymap.ReplayDelivery && id == "" {
-				return "nothing is chosen here"
+				return "nothing is selected"
 			}
 			return ""
 		},

@@ -265,10 +265,7 @@ func (a *Act) Wheel(x, y, by int, v view.Context) view.Request {
 		a.page.Move(2 * by)
 		return nil
 	}
-	if by > 0 {
-		return a.Do(keymap.Down, v)
-	}
-	return a.Do(keymap.Up, v)
+	return a.Do(widget.WheelAction(by, keymap.Up, keymap.Down), v)
 }
 
 // Help are the pane's own keys.
@@ -276,8 +273,8 @@ func (a *Act) Help() [][2]string {
 	return [][2]string{
 		{"↓ ↑", "select a work order; its details list the allowed transitions"},
 		{"pgdn pgup", "scroll its details: clocks, parts, history"},
-		{"→ ←", "to the trail of what was done, and back"},
-		{"enter", "the order with its whole trail; on the trail: select the entry's unit"},
+		{"→ ←", "go to the list of what was done, and back"},
+		{"enter", "show the order with its whole history; on the trail: select the entry's unit"},
 	}
 }
 
@@ -322,7 +319,7 @@ func (a *trail) draw(r terminal.Region, v view.Context) {
 	act := v.Site.Activities
 	face := act.Status(v.Now, trailStale, len(act.Data) == 0)
 	rest := r.Region(terminal.Rect{Y: y, W: w, H: h - y})
-	if widget.DrawPlaceholder(v, rest, face, act.Err, act.FailedSince, act.NextTry, "what was done", "Nothing was done in the last 24 hours. Imports, trainings, forecasts, findings and what people do stand here.") {
+	if widget.DrawPlaceholder(v, rest, face, act.Err, act.FailedSince, act.NextTry, "what was done", "Nothing was done in the last 24 hours. Imports, trainings, forecasts, findings and actions of users are listed here.") {
 		return
 	}
 	if face == state.Stale {

@@ -150,12 +150,12 @@ func (d *Decide) timeNote(v view.Context, w int, days []workflow.ForecastDay) st
 // answers the rows it took.
 func (d *Decide) drawNone(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
-	words := fmt.Sprintf("There is no forecast yet. It comes by itself when %d days of data are imported and the model is trained.", api.TrainingDays)
+	words := fmt.Sprintf("There is no forecast yet. It is made automatically when %d days of data are imported and the model is trained.", api.TrainingDays)
 	y := v.Paragraph(r, 0, 0, words, themes.Dim)
 	if n := plant.DrawImporting(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, 2); n > 0 {
 		return y + n
 	}
-	return v.Paragraph(r, 0, y, "U imports a file, g u shows what became of those that were.", themes.Dim)
+	return v.Paragraph(r, 0, y, "U imports a file, g u shows earlier imports.", themes.Dim)
 }
 
 // drawSelected draws the selection and its cost of delay, and returns the
@@ -177,7 +177,7 @@ func (d *Decide) drawSelected(r terminal.Region, v view.Context) int {
 func waitingWords(f api.Finding) string {
 	switch {
 	case !f.Active:
-		return "It is over: " + widget.Energy(f.LostKWh) + " were lost."
+		return "It has ended: " + widget.Energy(f.LostKWh) + " were lost."
 	case f.RevenueAtRisk > 0 && f.Currency != "":
 		return fmt.Sprintf("Waiting costs %s a day (%s).", widget.Money(f.RevenueAtRisk, f.Currency), widget.Risk(f.EnergyAtRiskKW))
 	case f.EnergyAtRiskKW > 0:
@@ -402,15 +402,11 @@ func (d *Decide) Click(x, y int, v view.Context) view.Request {
 
 // Wheel goes through the days, or scrolls what is below them.
 func (d *Decide) Wheel(x, y, by int, v view.Context) view.Request {
-	switch {
-	case d.pageAt.Contains(x, y):
+	if d.pageAt.Contains(x, y) {
 		d.page.Move(2 * by)
-	case by > 0:
-		return d.Do(keymap.Right, v)
-	default:
-		return d.Do(keymap.Left, v)
+		return nil
 	}
-	return nil
+	return d.Do(widget.WheelAction(by, keymap.Left, keymap.Right), v)
 }
 
 // Help are the pane's own keys.
@@ -420,7 +416,7 @@ func (d *Decide) Help() [][2]string {
 		{"↑ ↓", "a week before, a week after"},
 		{"home", "back to the best window"},
 		{"pgdn pgup", "scroll costs, windows, parts and constraints"},
-		{"enter", "the ways to do it side by side"},
+		{"enter", "compare the options for the work"},
 		{"bars", "energy of a day: full to P10, lighter to P50, a shade to P90"},
 		{"work", timelineKey},
 	}

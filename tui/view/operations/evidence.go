@@ -166,7 +166,7 @@ func resolutionText(v view.Context, f api.Finding) string {
 	case f.Active:
 		return "open"
 	case f.RootCause != "" && f.RootCause != "none":
-		return "ended by itself; thought to be: " + f.RootCause
+		return "ended by itself; probable cause: " + f.RootCause
 	}
 	return "ended by itself"
 }

@@ -200,7 +200,7 @@ func TestPageScrolls(t *testing.T) {
 		o.Do(keymap.PageDown, v)
 		seen = picture.Text(stage.DrawnBy(v, 78, 20, o.Draw))
 	}
-	if !strings.Contains(seen, "said by rules-1") || strings.Contains(seen, "pgdn") || !strings.Contains(seen, "pgup") {
+	if !strings.Contains(seen, "detected by rules-1") || strings.Contains(seen, "pgdn") || !strings.Contains(seen, "pgup") {
 		t.Errorf("the last page:\n%s", seen)
 	}
 	v.Selection = view.Selection{AssetID: "INV-05", FindingID: "f-weak"}

@@ -132,7 +132,7 @@ func (o *Observe) drawExpected(r terminal.Region, v view.Context) {
 	switch {
 	case v.Site.Summary.At.IsZero(): // the newest data are not known
 	case plant.IsLoading(v):
-		words = "Nothing was reported today so far. The history of the site is on its way."
+		words = "Nothing was reported today so far. The history of the site is being imported."
 	case !v.Site.Summary.Data.LastUpdated.IsZero():
 		words += " ← shows that day, U imports a file."
 	default:
@@ -440,10 +440,7 @@ func (o *Observe) Wheel(x, y, by int, v view.Context) view.Request {
 		return nil
 	}
 	o.alarmsFocused = o.alarmsAt.Contains(x, y)
-	if by > 0 {
-		return o.Do(keymap.Down, v)
-	}
-	return o.Do(keymap.Up, v)
+	return o.Do(widget.WheelAction(by, keymap.Up, keymap.Down), v)
 }
 
 // Help are the pane's own keys.

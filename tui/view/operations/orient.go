@@ -108,7 +108,7 @@ func nothingFound(v view.Context) string {
 		words, _ := noneAbnormal(v, state.Need{}, "", "")
 		return words + " Select the unit and press D to run detection now."
 	}
-	words := "Nothing abnormal is known of this site. Detection runs by itself when data come in"
+	words := "Nothing abnormal is known of this site. Detection runs automatically when data arrive"
 	if v.Selection.AssetID != "" {
 		return words + "; D runs it now on " + v.Selection.AssetID + "."
 	}
@@ -231,7 +231,7 @@ func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, s
 		chart()
 	}
 	y = drawSimilar(r, v, y, f)
-	return v.Paragraph(r, 0, y, "said by "+f.ModelVersion+", last seen "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
+	return v.Paragraph(r, 0, y, "detected by "+f.ModelVersion+", last seen "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
 }
 
 // drawEvidence draws what speaks for and against, each with its sign.
@@ -355,10 +355,7 @@ func (o *Orient) Wheel(x, y, by int, v view.Context) view.Request {
 		o.page.Move(2 * by)
 		return nil
 	}
-	if by > 0 {
-		return o.Do(keymap.Down, v)
-	}
-	return o.Do(keymap.Up, v)
+	return o.Do(widget.WheelAction(by, keymap.Up, keymap.Down), v)
 }
 
 // Help are the pane's own keys.

@@ -87,7 +87,7 @@ func readAsset(d *widget.FieldsForm) (a api.Asset, ok bool) {
 // NewAssetForm asks for a new unit of a site.
 func NewAssetForm(site api.Site) *widget.FieldsForm {
 	names, fields := assetFields(api.Asset{Type: "Solar Inverter", Location: site.Location, TiltDeg: site.TiltDeg, AzimuthDeg: site.AzimuthDeg})
-	d := &widget.FieldsForm{Heading: "Add a unit", Verb: "add", Intro: "A unit that a file brings is there by itself; add one before its data come, or one without data.",
+	d := &widget.FieldsForm{Heading: "Add a unit", Verb: "add", Intro: "Units of imported files are added automatically. Add a unit here before its data arrive, or one without data.",
 		ServerForm: widget.ServerForm{Names: append([]string{"asset_id"}, names...), Form: widget.Form{Fields: append([]widget.Field{widget.NewField("Id", "as files and loggers name it", "")}, fields...)}}}
 	d.Accept = func() view.Request {
 		a, ok := readAsset(d)
@@ -105,7 +105,7 @@ func NewAssetForm(site api.Site) *widget.FieldsForm {
 // another user has changed the unit meanwhile.
 func NewAssetChange(was api.Asset) *widget.FieldsForm {
 	names, fields := assetFields(was)
-	d := &widget.FieldsForm{Heading: "Change " + was.AssetID, Verb: "change", Intro: "What is left empty stays as it is. Capacity and orientation are what detection and forecast compare with.",
+	d := &widget.FieldsForm{Heading: "Change " + was.AssetID, Verb: "change", Intro: "Empty fields stay unchanged. Detection and forecast use capacity and orientation.",
 		ServerForm: widget.ServerForm{Names: names, Form: widget.Form{Fields: fields}}}
 	d.Accept = func() view.Request {
 		a, ok := readAsset(d)
@@ -136,7 +136,7 @@ func NewSiteChange(was api.Site) *widget.FieldsForm {
 	choice := func(label string, values []string, value string) widget.Field {
 		return widget.ChoiceField(label, append([]string{""}, values...), unset("as it is"), value)
 	}
-	d := &widget.FieldsForm{Heading: "Change the site " + was.SiteID, Verb: "change", Intro: "Ratings, modules and irradiance of the whole site, for units that have none. What is left empty stays as it is.",
+	d := &widget.FieldsForm{Heading: "Change the site " + was.SiteID, Verb: "change", Intro: "Ratings, modules and irradiance of the whole site, for units that have none. Empty fields stay unchanged.",
 		ServerForm: widget.ServerForm{
 			Names: []string{siteNumbers[0], siteNumbers[1], siteNumbers[2], "site.mounting", "site.irradiance_role", siteNumbers[3], siteNumbers[4], "site.irradiance_class"},
 			Form: widget.Form{Fields: []widget.Field{
@@ -174,7 +174,7 @@ func NewComponentForm(unit api.Asset, former *api.Component, today string) *widg
 	serial := ""
 	if former != nil {
 		first, serial = *former, former.Serial
-		d.Heading, d.Verb, d.Intro = "Replace a component", "replace", "The new one takes the place of "+former.OEM+" "+former.Model+", serial "+former.Serial+", which is kept among those that were taken out."
+		d.Heading, d.Verb, d.Intro = "Replace a component", "replace", "The new component replaces "+former.OEM+" "+former.Model+", serial "+former.Serial+", which stays in the list of removed components."
 	}
 	d.ServerForm = widget.ServerForm{
 		Names: []string{"component.kind", "component.oem", "component.model", "component.serial", "component.installed_date"},
@@ -200,7 +200,7 @@ func NewComponentForm(unit api.Asset, former *api.Component, today string) *widg
 func NewComponentRemoval(unit api.Asset, former api.Component) *widget.Confirm {
 	return &widget.Confirm{
 		Heading: "Remove a component", No: "Leave it", Yes: "Remove",
-		Question: "Take " + former.OEM + " " + former.Model + ", serial " + former.Serial + ", out of " + unit.AssetID + " today? It is kept among those that were taken out.",
+		Question: "Take " + former.OEM + " " + former.Model + ", serial " + former.Serial + ", out of " + unit.AssetID + " today? It stays in the list of removed components.",
 		Send: func(from view.Caller) view.Request {
 			r := api.AssetsRequest{Asset: api.Asset{AssetID: unit.AssetID, SiteID: unit.SiteID, CustomerID: unit.CustomerID, Version: unit.Version}, FormerSerial: former.Serial}
 			return sendAsset(from, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) {

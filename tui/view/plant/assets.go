@@ -18,7 +18,7 @@ import (
 func NewAssets() *widget.TableView {
 	return &widget.TableView{
 		Heading: "Assets", Query: state.QueryAssets, Period: widget.ListPeriod, Enter: "select",
-		Empty: "This site has no unit yet. A file of its production brings them; c adds one.",
+		Empty: "This site has no units. Import a file of its production, or press c to add one.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "unit", Min: 10, IDs: true}, {Title: "type", Width: 16, Min: 8, Rank: 2}, {Title: "make and model", Width: 20, Min: 14, Rank: 1}, {Title: "rated", Width: 8, Right: true},
@@ -243,7 +243,7 @@ const formerID = "former "
 func NewComponents(assetID string) *widget.TableView {
 	return &widget.TableView{
 		Heading: "Components of " + assetID, Query: state.QueryAssets, Period: widget.ListPeriod,
-		Empty: "No component of this unit is known; c installs the first: the machine itself, with its serial.",
+		Empty: "No components. Press c to add the first, such as the inverter with its serial number.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "component", Width: 14, Min: 9}, {Title: "make", Width: 14, Min: 8, Rank: 1}, {Title: "model", Min: 10}, {Title: "serial", Width: 18, Min: 10}, {Title: "since", Width: 10, Rank: 2}, {Title: "until", Width: 10, Rank: 3},
@@ -266,7 +266,7 @@ func NewComponents(assetID string) *widget.TableView {
 		},
 		Reason: func(a keymap.Action, id string, v view.Context) string {
 			if _, former := componentOf(v, assetID, id); former && a != keymap.InstallComponent {
-				return "it was taken out"
+				return "it was removed"
 			}
 			return whyNoAssets(v)
 		},

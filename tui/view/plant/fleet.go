@@ -529,7 +529,7 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 	age, old := dataAge(s)
 	lines = append(lines, widget.Detail{Label: "data", Text: fresh(age), Role: map[bool]themes.Role{false: themes.Text, true: themes.Warning}[old]})
 	if old && s.LastUpdated.IsZero() {
-		lines[len(lines)-1].Text = "none has come"
+		lines[len(lines)-1].Text = "none yet"
 	}
 	words := alarmWords(f)
 	if words == "" {

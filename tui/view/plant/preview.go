@@ -142,7 +142,7 @@ func (d *ImportPreview) keyWords(v view.Context) []string {
 	case d.busy != "":
 		return append([]string{"esc", "close"}, scroll...)
 	case !d.is.Accept:
-		return append([]string{"m", "say what the columns are", "esc", "back"}, scroll...)
+		return append([]string{"m", "assign the columns", "esc", "back"}, scroll...)
 	}
 	return append([]string{"enter", "import", "m", "change what columns mean", "esc", "back"}, scroll...)
 }

@@ -105,7 +105,7 @@ func whyNotUpload(a keymap.Action, id string, v view.Context) string {
 	case a == keymap.RevertUpload && u.ProcessingStatus == api.UploadReverted:
 		return "the import was reverted already"
 	case a == keymap.RevertUpload && (!u.Ended() || again(*u)):
-		return "the import has stored nothing that can be taken back"
+		return "the import has stored nothing that can be reverted"
 	case a == keymap.CancelUpload && u.Ended():
 		return "the import has ended"
 	case a == keymap.RetryUpload && !again(*u):
@@ -173,12 +173,12 @@ func NewUploadCancel(u api.Upload) *widget.Confirm {
 
 // NewUploadRevert asks whether an import is undone.
 func NewUploadRevert(u api.Upload) *widget.Confirm {
-	question := fmt.Sprintf("Undo the import of %s into %s? Its %s go; values that it replaced come back.", FileName(u), u.SiteID, widget.CountOf(u.RowsStored, "value", "values"))
+	question := fmt.Sprintf("Undo the import of %s into %s? Its %s are removed; values that it replaced are restored.", FileName(u), u.SiteID, widget.CountOf(u.RowsStored, "value", "values"))
 	switch {
 	case u.NewSite:
-		question += " The site goes too, if nothing else was imported into it."
+		question += " The site is removed too, if nothing else was imported into it."
 	case len(u.NewAssetIDs) > 0:
-		question += " It created " + shortList(u.NewAssetIDs, 4) + ": what has no other data goes too."
+		question += " It created " + shortList(u.NewAssetIDs, 4) + ": those without other data are removed too."
 	}
 	return &widget.Confirm{
 		Heading: "Revert an import", No: "Keep the data", Yes: "Revert the import", Question: question,
@@ -205,7 +205,7 @@ func stageLines(u api.Upload) []widget.Detail {
 	if u.Ended() {
 		return nil
 	}
-	lines := []widget.Detail{{Heading: fmt.Sprintf("On its way, %.0f %%", 100*u.Progress)}}
+	lines := []widget.Detail{{Heading: fmt.Sprintf("In progress, %.0f %%", 100*u.Progress)}}
 	at := slices.Index(stages, u.Stage)
 	for i, stage := range stages {
 		words, role := "to come", themes.Muted
@@ -213,7 +213,7 @@ func stageLines(u api.Upload) []widget.Detail {
 		case i < at:
 			words, role = "done", themes.Dim
 		case i == at && u.ProcessingStatus == api.UploadQueued:
-			words, role = "waiting for its turn", themes.Text
+			words, role = "queued", themes.Text
 		case i == at:
 			words, role = "now", themes.Accent
 		}
@@ -338,7 +338,7 @@ func uploadFacts(u api.Upload, v view.Context) []widget.Detail {
 	for _, part := range []struct {
 		title string
 		lines []string
-	}{{"Worth a look", u.Warnings}, {"What was inferred", u.Decisions}} {
+	}{{"Warnings", u.Warnings}, {"What was inferred", u.Decisions}} {
 		if len(part.lines) == 0 {
 			continue
 		}
@@ -418,7 +418,7 @@ func FileName(u api.Upload) string {
 func UploadState(u api.Upload) string {
 	switch u.ProcessingStatus {
 	case api.UploadWithWarnings:
-		return "done, worth a look"
+		return "done, with warnings"
 	case api.UploadCompleted:
 		return "done"
 	case api.UploadProcessing, api.UploadValidating:

@@ -51,7 +51,16 @@ func (p *Page) Draw(r terminal.Region, v view.Context, of string, content func(r
 	}
 }
 
-// Scrolls says whether there is more than is seen.
+// WheelAction returns the action of a wheel that moves by so many lines: back if
+// it is negative.
+func WheelAction(by int, back, forward keymap.Action) keymap.Action {
+	if by > 0 {
+		return forward
+	}
+	return back
+}
+
+// Scrolls reports whether there is more than is seen.
 func (p *Page) Scrolls() bool { return p.total > p.seen }
 
 // Do scrolls; ok is false when the action is not the page's or all is seen.

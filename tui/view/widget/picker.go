@@ -159,7 +159,7 @@ func (d *FilePicker) Draw(r terminal.Region, v view.Context) {
 	case d.coming != nil:
 		v.Paragraph(r, 0, h-2, "Reading the folder …", themes.Dim)
 	case len(d.shown) == 0:
-		v.Paragraph(r, 0, 3, "Nothing here has such a name.", themes.Muted)
+		v.Paragraph(r, 0, 3, "No file matches.", themes.Muted)
 	}
 	KeyLine(r, h-1, v, "enter", "choose", KeyNames("↑ ↓", v.ASCII), "move", "esc", "back")
 	if len(d.shown) > rows {

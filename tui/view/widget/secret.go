@@ -45,14 +45,14 @@ func (d *SecretView) Draw(r terminal.Region, v view.Context) {
 	y := v.Paragraph(r, 0, 0, d.of+" "+d.name+":", themes.Text) + 1
 	y = v.Paragraph(r, 0, y, d.key, themes.Accent)
 	if len(d.key) > w {
-		y = v.Paragraph(r, 0, y, "The lines are one, without a space.", themes.Muted)
+		y = v.Paragraph(r, 0, y, "Join the lines without spaces.", themes.Muted)
 	}
 	y = v.Paragraph(r, 0, y+1, d.words+". Copy it to where it is needed before you close this.", themes.Text)
 	switch {
 	case d.copied:
-		v.Paragraph(r, 0, y, "Given to the terminal's clipboard. Paste it, to be sure that it arrived.", themes.Dim)
+		v.Paragraph(r, 0, y, "Sent to the terminal's clipboard. Paste it to verify.", themes.Dim)
 	case d.warned:
-		v.Paragraph(r, 0, y, "It is not copied. Press enter again to close: it cannot be shown another time.", themes.Warning)
+		v.Paragraph(r, 0, y, "It was not copied. Press enter again to close: it cannot be shown again.", themes.Warning)
 	}
 	KeyLine(r, h-1, v, "y", "copy", "enter", "I have stored it")
 }

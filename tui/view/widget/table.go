@@ -92,7 +92,7 @@ func (s *TableView) Scope() keymap.Scope { return s.Keys }
 // Disabled returns why one of the sheet's own actions is not possible.
 func (s *TableView) Disabled(a keymap.Action, v view.Context) string {
 	if e, ok := v.Keys.Entry(a); ok && e.Dangerous && s.List.Current() == "" {
-		return "nothing is chosen here"
+		return "nothing is selected"
 	}
 	if s.Reason != nil {
 		return s.Reason(a, s.List.Current(), v)
@@ -236,10 +236,7 @@ func (s *TableView) Wheel(x, y, by int, v view.Context) view.Request {
 	if !s.listAt.Contains(x, y) && s.page.Scrolls() {
 		up, down = keymap.PageUp, keymap.PageDown
 	}
-	if by > 0 {
-		return s.Do(down, v)
-	}
-	return s.Do(up, v)
+	return s.Do(WheelAction(by, up, down), v)
 }
 
 // Export is the list as it is narrowed and sorted.

@@ -206,10 +206,7 @@ func (b *TabView) Wheel(x, y, by int, v view.Context) view.Request {
 	if l := b.Current(); l.Detail != nil && !l.listAt.Contains(x, y-1) && l.page.Scrolls() {
 		up, down = keymap.PageUp, keymap.PageDown
 	}
-	if by > 0 {
-		return b.Do(down, v)
-	}
-	return b.Do(up, v)
+	return b.Do(WheelAction(by, up, down), v)
 }
 
 // Export is the list as it is narrowed and sorted.

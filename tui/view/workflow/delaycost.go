@@ -150,7 +150,7 @@ func Choices(v view.Context, chosen time.Time) []Choice {
 // DrawCosts draws what waiting costs against what doing does.
 func DrawCosts(r terminal.Region, v view.Context, y int, f api.Finding, days []ForecastDay, chosen time.Time) int {
 	b := delayCostOf(v, f, days)
-	v.Heading(r, y, "Cost of waiting and of doing", CostText(b.moneyDay, b.kWhDay, b.currency)+" a day")
+	v.Heading(r, y, "Cost of waiting and of the work", CostText(b.moneyDay, b.kWhDay, b.currency)+" a day")
 	y++
 	columns := []widget.Column{{Title: "", Width: 12}, {Title: "begin", Width: 12}, {Title: "waiting", Width: 10, Min: 9, Right: true}, {Title: "parts", Width: 9, Right: true, Rank: 1}, {Title: "window", Width: 9, Right: true}, {Title: "in all", Width: 10, Min: 9, Right: true}}
 	var rows []widget.Row
@@ -174,7 +174,7 @@ func DrawCosts(r terminal.Region, v view.Context, y int, f api.Finding, days []F
 	}
 	y = drawTable(r, v, y, columns, rows)
 	if bill := WorkflowFor(v).Bill; bill != nil && bill.Currency == b.currency && b.moneyDay > 0 {
-		y = v.Paragraph(r, 0, y, fmt.Sprintf("The parts are paid for by %.3g days of what it loses.", bill.TotalCost/b.moneyDay), themes.Dim)
+		y = v.Paragraph(r, 0, y, fmt.Sprintf("The parts cost as much as %.3g days of the loss.", bill.TotalCost/b.moneyDay), themes.Dim)
 	}
 	return y
 }
@@ -204,7 +204,7 @@ func DrawBill(r terminal.Region, v view.Context, y int) int {
 			return y
 		}
 		v.Heading(r, y, "Bill of materials")
-		return v.Paragraph(r, 0, y+1, "Not made yet; n comes to it, o makes it with the work order.", themes.Dim)
+		return v.Paragraph(r, 0, y+1, "None yet. n makes it as the next step, o together with the work order.", themes.Dim)
 	}
 	b := *way.Bill
 	if d := v.Site.BOM.Data; d.BOMID == b.BOMID {
@@ -254,7 +254,7 @@ func lackOf(v view.Context, way Workflow, i api.BOMItem, stock api.Part) int {
 // and what one journey could do too.
 func DrawConstraints(r terminal.Region, v view.Context, y int, d ForecastDay) int {
 	v.Heading(r, y, "Crew and constraints")
-	y = v.Paragraph(r, 0, y+1, fmt.Sprintf("Windows lie in the crew's hours and in daylight; wind above %d m/s puts one last.", api.WindForWork), themes.Dim)
+	y = v.Paragraph(r, 0, y+1, fmt.Sprintf("Windows are within the crew's hours and daylight; those with wind above %d m/s come last.", api.WindForWork), themes.Dim)
 	var busy []string
 	for _, o := range v.Site.Orders.Data {
 		if IsOpen(o) && !o.PlannedStart.Before(d.Day) && o.PlannedStart.Before(d.Day.AddDate(0, 0, 1)) {
@@ -272,7 +272,7 @@ func DrawConstraints(r terminal.Region, v view.Context, y int, d ForecastDay) in
 		for _, b := range bundle[:min(len(bundle), 4)] {
 			near = append(near, b.AssetID+" "+b.Date.In(v.Site.Zone).Format("02 Jan"))
 		}
-		y = v.Paragraph(r, 0, y, "One journey could do too: "+strings.Join(near, ", ")+".", themes.Dim)
+		y = v.Paragraph(r, 0, y, "The same visit could include: "+strings.Join(near, ", ")+".", themes.Dim)
 	}
 	return y
 }

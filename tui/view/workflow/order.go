@@ -221,8 +221,8 @@ func DrawOrder(r terminal.Region, v view.Context, o api.Order) int {
 
 // VerificationText are the words for the states of a verification.
 var VerificationText = map[string]string{
-	api.VerificationWaiting: "to be seen on a clear day", api.VerificationVerified: "seen to hold",
-	api.VerificationFailed: "not clean: the unit does not produce the expected power", api.VerificationExpired: "not seen: no clear day came",
+	api.VerificationWaiting: "not verified yet: needs a clear day", api.VerificationVerified: "verified",
+	api.VerificationFailed: "not verified: the unit does not produce the expected power", api.VerificationExpired: "not verified: no clear day came",
 }
 
 // drawMoves draws the keys of the moves that are possible, and returns the

@@ -155,7 +155,7 @@ var PlanActions = map[keymap.Action]string{keymap.ConfirmPlan: api.ActionConfirm
 func PlanDisabledReason(p api.Schedule, action string) string {
 	switch {
 	case p.OrderID != "" && OpenPlan(p):
-		return "an order does this plan: move that one"
+		return "a work order carries out this plan: change the order"
 	case !slices.Contains(api.ScheduleActions(p.Status), action):
 		return "the plan of " + p.AssetID + " is " + p.Status + "; possible: " + cmp.Or(strings.Join(api.ScheduleActions(p.Status), ", "), "nothing")
 	}

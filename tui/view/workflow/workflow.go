@@ -23,7 +23,7 @@ type Step string
 // actions.
 const (
 	StepNone     Step = ""
-	StepTake     Step = "take the worst"
+	StepTake     Step = "select the worst"
 	StepDetect   Step = "detect"
 	StepDiagnose Step = "diagnose"
 	StepPlan     Step = "plan"
@@ -79,7 +79,7 @@ func (w *Workflow) beforeOrder(v view.Context) {
 	w.Bill = v.Site.FreeBOM(f.AssetID, f.SummaryID)
 	switch {
 	case !f.Active:
-		w.Why = "it is over; " + widget.Energy(f.LostKWh) + " were lost"
+		w.Why = "it has ended; " + widget.Energy(f.LostKWh) + " were lost"
 	case f.RootCause == "" && len(f.Causes) == 0 && !v.Site.Diagnosed[f.SummaryID]:
 		w.Next = StepDiagnose
 	case v.Site.Orders.At.IsZero():
@@ -267,7 +267,7 @@ func verifiedWords(ver api.Verification) string {
 
 // drawWayOf draws the milestones, a line each.
 func drawWayOf(r terminal.Region, v view.Context, y int, o api.Order) int {
-	v.Heading(r, y, "From alarm to proof")
+	v.Heading(r, y, "From alarm to verification")
 	y++
 	for _, p := range wayOfOrder(v, o) {
 		v.Put(r, 0, y, p.name, themes.Dim)
@@ -338,9 +338,9 @@ func drawPauses(r terminal.Region, v view.Context, y int, o api.Order) int {
 		}
 		words += ": " + p.why
 		if p.stops {
-			words += "; the clocks stand still"
+			words += "; the clocks are stopped"
 		} else {
-			words += "; the clocks run on"
+			words += "; the clocks continue"
 		}
 		v.Put(r, 0, y, "held", themes.Dim)
 		y = max(v.Paragraph(r, 9, y, words, themes.Dim), y+1)
