@@ -403,8 +403,8 @@ type gap struct {
 const maxReach = 12 * 3600
 
 // reaches reports whether the interval energy of sample k is more than its interval
-// can have at a power of limitKW, and not more than that and the gap before it in
-// the span can have together; then it notes the gap.
+// can have at a power of limitKW, and not more than that and the gap before it can
+// have together; then it notes the part of the gap in the span.
 func (g *Integrator) reaches(in Input, k int, limitKW float64) bool {
 	i := g.index[k]
 	kWh := in.EnergyKWh[i]
@@ -416,7 +416,14 @@ func (g *Integrator) reaches(in Input, k int, limitKW float64) bool {
 		since = g.at[k-1] + g.covered[k-1]
 	}
 	seconds := min(g.at[k]-since, maxReach)
-	if seconds <= 0 || kWh*3600 > limitKW*float64(seconds+g.covered[k]) {
+	if seconds <= 0 {
+		return false
+	}
+	most := seconds
+	if k == 0 && seconds > g.covered[k] {
+		most = maxReach // the gap may have begun before the span, which has all of its energy
+	}
+	if kWh*3600 > limitKW*float64(most+g.covered[k]) {
 		return false
 	}
 	if len(g.gaps) == 0 {

@@ -427,3 +427,28 @@ func TestEnergyOfGaps(t *testing.T) {
 	s = g.Sum(in)
 	near(t, "a day with two impossible values", s.ProductionKWh, 9*6*2)
 }
+
+// TestEnergyOfGapOverMidnight: what a logger added up over a gap that began on the day
+// before is of the day of its sample, also if it is more than the part of the gap in that
+// day can have, but not more than 12 hours can have.
+func TestEnergyOfGapOverMidnight(t *testing.T) {
+	const step = 600
+	sum := func(first int64, kWh float64) ([]Sample, Sum) {
+		in := Input{Start: 0, End: day}
+		for at := first; at < 10*hour; at += step {
+			in.Times, in.PowerKW, in.EnergyKWh, in.StepS = append(in.Times, at), append(in.PowerKW, 12), append(in.EnergyKWh, 2), append(in.StepS, step)
+		}
+		in.EnergyKWh[0] = kWh
+		g := &Integrator{}
+		return g.Samples(nil, in)
+	}
+	each, s := sum(5*hour, 9*12+2) // since 20:00
+	near(t, "the day", s.ProductionKWh, 5*12+9*12)
+	near(t, "the gap in the day", each[0].Within(5*hour, 0, 5*hour), 9*12)
+	_, s = sum(5*hour, 300)
+	near(t, "a day with an impossible value", s.ProductionKWh, 5*12)
+	_, s = sum(0, 9*12)
+	near(t, "a day that begins with an impossible value", s.ProductionKWh, 10*12)
+	_, s = sum(step, 9*12)
+	near(t, "a gap as short as a sample", s.ProductionKWh, 10*12-2)
+}
