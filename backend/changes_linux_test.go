@@ -16,6 +16,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/store/faultfs"
+	"app.sunloop/internal/longtest"
 )
 
 // changeDir gives a copy of the test program its working folder under watch, and
@@ -81,11 +82,15 @@ func TestChangeChild(t *testing.T) {
 // that is left has all values of the former state or all of the new one, and when the
 // service runs again, a change that was accepted ends, with the same result.
 func TestInterruptedChanges(t *testing.T) {
-	every := 19
-	if os.Getenv("SUNLOOP_TEST_FAULTS") != "" {
-		every = 1
+	// In the short form, one kind of change and few interruptions, which lose all that is not synced.
+	kinds, every, seeds := []string{api.ChangeMerge}, 149, uint64(1)
+	if all := os.Getenv("SUNLOOP_TEST_FAULTS") != ""; all || longtest.Enabled() {
+		kinds, every, seeds = []string{api.ChangeZone, api.ChangeMerge}, 19, 3
+		if all {
+			every = 1
+		}
 	}
-	for _, kind := range []string{api.ChangeZone, api.ChangeMerge} {
+	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Setenv(changeKind, kind)
 			dir := t.TempDir()
@@ -122,7 +127,7 @@ func TestInterruptedChanges(t *testing.T) {
 					continue
 				}
 				points++
-				for seed := range uint64(3) {
+				for seed := range seeds {
 					folder := left(t, disk, seed)
 					if got := changedState(t, folder, nil, false); !sameUnits(got, former) && !sameUnits(got, now) {
 						t.Fatalf("after event %d, %s %s: neither the former nor the new values are stored", i, e.Op, e.Path)

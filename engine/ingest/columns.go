@@ -311,6 +311,9 @@ func (p *plan) suggest(columns []Column) Mapping {
 			}
 		}
 	}
+	if p.shortNames {
+		m.Entries = append(m.Entries, MappingEntry{Role: MapNames, Value: shortNames})
+	}
 	if p.zone != nil && p.zone != time.UTC {
 		if _, err := time.LoadLocation(p.zone.String()); err == nil && p.zone.String() != "Local" {
 			m.Entries = append(m.Entries, MappingEntry{Role: MapZone, Value: p.zone.String()})

@@ -193,6 +193,7 @@ func (p *plan) applySettings(m Mapping) {
 			p.zone, p.zoneFrom = zone, "zone="+name+" of the mapping"
 		}
 	}
+	p.shortNames = m.value(MapNames) == shortNames
 	switch m.value(MapDates) {
 	case "dmy":
 		p.order, p.ordered = dayFirst, true

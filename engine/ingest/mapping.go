@@ -40,7 +40,11 @@ const (
 	MapZone    = "zone"    // IANA name
 	MapDates   = "dates"   // dmy or mdy
 	MapDecimal = "decimal" // "." or ","
+	MapNames   = "names"   // short: the names of units are without words for power or energy, as "WR1" of "WR1 Leistung"
 )
+
+// shortNames is the value of [MapNames].
+const shortNames = "short"
 
 // shortQuantities are the names of further quantities in a mapping.
 var shortQuantities = map[string]series.Quantity{
@@ -51,7 +55,7 @@ var shortQuantities = map[string]series.Quantity{
 
 var (
 	mappingColumns  = []string{MapTime, MapClock, MapAsset, MapQuantity, MapValue, MapPower, MapEnergy, MapCounter, MapDayCounter, MapIgnore}
-	mappingSettings = []string{MapUnit, MapZone, MapDates, MapDecimal}
+	mappingSettings = []string{MapUnit, MapZone, MapDates, MapDecimal, MapNames}
 	// productionRoles are the roles from which power is derived.
 	productionRoles = map[string]role{MapPower: rolePower, MapEnergy: roleEnergy, MapCounter: roleCounter, MapDayCounter: roleDaily}
 )
@@ -154,6 +158,8 @@ func (e MappingEntry) check() error {
 		}
 	case e.Role == MapDates && e.Value != "dmy" && e.Value != "mdy":
 		return fmt.Errorf("dates is dmy or mdy, not %q", e.Value)
+	case e.Role == MapNames && e.Value != shortNames:
+		return fmt.Errorf("names is %s, not %q", shortNames, e.Value)
 	case e.Role == MapDecimal && e.Value != "." && e.Value != ",":
 		return fmt.Errorf("decimal is a point or a comma, not %q", e.Value)
 	}

@@ -62,6 +62,41 @@ func TestMapping(t *testing.T) {
 }
 
 // TestSuggestedMapping: a file is read in the same way with the mapping that was inferred.
+// TestShortNames asserts that the mapping of a file of which the names of units were shortened shortens those of a part of
+// it that has other units.
+func TestShortNames(t *testing.T) {
+	rows := func(units ...string) string {
+		text := "time;Series;kW\n"
+		for i := range 8 {
+			for _, u := range units {
+				text += fmt.Sprintf("2024-06-01 10:%02d;%s;%d,5\n", 5*i, u, i+1)
+			}
+		}
+		return text
+	}
+	first, err := Read(strings.NewReader(rows("WR1 Leistung", "WR2 Leistung")), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ units, want []string }{
+		{[]string{"Shed Leistung"}, []string{"Shed"}},
+		{[]string{"WR1 Leistung", "Shed"}, []string{"WR1", "Shed"}},
+		{[]string{"WR1 Leistung", "WR1"}, []string{"WR1 Leistung", "WR1"}},
+	} {
+		later, err := Read(strings.NewReader(rows(c.units...)), Options{Mapping: first.Mapping})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range later.Assets {
+			got = append(got, a.Name)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q by %q: %q, want %q", c.units, first.Mapping, got, c.want)
+		}
+	}
+}
+
 func TestSuggestedMapping(t *testing.T) {
 	long := "Time;Device;Parameter;Wert\n"
 	for h := range 24 {

@@ -52,6 +52,7 @@ type plan struct {
 	cells    int  // cells of the header
 
 	mapped     bool               // a mapping was applied
+	shortNames bool               // the names of units are without words for power or energy
 	mappedUnit unit               // that it states; dimNone if none
 	decimal    byte               // mark that it states; 0 if none
 	fixed      map[string]meaning // of the quantities of a long file that it names

@@ -283,19 +283,33 @@ func (p *plan) withoutKinds(assets []*assetData) []*assetData {
 
 // withoutQuantities shortens the names of units that the rows state, such as "WR1
 // Leistung", if all of them end in the words of a quantity and stay different.
-func withoutQuantities(assets []*assetData, rep *report) {
+//
+// All units of a file or none are shortened, unless the mapping says so of each: pieces of a
+// file differ in their units.
+func (p *plan) withoutQuantities(assets []*assetData, rep *report) {
 	own, taken := make([]string, len(assets)), map[string]bool{}
+	if p.shortNames {
+		for _, a := range assets {
+			taken[a.name] = true
+		}
+	}
 	for i, a := range assets {
 		own[i] = WithoutQuantity(a.name)
 		single := len(assets) == 1 && !inverterName.MatchString(own[i]) && !codeName.MatchString(own[i])
-		if a.name == "" || a.name != a.group.name || own[i] == a.name || taken[own[i]] || single {
+		if !p.shortNames && (a.name == "" || a.name != a.group.name || own[i] == a.name || taken[own[i]] || single) {
 			return
+		}
+		if a.name != a.group.name || taken[own[i]] {
+			own[i] = a.name
 		}
 		taken[own[i]] = true
 	}
 	for i, a := range assets {
+		if own[i] == a.name {
+			continue
+		}
 		rep.decide("assets", "the unit of %q is called %s, without the quantity", a.name, own[i])
-		a.name = own[i]
+		a.name, p.shortNames = own[i], true
 	}
 }
 

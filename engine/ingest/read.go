@@ -257,7 +257,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	}
 	p.startIntervals(assets, step, rep)
 	assets = p.dropOtherUnits(assets, rep)
-	withoutQuantities(assets, rep)
+	p.withoutQuantities(assets, rep)
 	for _, a := range assets {
 		a.reverseSign(rep)
 		a.quantum = quantumOf(a.source)

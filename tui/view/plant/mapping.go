@@ -261,6 +261,10 @@ func (f *mappingForm) mapping() (text, problem string) {
 			lines = append(lines, s.name+"="+value)
 		}
 	}
+	const shortNames = "names=short" // has no field
+	if slices.Contains(strings.Split(f.preview.is.Mapping, "\n"), shortNames) {
+		lines = append(lines, shortNames)
+	}
 	return strings.Join(lines, "\n"), ""
 }
 
