@@ -30,6 +30,7 @@ release: ## bin/release: archives, packages, image, formula, bills of materials 
 	for p in $(PLATFORMS); do e=; [ $${p%/*} != windows ] || e=.exe; GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) -s build BINARY=$(STAGE)/$${p%/*}-$${p#*/}/sunloop$$e || exit 1; done
 	$(MAKE) -s documents
 	$(GO) run ./deploy/release -version $(VERSION) -date $(DATE) -stage $(STAGE) -out bin/release -url $(URL)
+	$(GO) run ./backend/openapi/generate -clients bin/release
 	for a in amd64 arm64; do .ci/package $(VERSION) $(DATE) $(STAGE) bin/release $$a deb rpm apk || exit 1; done
 	for p in $(PLATFORMS); do d=$${p%/*}-$${p#*/}; .ci/sbom $(STAGE)/$$d/sunloop* $(VERSION) >bin/release/sunloop-$$d.cdx.json || exit 1; done
 	cd bin/release && sha256sum * >SHA256SUMS

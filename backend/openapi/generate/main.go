@@ -20,17 +20,34 @@ import (
 func main() {
 	root := flag.String("root", ".", "the root of the repository")
 	document := flag.Bool("document", false, "write nothing: print the OpenAPI document")
+	clients := flag.String("clients", "", "write nothing else: the clients in other languages and the collection into this folder")
 	flag.Parse()
 	var err error
-	if *document {
+	switch {
+	case *document:
 		_, err = os.Stdout.Write(openapi.JSON())
-	} else {
+	case *clients != "":
+		err = writeClients(*clients)
+	default:
 		err = write(*root)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// writeClients writes the clients of a release into a folder.
+func writeClients(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, text := range openapi.Clients() {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Files that are written, below the root.
