@@ -55,6 +55,9 @@ type Options struct {
 	// Away says that the console runs on a machine that is not the person's, as
 	// over SSH: its files and its shell are none of theirs.
 	Remote bool
+	// Stream lets the console follow the changes of the site on screen: of a service over
+	// a network, which is then asked less often.
+	Stream bool
 	// Challenge is a sign-in begun elsewhere, which sets up an authenticator.
 	Challenge *api.LoginResponse
 
@@ -109,11 +112,14 @@ type Model struct {
 	prefs   preferences // settings, keys and layout
 	notes   notes       // notices and the bell
 	frame   frame       // the drawn screen
+	changes changes     // the stream that announces what changes
 
-	tick  int // id of the running clock
-	arm   func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
-	quits time.Time
-	asked int // commands in progress
+	tick int // id of the running clock
+	arm  func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
+	// listen returns the command that waits for an event of a stream; tests replace it.
+	listen func(tea.Cmd) tea.Cmd
+	quits  time.Time
+	asked  int // commands in progress
 }
 
 // Messages of the console's own.
@@ -168,7 +174,7 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 		session: newSession(o), frame: frame{grid: terminal.NewGrid(0, 0), dirty: true},
 	}
 	m.data.Planner.Pace = settings.Pace(m.prefs.value(settings.Polling))
-	m.arm = m.after
+	m.arm, m.listen = m.after, func(wait tea.Cmd) tea.Cmd { return wait }
 	m.returnToPlace()
 	return m
 }
@@ -263,7 +269,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		m.ring(now)
 		m.frame.dirty = true // ages; a frame in which no cell changed costs no byte
-		cmds := []tea.Cmd{m.clock(), m.poll(), m.watchThemes()}
+		cmds := []tea.Cmd{m.clock(), m.follow(now), m.poll(), m.watchThemes()}
 		if m.tick%keepEvery == 0 {
 			cmds = append(cmds, m.keepPlace())
 		}
@@ -274,6 +280,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case answerMsg:
 		m.asked--
 		return m, m.answer(msg.Answer, now)
+	case changeMsg:
+		return m, m.changed(msg, now)
 	case setupMsg, signedMsg:
 		m.asked--
 		m.frame.dirty = true

@@ -103,7 +103,7 @@ func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *s
 	if err != nil {
 		return err
 	}
-	options.Source, options.Places = u.Host, placesOf(c.Remote)
+	options.Source, options.Places, options.Stream = u.Host, placesOf(c.Remote), true
 	return tui.Run(ctx, options)
 }
 

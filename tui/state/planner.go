@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"slices"
 	"time"
+
+	"app.sunloop/backend/api"
 )
 
 // Query names one thing that is asked of the service for the site on screen.
@@ -43,6 +45,34 @@ type Planner struct {
 	leftAt   time.Time   // when that was; zero: never
 	reset    time.Time   // when the service allows one more
 	lastUsed time.Time   // last key of the person at the console
+
+	// Announced is until when a stream announces what changes; zero: there is none. Until
+	// then the queries of [Planner.Changed] rest for a minute unless something changed.
+	Announced time.Time
+}
+
+// announcedPeriod is how often a query is sent at least whose changes are announced: some
+// of its answer follows the clock.
+const announcedPeriod = time.Minute
+
+// announced are the queries whose answers change with an event of a stream, by its kind.
+var announced = map[string][]Query{
+	api.StreamTelemetry: {QuerySummary, QueryDay, QueryFleet},
+	api.StreamAlert:     {QueryAlerts, QueryAlertLog, QueryFleet},
+	api.StreamFinding:   {QueryFindings, QueryAlerts, QueryActivities, QueryFleet},
+	api.StreamOrder:     {QueryOrders, QueryOrder},
+	api.StreamForecast:  {QueryForecast, QuerySummary},
+}
+
+// resting are the queries that rest while a stream announces what changes.
+var resting = []Query{QuerySummary, QueryDay, QueryAlerts, QueryFindings, QueryOrders, QueryForecast}
+
+// Changed says that a stream announced a change of a kind: its queries are due as often as
+// the views want.
+func (p *Planner) Changed(kind string) {
+	for _, q := range announced[kind] {
+		p.plan(q).changed = true
+	}
 }
 
 type plan struct {
@@ -50,6 +80,7 @@ type plan struct {
 	asked    time.Time
 	failures int
 	retry    time.Time
+	changed  bool // since it was sent
 }
 
 // MarkActive says that a person did something, so that idle polling ends.
@@ -114,7 +145,7 @@ func (p *Planner) Due(now time.Time, needs []Need) []Query {
 			break
 		}
 		pl := p.plan(c.query)
-		pl.flying, pl.asked = true, now
+		pl.flying, pl.asked, pl.changed = true, now, false
 		out = append(out, c.query)
 	}
 	return out
@@ -131,6 +162,9 @@ func (p *Planner) period(now time.Time, n Need) time.Duration {
 	}
 	if !p.lastUsed.IsZero() && now.Sub(p.lastUsed) > idleAfter {
 		d *= idleFactor
+	}
+	if now.Before(p.Announced) && slices.Contains(resting, n.Query) && !p.plan(n.Query).changed {
+		d = max(d, announcedPeriod)
 	}
 	return d
 }

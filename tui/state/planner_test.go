@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/api"
 	"pgregory.net/rapid"
 )
 
@@ -224,5 +225,36 @@ func TestTwoPlannersShareABudget(t *testing.T) {
 	}
 	if refused > 0 {
 		t.Errorf("%d requests were refused", refused)
+	}
+}
+
+// While a stream announces what changes, a quiet site takes fewer requests, a change is asked
+// for as soon as without a stream, and the end of the stream brings the former rate back.
+func TestPlannerRestsWhileAnnounced(t *testing.T) {
+	needs := []Need{{Query: QuerySummary, Period: 5 * time.Second, Focused: true}, {Query: QueryAlerts, Period: 10 * time.Second, Focused: true}}
+	count := func(announced bool, change time.Duration) (sent int, first time.Duration) {
+		var p Planner
+		for after := time.Duration(0); after < 10*time.Minute; after += time.Second {
+			now := start.Add(after)
+			if announced {
+				p.Announced = now.Add(45 * time.Second)
+			}
+			if change > 0 && after == change {
+				p.Changed(api.StreamTelemetry)
+			}
+			for _, q := range p.Due(now, needs) {
+				if sent++; q == QuerySummary && change > 0 && after >= change && first == 0 {
+					first = after
+				}
+				p.Succeeded(q)
+			}
+		}
+		return sent, first
+	}
+	polled, _ := count(false, 0)
+	quiet, _ := count(true, 0)
+	busy, first := count(true, 190*time.Second)
+	if polled != 180 || quiet != 20 || busy > quiet+1 || first != 190*time.Second {
+		t.Errorf("%d requests by polling, %d while nothing changes, %d with a change that is asked for after %v", polled, quiet, busy, first)
 	}
 }
