@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"path/filepath"
+	"slices"
 
 	"app.sunloop/backend/admin"
 	"app.sunloop/backend/api"
@@ -14,6 +15,7 @@ import (
 	"app.sunloop/backend/check"
 	"app.sunloop/backend/domain"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/freemium"
@@ -22,6 +24,8 @@ import (
 	"app.sunloop/backend/instrument"
 	"app.sunloop/backend/logbuffer"
 	"app.sunloop/backend/mail"
+	"app.sunloop/backend/notify"
+	"app.sunloop/backend/notify/channel"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline"
 	"app.sunloop/backend/pipeline/forecasting"
@@ -47,6 +51,7 @@ type parts struct {
 	domain      *domain.Services
 	maintenance *maintenance.Service
 	webhooks    *webhook.Deliverer
+	notify      *notification.Service
 	pipeline    *pipeline.Pipeline
 	freemium    *freemium.Service
 	changes     *stream.Log
@@ -91,9 +96,17 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 		return nil, err
 	}
 	snapshots.Schedules = p.maintenance // each needs the other
+	mailer, err := newMailer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	mailer = d.instruments.Mailer(mailer)
+	if err := p.composeNotifications(cfg, st, d, key, mailer); err != nil {
+		return nil, err
+	}
 	p.pipeline, err = pipeline.New(pipeline.Config{
 		Records: p.changes, Telemetry: p.changes, Queue: st.records, Cluster: st.records, Objects: st.objects, ImportSource: st.external,
-		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: append(maintenance.SiteRecords(), record.OfSites(stream.SiteRecords()...)...), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
+		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: slices.Concat(maintenance.SiteRecords(), notification.SiteRecords(), record.OfSites(stream.SiteRecords()...)), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Hold:        cfg.HoldJobs,
@@ -106,11 +119,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 	if err != nil {
 		return nil, err
 	}
-	mailer, err := newMailer(cfg)
-	if err != nil {
-		return nil, err
-	}
-	p.freemium, err = freemium.New(freemium.Options{Records: st.records, Key: key[:], Mail: d.instruments.Mailer(mailer), Now: cfg.Wall, Log: cfg.Logger})
+	p.freemium, err = freemium.New(freemium.Options{Records: st.records, Key: key[:], Mail: mailer, Now: cfg.Wall, Log: cfg.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +137,7 @@ func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *p
 		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Availability: p.domain.Availability, Nowcasts: p.domain.KPIs, Snapshots: snapshots,
 		Uploads: p.pipeline.Imports, Forecasts: forecastRequests{p.pipeline.Forecasts, p.pipeline.Snapshots}, Detector: p.pipeline.Detections,
 		Diagnoser: p.pipeline.Detections, Models: p.pipeline.Training, Interpolations: p.pipeline.Gaps,
-		Schedules: p.maintenance, BOMs: p.maintenance, Orders: p.maintenance, Tracking: p.maintenance,
+		Schedules: p.maintenance, BOMs: p.maintenance, Orders: p.maintenance, Tracking: p.maintenance, Notifications: p.notify,
 		Ready: d.health.Ready, Uploadable: d.health.Uploadable, Observe: d.instruments.HTTP(),
 		CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate, Wait: cfg.Wait,
 		Now: cfg.Wall, Log: cfg.Logger,
@@ -156,6 +165,22 @@ func (p *parts) composeMaintenance(cfg Config, st *storage, d dependencies, key 
 	poster := webhook.NewPoster(guard, cfg.Wall)
 	poster.Wrap(d.instruments.Tracer().Transport)
 	p.webhooks = &webhook.Deliverer{Outbox: p.maintenance, Poster: poster, Now: cfg.Wall, Log: cfg.Logger, Around: d.instruments.Webhook}
+	return err
+}
+
+// composeNotifications makes what plans and sends notifications.
+func (p *parts) composeNotifications(cfg Config, st *storage, d dependencies, key auth.Key, mailer freemium.Sender) error {
+	var sender notify.Sender = cfg.NotifySender
+	if sender == nil {
+		guard, err := webhook.NewGuard(cfg.WebhookAllow...)
+		if err != nil {
+			return fmt.Errorf("places that notifications may be sent to: %w", err)
+		}
+		sender = channel.New(channel.Config{Guard: guard, Mailer: mailer, Now: cfg.Wall, Wrap: d.instruments.Tracer().Transport})
+	}
+	var err error
+	p.notify, err = notification.New(notification.Config{Records: p.changes, Cluster: st.records, Domain: p.domain, Wall: cfg.Wall, Sender: sender, Sealer: key, Key: key[:],
+		PublicURL: cfg.PublicURL, Shared: st.shared(), Log: cfg.Logger})
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"app.sunloop/backend/backup"
 	"app.sunloop/backend/check"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/notify"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/engine/simulate"
@@ -37,6 +39,19 @@ const (
 	filledPassword = "kestrel-over-Adige-31"
 	filledSite     = "South"
 )
+
+// linkSender receives the acknowledgement links of messages.
+type linkSender chan string
+
+func (s linkSender) Send(_ context.Context, _ notify.Target, m notify.Message) (notify.Receipt, error) {
+	for _, a := range m.Actions {
+		select {
+		case s <- a.URL:
+		default:
+		}
+	}
+	return notify.Receipt{}, nil
+}
 
 // filled is what opens a filled folder.
 type filled struct {
@@ -68,7 +83,15 @@ func fill(t *testing.T, dir string) (keys filled) {
 			t.Fatal(err)
 		}
 	}
-	h := open(t, Config{DataDir: dir, Now: now, Wall: wall, TrainingDays: 20, WebhookAllow: []string{"127.0.0.1"}, RequireMFA: true, Weather: forecasts{}})
+	notified := make(linkSender, 100)
+	h := open(t, Config{DataDir: dir, Now: now, Wall: wall, TrainingDays: 20, WebhookAllow: []string{"127.0.0.1"}, RequireMFA: true, Weather: forecasts{},
+		NotifySender: notified, PublicURL: "https://sunloop.example.com"})
+	_, err := client.Call(ctx, h.Client, api.ApplyNotificationConfig, api.NotificationsRequest{CustomerID: "acme", Configuration: &api.NotificationConfig{
+		Channels:  []api.NotificationChannel{{ChannelID: "hook", Kind: "webhook", URL: "https://127.0.0.1:9/hook", Secret: "whsec_c2VjcmV0"}},
+		People:    []api.NotificationPerson{{PersonID: "ana", Addresses: []api.NotificationAddress{{ChannelID: "hook"}}}},
+		Rotations: []api.NotificationRotation{{RotationID: "solar", Start: "2026-01-05", Handovers: []string{"09:00"}, People: []string{"ana"}}},
+		Routes:    []api.NotificationRoute{{RouteID: "all", Steps: []api.NotificationStep{{To: []string{"rotation:solar"}}}}}}})
+	must(err)
 
 	// A site with a model, its forecasts compared with measurements, and a fault.
 	plant := simulate.Clean(1, start.AddDate(0, 0, -80), 2).Sites[0]
@@ -107,7 +130,7 @@ func fill(t *testing.T, dir string) (keys filled) {
 		send(at.Add(-12*time.Hour), at, nowcast)
 	}
 	unit := plant.Units[0].AssetID
-	_, err := h.Detect(ctx, api.AssetRef{AssetID: unit}, 24)
+	_, err = h.Detect(ctx, api.AssetRef{AssetID: unit}, 24)
 	must(err)
 	_, err = h.Diagnose(ctx, api.DiagnoseRequest{Action: api.ActionRun, AssetID: unit})
 	must(err)
@@ -118,6 +141,14 @@ func fill(t *testing.T, dir string) (keys filled) {
 	must(err)
 	_, err = h.CreateIssue(ctx, api.IssuesRequest{Site: plant.ID, Component: unit, IssueType: "dust", Description: "Dust on the filter"})
 	must(err)
+
+	// An alarm that was acknowledged by the link of a message.
+	link := <-notified
+	page, err := h.service.Notifications().AcknowledgeByLink(ctx, link[strings.LastIndex(link, "/")+1:], "seen")
+	must(err)
+	if page.State != api.AcknowledgeDone {
+		t.Fatalf("the link of a message: %s", page.State)
+	}
 
 	// Work, with a webhook that no endpoint accepts.
 	order := worksite(t, h)
@@ -174,7 +205,9 @@ func fill(t *testing.T, dir string) (keys filled) {
 	db, err := bolt.Open(dir, bolt.Options{})
 	must(err)
 	must(db.Update(ctx, func(tx store.Tx) error {
-		return errors.Join(tx.Put("object-intents", store.Key("nowcast/half.csv"), []byte("a former life")),
+		event := store.Key(filledSite, "nev_0")
+		return errors.Join(tx.Put("notify-events", event, []byte(`{"event_id":"nev_0","site_id":"`+filledSite+`","alarm":{"alert_id":"alt_0","customer_id":"acme","site_id":"`+filledSite+`","family":"inverter_outage","priority":"major","state":"cleared","text":"","onset":"2026-01-17T12:00:00Z","at":"2026-01-17T12:00:00Z"}}`)),
+			tx.Put("notify-events/id", append(store.Key("nev_0"), event...), event), tx.Put("object-intents", store.Key("nowcast/half.csv"), []byte("a former life")),
 			tx.Put("site-changes", store.Key(filledSite), []byte(`{"site_id":"`+filledSite+`","customer_id":"acme","kind":"zone","timezone":"Europe/Rome","actor":"ana","started_at":"2026-06-01T00:00:00Z","error":"a file cannot be read"}`)),
 			tx.Put("partner-planned", store.Key(filledSite), []byte(`{"site_id":"`+filledSite+`","token":"a"}`)))
 	}))

@@ -41,6 +41,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	running.Go(func() { o.changes.Run(ctx) })
 	running.Go(func() { o.streams.Run(ctx) })
+	running.Go(func() { o.notify.Run(ctx) })
 	if s.cfg.SetupToken != nil {
 		running.Go(func() { s.offerSetup(ctx, o) })
 	}
@@ -108,7 +109,7 @@ func (s *Service) sweep(ctx context.Context, o *opened) {
 		tick := time.NewTicker(sweepEvery)
 		defer tick.Stop()
 		for {
-			err := errors.Join(o.auth.Sweep(ctx), o.trail.Sweep(ctx), o.freemium.Sweep(ctx), o.maintenance.Sweep(ctx), o.changes.Sweep(ctx))
+			err := errors.Join(o.auth.Sweep(ctx), o.trail.Sweep(ctx), o.freemium.Sweep(ctx), o.maintenance.Sweep(ctx), o.notify.Sweep(ctx), o.changes.Sweep(ctx))
 			if d := o.database(); d != nil {
 				_, forgot := d.PruneRates(ctx, httpapi.RateWindow)
 				err = errors.Join(err, forgot)

@@ -21,6 +21,7 @@ import (
 	"app.sunloop/backend/check"
 	"app.sunloop/backend/domain"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/health"
@@ -28,6 +29,7 @@ import (
 	"app.sunloop/backend/instrument"
 	"app.sunloop/backend/logbuffer"
 	"app.sunloop/backend/mail"
+	"app.sunloop/backend/notify"
 	"app.sunloop/backend/pipeline/livedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
@@ -93,6 +95,12 @@ type Config struct {
 	// Heartbeat is a URL that is called each minute while the service is well: its
 	// parts are ready and detection is not behind. Empty: none.
 	Heartbeat string
+
+	// PublicURL is the address of the service for people, such as
+	// https://sunloop.example.com, for links in messages; empty: messages have none.
+	PublicURL string
+	// NotifySender sends notifications in place of the channels; nil: the channels.
+	NotifySender notify.Sender
 
 	// LargestUpload is the size of the largest file that is taken in parts, in bytes;
 	// 0: [api.DefaultLargeUpload].
@@ -371,6 +379,11 @@ func (s *Service) Auth() *auth.Service {
 // Trail is the audit trail.
 func (s *Service) Trail() *audit.Trail {
 	return part(s, func(o *opened) *audit.Trail { return o.trail })
+}
+
+// Notifications plans and sends notifications of alarms.
+func (s *Service) Notifications() *notification.Service {
+	return part(s, func(o *opened) *notification.Service { return o.notify })
 }
 
 // Freemium makes forecasts without an account.

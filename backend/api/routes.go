@@ -110,8 +110,10 @@ const (
 	PathOrder             = "/terminal/order"
 	PathTrack             = "/terminal/track"
 
-	PathSiteKPIs     = "/sites/{site_id}/kpis"
-	PathAvailability = "/terminal/availability"
+	PathSiteKPIs      = "/sites/{site_id}/kpis"
+	PathAvailability  = "/terminal/availability"
+	PathNotifications = "/terminal/notifications"
+	PathAcknowledge   = "/acknowledge" // page for people, followed by a token
 
 	PathKPIRollup           = "/kpi-rollup"
 	PathMaintenanceSignals  = "/maintenance-signals"
@@ -200,8 +202,6 @@ type Operation struct {
 	// Tolerated are names of fields, parameters and parts of a form that public clients send
 	// and that have no effect. Other unknown names are refused.
 	Tolerated []string
-	// Deprecated is set of an operation that will be removed.
-	Deprecated *Deprecation
 
 	Route    *Route
 	AliasOf  *Operation // set for the operation of a body without an action
@@ -360,7 +360,7 @@ func Routes() []*Route {
 		&dataPeriod, &inverter, &siteData, &latest,
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,
-		&schedules, &boms, &parts, &orders, &track, &siteSummary, &activities, &users, &keys, &auditTrail, &logEntries, &nowcast,
+		&schedules, &boms, &parts, &orders, &track, &notifications, &siteSummary, &activities, &users, &keys, &auditTrail, &logEntries, &nowcast,
 		&siteKPIs, &availability, &stream,
 		&kpiRollup, &maintenanceSignals, &forecastSnapshot, &maintenanceSchedule, &snapshot,
 		&health, &ready, &document, &docsPage,

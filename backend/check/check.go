@@ -24,6 +24,7 @@ import (
 	"app.sunloop/backend/backup"
 	"app.sunloop/backend/domain"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
@@ -59,7 +60,7 @@ func (p Paths) Key() string { return cmp.Or(p.KeyFile, filepath.Join(p.DataDir, 
 
 // Tables returns the tables of all packages.
 func Tables() []store.Checked {
-	return slices.Concat(domain.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), maintenance.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables(), stream.Tables())
+	return slices.Concat(domain.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), maintenance.Tables(), notification.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables(), stream.Tables())
 }
 
 // Report is what a check has read, and what it found.

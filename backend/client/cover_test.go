@@ -43,6 +43,11 @@ func TestEveryOperationHasACall(t *testing.T) {
 		_, _ = client.Call(ctx, c, api.CreateUploadSession, api.UploadSessionRequest{SiteID: "x", CustomerID: "x", Size: 1})
 		_, _ = client.Call(ctx, c, api.GetUploadSession, api.UploadSessionQuery{ID: "x"})
 		_, _ = client.Call(ctx, c, api.FinishUploadSession, api.UploadSessionMoveRequest{ID: "x", SHA256: "x"})
+		for _, e := range []api.Endpoint[api.NotificationsRequest, api.NotificationsResponse]{api.GetNotificationConfig, api.SetNotificationItem, api.RemoveNotificationItem,
+			api.ApplyNotificationConfig, api.ImportAbsences, api.TestNotification, api.RetryNotification, api.ListNotifications, api.ExplainNotification,
+			api.SimulateNotification, api.ListOnCall, api.ExportOnCall} {
+			_, _ = client.Call(ctx, c, e, api.NotificationsRequest{SiteID: "x", AlertID: "x"})
+		}
 		_, _ = client.Call(ctx, c, api.CancelUploadSession, api.UploadSessionMoveRequest{ID: "x"})
 	})
 	// Other forms of calls that there are, and what is made for browsers.

@@ -38,6 +38,7 @@ type Deps struct {
 	BOMs           BOMs
 	Orders         Orders
 	Tracking       Tracking
+	Notifications  Notifications
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
@@ -142,6 +143,7 @@ func New(d Deps) http.Handler {
 		}
 		s.methods[r.Path][r.Method] = e
 	}
+	s.mux.HandleFunc(api.PathAcknowledge+"/{token}", s.acknowledge)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) { s.dispatch(w, q, nil) })
 
 	compress, err := gzhttp.NewWrapper(gzhttp.SuffixETag("-gzip"), gzhttp.MinSize(1024))
@@ -247,7 +249,6 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		return result, failed(rt.Route, err)
 	}
 	op := c.op
-	in.deprecated(op)
 	var absent error
 	if rt.Credential != api.CredentialNone {
 		g.scope.Writes = op.Writes() && !op.Target.AnyState

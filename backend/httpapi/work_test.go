@@ -11,6 +11,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/webhook"
 )
 
@@ -32,6 +33,12 @@ func (w *world) workDeps() {
 		w.t.Fatal(err)
 	}
 	w.work = service
+	w.messages = new(messages)
+	w.notifications, err = notification.New(notification.Config{Records: w.store, Domain: w.domain, Wall: w.clock.now, Sender: w.messages, Sealer: auth.Key{2}, Key: []byte("links"), PublicURL: "https://sunloop.example.com"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.deps.Notifications = w.notifications
 	w.deps.Schedules, w.deps.BOMs, w.deps.Orders, w.deps.Tracking = service, service, service, service
 }
 

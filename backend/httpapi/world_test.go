@@ -26,6 +26,7 @@ import (
 	"app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/domain/model"
+	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/store"
@@ -60,22 +61,24 @@ const password = "correct horse battery"
 // world is the service over a real store, with the records of the domain and
 // small stand-ins for what trains, forecasts and detects.
 type world struct {
-	t       testing.TB
-	clock   *clock
-	dir     string // of the store
-	store   *bolt.Store
-	auth    *auth.Service
-	changes *stream.Log
-	hub     *stream.Hub
-	domain  *domain.Services
-	partner *partner.Service
-	work    *maintenance.Service
-	uploads *uploads
-	detects *detector
-	box     *mailbox // of the forecasts without an account
-	deps    httpapi.Deps
-	handler http.Handler
-	keys    map[string]string // name → key in plain
+	t             testing.TB
+	clock         *clock
+	dir           string // of the store
+	store         *bolt.Store
+	auth          *auth.Service
+	changes       *stream.Log
+	hub           *stream.Hub
+	domain        *domain.Services
+	partner       *partner.Service
+	work          *maintenance.Service
+	uploads       *uploads
+	detects       *detector
+	box           *mailbox // of the forecasts without an account
+	deps          httpapi.Deps
+	handler       http.Handler
+	keys          map[string]string // name → key in plain
+	notifications *notification.Service
+	messages      *messages
 }
 
 // The plants of the tests: two customers who must not see each other.

@@ -89,11 +89,11 @@ type Incident struct {
 type Track struct {
 	Owner      string    `json:"owner" limit:"id"` // of the route
 	RouteID    string    `json:"route_id" limit:"id"`
-	Keys       []string  `json:"keys,omitempty" limit:"10000"`      // of the alarms that the route selects
-	Announced  []string  `json:"announced,omitempty" limit:"10000"` // those of Keys that recipients know
-	Priority   string    `json:"priority,omitempty" limit:"word"`   // that recipients know
-	Step       int       `json:"step"`                              // the next one
-	StepAt     time.Time `json:"step_at,omitzero"`                  // of the last one
+	Keys       []string  `json:"keys,omitempty" limit:"10000 token"`      // of the alarms that the route selects
+	Announced  []string  `json:"announced,omitempty" limit:"10000 token"` // those of Keys that recipients know
+	Priority   string    `json:"priority,omitempty" limit:"word"`         // that recipients know
+	Step       int       `json:"step"`                                    // the next one
+	StepAt     time.Time `json:"step_at,omitzero"`                        // of the last one
 	Repeats    int       `json:"repeats,omitempty"`
 	Paused     bool      `json:"paused,omitempty"` // nothing requires a person: escalation waits
 	UpdateAt   time.Time `json:"update_at,omitzero"`
@@ -191,9 +191,12 @@ func (a Alarm) chatters(now time.Time) (until time.Time, yes bool) {
 	return until, now.Before(until)
 }
 
+// maxAlarms bounds an incident, which is one record.
+const maxAlarms = 2000
+
 // joins reports whether a new alarm belongs to the incident, because of which cause.
 func (i *Incident) joins(a Alarm) (cause string, ok bool) {
-	if i.Closed || i.CustomerID != a.CustomerID {
+	if i.Closed || i.CustomerID != a.CustomerID || len(i.Alarms) >= maxAlarms {
 		return "", false
 	}
 	for n := range i.Alarms {

@@ -63,9 +63,9 @@ type Message struct {
 	Links   []Link   `json:"links,omitempty" limit:"20 cut"`
 	Actions []Link   `json:"actions,omitempty" limit:"20 cut"` // such as acknowledge; opening one changes nothing
 
-	ChartPNG []byte `json:"chart_png,omitempty"`
-	ChartSVG []byte `json:"chart_svg,omitempty"`
-	HTML     string `json:"html,omitempty"` // body of an e-mail instead of Lines; made by the service, already escaped
+	ChartPNG []byte `json:"chart_png,omitempty" limit:"2MiB"`
+	ChartSVG []byte `json:"chart_svg,omitempty" limit:"2MiB"`
+	HTML     string `json:"html,omitempty" limit:"256KiB"` // body of an e-mail instead of Lines; made by the service, already escaped
 }
 
 // Kinds of channels.

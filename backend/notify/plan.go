@@ -83,19 +83,25 @@ func Make(s State, in Input) Plan {
 			}
 			p.open(n)
 		}
-		intents, silent := evaluate(in.Configs, i, in.Windows, in.Now)
-		for _, v := range silent {
-			p.out = append(p.out, Entry{ID: in.NewID("ntf"), Owner: v.Owner, Recipient: v.Recipient, RouteID: v.RouteID, IncidentID: i.ID, SiteID: i.SiteID, At: in.Now,
-				Status: StatusSuppressed, Why: v.Why, Message: Message{AlertIDs: v.AlertIDs, CustomerID: i.CustomerID, SiteID: i.SiteID}})
-		}
-		for _, v := range intents {
-			p.intent(i, v)
-		}
+		p.evaluate(n)
 		p.at(i.NextAt)
 	}
 	p.release()
 	changed := slices.DeleteFunc(p.incidents, func(i Incident) bool { return !p.changed[i.ID] })
 	return Plan{Incidents: changed, Entries: p.out, Next: p.next}
+}
+
+// evaluate brings an incident up to date, and decides about its messages.
+func (p *planning) evaluate(n int) {
+	i := &p.incidents[n]
+	intents, silent := evaluate(p.in.Configs, i, p.in.Windows, p.in.Now)
+	for _, v := range silent {
+		p.out = append(p.out, Entry{ID: p.in.NewID("ntf"), Owner: v.Owner, Recipient: v.Recipient, RouteID: v.RouteID, IncidentID: i.ID, SiteID: i.SiteID, At: p.in.Now,
+			Status: StatusSuppressed, Why: v.Why, Message: Message{AlertIDs: v.AlertIDs, CustomerID: i.CustomerID, SiteID: i.SiteID}})
+	}
+	for _, v := range intents {
+		p.intent(i, v)
+	}
 }
 
 // open returns an incident that may be changed.
@@ -142,6 +148,9 @@ func (p *planning) event(a Alarm) {
 	for n := range p.incidents {
 		i := &p.incidents[n]
 		if !i.Closed && i.CustomerID == a.CustomerID && slices.ContainsFunc(i.Alarms, func(b Alarm) bool { return b.same(&a) }) {
+			if a.Ended() && p.changed[i.ID] {
+				p.evaluate(n) // it is announced that it began, also if it ended before the plan
+			}
 			p.open(n).add(a)
 			return
 		}

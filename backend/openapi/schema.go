@@ -21,7 +21,6 @@ type Schema struct {
 	ContentMediaType     string           `json:"contentMediaType,omitempty"`
 	Pattern              string           `json:"pattern,omitempty"`
 	Description          string           `json:"description,omitempty"`
-	Deprecated           bool             `json:"deprecated,omitempty"`
 	Enum                 []string         `json:"enum,omitempty"`
 	Const                any              `json:"const,omitempty"`
 	Default              any              `json:"default,omitempty"`

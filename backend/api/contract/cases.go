@@ -88,7 +88,7 @@ var (
 var foreign = ErrorCase{Why: "a foreign site", With: map[string]any{"site_id": "{foreign_site}"}, Err: api.ErrForbidden}
 
 // cases are all of them, in no particular order.
-var cases = slices.Concat(signInCases, uploadCases, forecastCases, telemetryCases, terminalCases, workCases, moveCases, adminCases, partnerCases)
+var cases = slices.Concat(signInCases, uploadCases, forecastCases, telemetryCases, terminalCases, workCases, moveCases, adminCases, partnerCases, notificationCases)
 
 var signInCases = []Case{
 	For(api.Login, Case{Params: []Param{p("username", "{username}"), p("password", "{password}")}, Fields: words("mfa_required mfa_token"),

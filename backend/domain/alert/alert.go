@@ -24,6 +24,10 @@ type Service struct {
 	now        func() time.Time
 	activities *activity.Service
 	sites      *site.Service
+
+	// OnChange is called with each alert that is stored and what it was before, nil for
+	// a new one, within the transaction; optional. It is set before the first change.
+	OnChange func(tx store.Tx, before *Alert, a Alert) error
 }
 
 // New returns a Service over a store. now is the plant's clock.
@@ -97,22 +101,36 @@ func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.RunResult,
 			if err != nil {
 				return err
 			}
+			var before *Alert
 			opened := out.HasOpened(f)
 			if a == nil || a.State == api.AlertCleared && opened {
 				a, err = s.newAlert(tx, run, f)
 			} else {
+				was := *a
+				before = &was
 				a.ExpireTimers(s.now())
 				s.update(a, f, opened)
 			}
 			if err != nil {
 				return err
 			}
-			if err := alerts.Put(tx, *a); err != nil {
-				return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+			if err := s.put(tx, before, *a); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// put stores an alert and announces the change. Each change of an alert goes through it.
+func (s *Service) put(tx store.Tx, before *Alert, a Alert) error {
+	if err := alerts.Put(tx, a); err != nil {
+		return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+	}
+	if s.OnChange == nil {
+		return nil
+	}
+	return s.OnChange(tx, before, a)
 }
 
 // LatestOf is the newest alert of a finding; nil if none exists.
@@ -244,9 +262,10 @@ func (s *Service) MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRe
 		if !slices.Contains(move.from, a.State) {
 			return api.InvalidTransition("Alert %s is %s: it cannot be changed by %s", a.AlertID, a.State, r.Action).With("allowed", allowedAlertActions(a.State))
 		}
+		before := a
 		s.moveAlert(&a, move.to, scope.Actor, r)
-		if err := alerts.Put(tx, a); err != nil {
-			return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+		if err := s.put(tx, &before, a); err != nil {
+			return err
 		}
 		return s.activities.Record(tx, activity.Record{CustomerID: a.CustomerID, SiteID: a.SiteID, AssetID: a.AssetID, Phase: api.PhaseOrient, Title: move.done,
 			Description: a.Message, Actor: scope.Actor})
@@ -317,11 +336,40 @@ func (s *Service) AcknowledgeFor(tx store.Tx, siteID, summaryID, actor, reason s
 	if !slices.Contains(alertMoves[api.ActionAcknowledge].from, a.State) {
 		return nil
 	}
+	before := *a
 	s.moveAlert(a, api.AlertAcknowledged, actor, api.AlertsRequest{Reason: reason})
-	if err := alerts.Put(tx, *a); err != nil {
-		return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+	return s.put(tx, &before, *a)
+}
+
+// Get returns an alert within the scope as it is now; [api.ErrAlertNotFound] for an
+// unknown id.
+func (s *Service) Get(tx store.Tx, scope api.Scope, id string) (Alert, error) {
+	return s.alert(tx, scope, "", id)
+}
+
+// NeedsAcknowledgement reports whether an alert exists and waits for an acknowledgement.
+func (s *Service) NeedsAcknowledgement(tx store.Tx, id string) (bool, error) {
+	a, err := s.alert(tx, api.Unlimited("service"), "", id)
+	if errors.Is(err, api.ErrAlertNotFound) {
+		return false, nil
 	}
-	return nil
+	return err == nil && slices.Contains(alertMoves[api.ActionAcknowledge].from, a.State), err
+}
+
+// AcknowledgeIn acknowledges an alert within a transaction, if it waits for that, with
+// its activity.
+func (s *Service) AcknowledgeIn(tx store.Tx, id, actor, reason string) error {
+	a, err := s.alert(tx, api.Unlimited(actor), "", id)
+	if err != nil || !slices.Contains(alertMoves[api.ActionAcknowledge].from, a.State) {
+		return err
+	}
+	before := a
+	s.moveAlert(&a, api.AlertAcknowledged, actor, api.AlertsRequest{Reason: reason})
+	if err := s.put(tx, &before, a); err != nil {
+		return err
+	}
+	return s.activities.Record(tx, activity.Record{CustomerID: a.CustomerID, SiteID: a.SiteID, AssetID: a.AssetID, Phase: api.PhaseOrient,
+		Title: alertMoves[api.ActionAcknowledge].done, Description: a.Message, Actor: actor})
 }
 
 // EachOpen calls do with each alert of a site that is not cleared, as it is now.

@@ -58,7 +58,7 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 	out.CostOf, out.ProducingShare, out.StateFindings = state.of, state.producing, state.findings
 	out.SiteID, out.ForecastID, out.IssuedAt, out.Currency = site.SiteID, f.ForecastID, api.At(f.IssuedAt), site.Currency
 	windows := siteForecast{Forecast: f, site: site, crew: s.Crew, sky: sky, assetID: r.AssetID, share: state.share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r)
-	if out.Windows, out.NextCursor, err = record.Page("windows", windows, r.Page, func(i int) record.Row { return placeOf(windows[i], out.Kind, r) }); err != nil {
+	if out.Windows, out.NextCursor, err = record.Page(windows, r.Page); err != nil {
 		return out, err
 	}
 	out.Count = len(out.Windows)
@@ -287,17 +287,6 @@ func (s *Service) nearby(ctx context.Context, site api.Site, date time.Time) (li
 	})
 	slices.SortStableFunc(list, func(a, b api.WorkNearby) int { return a.Date.Compare(b.Date.Time) })
 	return list[:min(len(list), mostNearby)], err
-}
-
-// placeOf is the place of a window among the proposals: the best first, then the earliest.
-func placeOf(w api.WorkWindow, kind string, r api.ScheduleRequest) record.Row {
-	k := record.SortKey{}.First(r.Indoors || !w.Windy && !w.Rainy)
-	if kind == api.WorkMeasuring {
-		k = k.Descending(w.IrradianceWM2).Descending(w.EnergyKWh)
-	} else {
-		k = k.Ascending(w.EnergyKWh)
-	}
-	return record.Row{Order: k.Number(w.Start.Unix())}
 }
 
 // mostNearby bounds the hint.

@@ -319,16 +319,13 @@ func (s *Service) History(ctx context.Context, scope api.Scope, siteID, modelTyp
 		return nil, "", err
 	}
 	var moves []api.ModelMove
-	var rows []record.Row
 	err := s.records.View(ctx, func(tx store.Tx) error {
-		moves, rows = nil, nil
+		moves = nil
 		return models.Each(tx, store.Query{Prefix: store.Key(siteID, modelType), Reverse: true}, func(m Model) error {
 			if version != "" && m.ModelVersion != version {
 				return nil
 			}
-			for i, h := range slices.Backward(m.History) {
-				key := record.SortKey{}.NewestFirst(h.At).ReverseID(m.ModelVersion).Number(int64(-i))
-				rows = append(rows, record.Row{Order: key, Key: store.Key(m.ModelVersion)})
+			for _, h := range slices.Backward(m.History) {
 				moves = append(moves, api.ModelMove{ModelName: m.ModelName, ModelVersion: m.ModelVersion, From: h.From, To: h.To, At: api.At(h.At),
 					Actor: h.Actor, Reason: h.Reason, Forced: h.Forced})
 			}
@@ -338,7 +335,8 @@ func (s *Service) History(ctx context.Context, scope api.Scope, siteID, modelTyp
 	if err != nil {
 		return nil, "", fmt.Errorf("list the models of site %s: %w", siteID, err)
 	}
-	return record.Page("model-moves", moves, p, func(i int) record.Row { return rows[i] })
+	slices.SortStableFunc(moves, func(a, b api.ModelMove) int { return b.At.Compare(a.At.Time) })
+	return record.Page(moves, p)
 }
 
 // modelsOf are a site's models of a type, newest version first.

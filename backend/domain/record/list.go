@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"app.sunloop/backend/api"
 	limits "app.sunloop/backend/limit"
@@ -100,6 +101,40 @@ func Narrowest(q api.ListQuery) store.Query {
 		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
 	}
 	return sq
+}
+
+// at is the place in a sorted list at which a page begins, and its limit.
+func at(p api.Page) (from, limit int, err error) {
+	if p.Cursor != "" {
+		if from, err = strconv.Atoi(p.Cursor); err != nil || from < 0 {
+			return 0, 0, api.InvalidParameter("cursor", "it is not of this list")
+		}
+	}
+	if limit = p.Limit; limit <= 0 {
+		limit = api.DefaultLimit
+	}
+	return from, limit, nil
+}
+
+// Page cuts a list that was sorted in memory, by its number of items and by their
+// bytes; its cursor is a count. A cursor of another list is a 400.
+func Page[T any](list []T, p api.Page) ([]T, string, error) {
+	from, limit, err := at(p)
+	if err != nil {
+		return nil, "", err
+	}
+	from = min(from, len(list))
+	to, size := from, 0
+	for ; to < len(list) && to < from+limit; to++ {
+		if size += limits.Size(&list[to]); size > maxPageBytes && to > from {
+			break
+		}
+	}
+	next := ""
+	if to < len(list) {
+		next = strconv.Itoa(to)
+	}
+	return list[from:to], next, nil
 }
 
 // Rename replaces an id by another one, and reports whether it did.

@@ -161,37 +161,6 @@ func ReadPage[T any](ctx context.Context, tx store.Tx, t store.Table[T], c *Choi
 	return records, "", nil
 }
 
-// Page returns a page of a list that was made in memory, in ascending order of the rows of its
-// items, and the cursor of the next page, empty at the end. The cursor is the row of the last item
-// on the page, so that items that are added or removed meanwhile neither repeat others nor hide
-// them. list names the list; a cursor of another one is a 400.
-func Page[T any](list string, items []T, p api.Page, row func(i int) Row) ([]T, string, error) {
-	c, err := NewChoice(list, p)
-	if err != nil {
-		return nil, "", err
-	}
-	type placed struct {
-		row Row
-		at  int
-	}
-	var rest []placed
-	for i := range items {
-		if r := row(i); c.After == nil || r.Compare(*c.After) > 0 {
-			rest = append(rest, placed{r, i})
-		}
-	}
-	slices.SortStableFunc(rest, func(a, b placed) int { return a.row.Compare(b.row) })
-	page, size := []T{}, 0
-	for i, r := range rest {
-		size += limits.Size(&items[r.at])
-		if i == c.Limit || i > 0 && size > maxPageBytes {
-			return page, c.cursor(rest[i-1].row), nil
-		}
-		page = append(page, items[r.at])
-	}
-	return page, "", nil
-}
-
 // SortKey is bytes that sort as the values that were appended to it do, one after
 // the other.
 type SortKey []byte
@@ -224,9 +193,6 @@ func (k SortKey) Descending(f float64) SortKey {
 	}
 	return binary.BigEndian.AppendUint64(k, b^1<<63)
 }
-
-// Ascending appends a number, in ascending order. NaN is last.
-func (k SortKey) Ascending(f float64) SortKey { return k.Descending(-f) }
 
 // NewestFirst appends a time, in descending order.
 func (k SortKey) NewestFirst(t time.Time) SortKey {
