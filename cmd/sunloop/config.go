@@ -240,14 +240,20 @@ func defaultDataDir() string {
 	return "sunloop-data"
 }
 
-// ConfigCmd shows the configuration.
+// ConfigCmd shows and applies configuration.
 type ConfigCmd struct {
+	Show  ConfigShowCmd  `cmd:"" default:"withargs" help:"Print the configuration and its sources."`
+	Apply ConfigApplyCmd `cmd:"" help:"Apply channels, people, rotations and routes of notifications from a file."`
+}
+
+// ConfigShowCmd shows the configuration.
+type ConfigShowCmd struct {
 	Explain bool   `help:"Show the source of each setting."`
 	Into    string `hidden:"" placeholder:"FILE" type:"path" help:"Rewrite the tables of settings in a document, between their marks."`
 }
 
 // Run lists the settings of all commands and their values.
-func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
+func (c ConfigShowCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 	if c.Into != "" {
 		return writeSettings(c.Into)
 	}

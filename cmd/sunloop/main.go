@@ -51,6 +51,7 @@ type cli struct {
 	KPI          KPICmd          `cmd:"" name:"kpi" help:"Print the KPIs of a period as text or JSON."`
 	Ratings      RatingsCmd      `cmd:"" help:"Print or set the ratings and irradiance sensors of sites, which KPIs need."`
 	Availability AvailabilityCmd `cmd:"" help:"Print and change the availability of units by the categories of IEC TS 63019."`
+	Notify       NotifyCmd       `cmd:"" help:"Test and explain notifications of alarms, and print who is on call."`
 
 	Sites       SitesCmd       `cmd:"" help:"List, add, rename, archive and remove sites, and change their time zones."`
 	Units       UnitsCmd       `cmd:"" help:"Merge units."`
@@ -61,7 +62,7 @@ type cli struct {
 	TLS         TLSCmd         `cmd:"" name:"tls" help:"Print fingerprint and names of the certificate of serve --tls self."`
 	Admin       AdminCmd       `cmd:"" help:"Administer users, keys, jobs, backups and data."`
 	Keys        KeysCmd        `cmd:"" help:"Print the keys of the console."`
-	Config      ConfigCmd      `cmd:"" help:"Print the configuration and its sources."`
+	Config      ConfigCmd      `cmd:"" help:"Print the configuration and its sources, and apply that of notifications."`
 	Doctor      DoctorCmd      `cmd:"" help:"Check terminal, configuration, data folder and service."`
 	Health      HealthCmd      `cmd:"" help:"Check whether a service works; the exit status is for container supervisors."`
 	Completion  CompletionCmd  `cmd:"" help:"Print the completion script for a shell."`

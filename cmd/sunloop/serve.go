@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"time"
 
@@ -44,6 +45,7 @@ type ServiceFlags struct {
 
 // OutsideFlags are what the service may reach outside, of the service and the demo.
 type OutsideFlags struct {
+	PublicURL    string   `name:"public-url" placeholder:"URL" env:"SUNLOOP_PUBLIC_URL" help:"Address of the service for people, for the links of notifications, for example https://ops.example.com."`
 	WebhookAllow []string `placeholder:"HOST" env:"SUNLOOP_WEBHOOK_ALLOW" help:"Host, host:port, address or network [10.1.0.0/16] to which webhooks may be sent although it is private or without encryption: for labs."`
 
 	MaxUpload int64 `name:"max-upload" default:"2048" placeholder:"MB" env:"SUNLOOP_MAX_UPLOAD" help:"Size in MB of the largest file that is taken in parts (${default})."`
@@ -55,6 +57,13 @@ type OutsideFlags struct {
 func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) (backend.Config, error) {
 	cfg := g.embedded()
 	cfg.Now, cfg.Logger = now, log
+	if f.PublicURL != "" {
+		u, err := url.Parse(f.PublicURL)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			return cfg, fmt.Errorf("--public-url: invalid URL %q; example: https://ops.example.com", f.PublicURL)
+		}
+		cfg.PublicURL = strings.TrimRight(f.PublicURL, "/")
+	}
 	cfg.RequireMFA, cfg.TrainingDays, cfg.Workers, cfg.ImportFrom, cfg.PartsFile, cfg.WebhookAllow = f.MFA, f.TrainingDays, f.Workers, f.ImportFrom, f.Parts, f.WebhookAllow
 	cfg.TokenLifetime, cfg.SigningKeyAge, cfg.Providers = f.TokenLifetime, f.SigningKeyAge, g.file.Providers
 	cfg.LargestUpload = f.MaxUpload << 20

@@ -17,7 +17,6 @@ import (
 // Figures of the rules.
 const (
 	fresh       = 72 * time.Hour   // age of the newest sample above which a delivery is history
-	ahead       = 26 * time.Hour   // by which the newest sample may be after its arrival, in another zone
 	together    = 5 * time.Minute  // deliveries within this time are one arrival
 	maxDays     = 14               // remembered days
 	maxGaps     = 48               // remembered intervals within a day
@@ -59,9 +58,6 @@ func (r Record) IsZero() bool { return r.Last.IsZero() && r.Old == 0 }
 // Add remembers a delivery whose newest sample has the time newest.
 func (r *Record) Add(at, newest time.Time) {
 	at, newest = at.UTC().Truncate(time.Second), newest.UTC().Truncate(time.Second)
-	if newest.After(at.Add(ahead)) {
-		newest = at // a wrong clock would make all later data old
-	}
 	switch {
 	case newest.IsZero() || at.Before(r.Last):
 		return // the clock was set back: the next arrivals show the rhythm

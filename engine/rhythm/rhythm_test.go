@@ -184,23 +184,6 @@ func TestRepeating(t *testing.T) {
 	}
 }
 
-// TestFutureStamps: a delivery with stamps of the next year does not make later ones old.
-func TestFutureStamps(t *testing.T) {
-	var r rhythm.Record
-	start := time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
-	for day := range 10 {
-		at := start.AddDate(0, 0, day)
-		newest := at
-		if day == 5 {
-			newest = at.AddDate(1, 0, 0)
-		}
-		r.Add(at, newest)
-		if v := r.Judge(at.Add(23 * time.Hour)); v.Silent || v.Repeating || !r.Last.Equal(at) {
-			t.Fatalf("day %d: %+v, last arrival %s", day, v, r.Last)
-		}
-	}
-}
-
 // TestOddArrivals: whatever the order of arrivals and stamps, the record stays bounded, and
 // a new arrival ends a silence.
 func TestOddArrivals(t *testing.T) {

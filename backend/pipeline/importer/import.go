@@ -396,10 +396,7 @@ func (im *Importer) recordImport(ctx context.Context, u upload.Upload, site api.
 			if r.Last.After(t.LastData) {
 				t.LastData = r.Last
 			}
-			// Files of other units with the same times repeat nothing.
-			if r.Last.After(t.Rhythm.Newest) {
-				t.Rhythm.Add(im.Now(), r.Last)
-			}
+			t.Rhythm.Add(im.Now(), r.Last)
 			t.AddHistory(r.First, r.Last)
 		})
 		if err != nil {
