@@ -411,20 +411,33 @@ func (a *assetData) derive(step time.Duration, site *time.Location, hold float64
 	}
 }
 
-// dropOutside blanks power far beyond the capacity, and energy of an interval
-// that would need it.
+// dropOutside blanks power far beyond the capacity, and energy that would need it
+// in its interval and the gap before it: a logger without a connection adds up.
 func (a *assetData) dropOutside(capacityKW float64, step time.Duration) {
 	most := 10 * capacityKW
 	if a.kind == KindIntervalEnergy {
 		most = holdFactor * capacityKW
 	}
+	if a.energyKWh != nil && step > 0 {
+		a.energyKWh = slices.Clone(a.energyKWh)
+		for i, kWh := range a.energyKWh {
+			hours := step.Hours()
+			if times := a.group.times; math.Abs(kWh) > holdFactor*capacityKW*hours && len(times) > 1 {
+				last := max(i, 1)
+				hours = min(max(float64(times[last]-times[last-1])/hour, hours), longestGap+hours)
+			}
+			switch {
+			case math.Abs(kWh) > holdFactor*capacityKW*hours:
+				a.energyKWh[i] = math.NaN()
+			case a.kind == KindIntervalEnergy && hours > step.Hours():
+				a.powerKW[i] = kWh / hours
+			}
+		}
+	}
 	var dropped int
 	a.powerKW, dropped = within(a.powerKW, most)
 	a.notes.outside += dropped
 	a.missing += dropped
-	if a.energyKWh != nil && step > 0 {
-		a.energyKWh, _ = within(a.energyKWh, holdFactor*capacityKW*step.Hours())
-	}
 }
 
 // mostlyOutside reports whether too many values were removed for faults to be
@@ -456,6 +469,10 @@ func within(values []float64, most float64) (out []float64, dropped int) {
 
 // holdFactor times the capacity is the most that a mean power can be.
 const holdFactor = 3
+
+// longestGap is how many hours before its interval the energy of a row may be of,
+// as in engine/energy.
+const longestGap = 12
 
 // decideOnce reports the same decision about several assets only once.
 func (r *report) decideOnce(topic, format string, args ...any) {

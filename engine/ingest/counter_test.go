@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/engine/series"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -98,6 +99,22 @@ func TestInferUnit(t *testing.T) {
 	} {
 		if g := inferUnit(c.load); g.name != c.want || (g.doubt == "") != c.sure || g.why == "" {
 			t.Errorf("%s: %+v, want %s", what, g, c.want)
+		}
+	}
+}
+
+// TestEnergyAfterAGap asserts that a capacity does not remove the energy that a
+// logger added up over a gap, and removes what the gap cannot have had.
+func TestEnergyAfterAGap(t *testing.T) {
+	const head = "time,energy kWh\n2026-06-01 09:00,2.4\n2026-06-01 09:15,2.5\n2026-06-01 09:30,2.4\n2026-06-01 09:45,2.5\n2026-06-01 10:00,2.5\n"
+	for last, want := range map[string]float64{"2026-06-01 12:00,20\n": 20, "2026-06-01 12:00,90\n": math.NaN(), "2026-06-01 10:15,20\n": math.NaN()} {
+		res := read(t, head+last+"2026-06-01 12:15,2.5\n2026-06-01 12:30,2.4\n", Options{Zone: time.UTC, CapacityKW: 12, Now: now})
+		values := res.Assets[0].Frame.Values(series.EnergyKWh)
+		if got := values[5]; got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("%q is stored as %g kWh, want %g", last, got, want)
+		}
+		if power := res.Assets[0].Frame.Values(series.PowerKW)[5]; want == 20 && power != 10 {
+			t.Errorf("the mean power over the gap is %g kW, want 10", power)
 		}
 	}
 }
