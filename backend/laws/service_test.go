@@ -106,7 +106,9 @@ func (h *installation) upload(kind string, req api.UploadRequest, csv string) (a
 	if err != nil {
 		return api.Upload{}, err
 	}
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	pause := 2 * time.Millisecond
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(pause) {
+		pause = min(pause*5/4, 25*time.Millisecond) // each look reads the record of the upload
 		u, err := h.Upload(h.t.Context(), ack.UploadID)
 		if err != nil {
 			return api.Upload{}, err
