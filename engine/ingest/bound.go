@@ -12,7 +12,16 @@ const (
 // bounded refuses a text with a line that is longer or has more columns than
 // any export.
 func bounded(text []byte) error {
+	long := 0 // bytes that are known to have no line feed
 	for line := 1; len(text) > 0; line++ {
+		// Most lines end with a line feed and are too short for too many columns, wherever they have carriage returns.
+		if long <= 0 {
+			if end := bytes.IndexByte(text[:min(len(text), maxColumns+1)], '\n'); end >= 0 {
+				text = text[end+1:]
+				continue
+			}
+			long = maxColumns
+		}
 		end := bytes.IndexAny(text[:min(len(text), maxLineBytes+1)], "\r\n")
 		if end < 0 {
 			if len(text) > maxLineBytes {
@@ -27,7 +36,7 @@ func bounded(text []byte) error {
 				}
 			}
 		}
-		text = text[end:]
+		text, long = text[end:], long-end-1
 		switch {
 		case len(text) > 1 && text[0] == '\r' && text[1] == '\n':
 			text = text[2:]

@@ -36,9 +36,14 @@ func (c *column) readAs(u unit, cell []byte) float64 {
 		}
 		return math.NaN()
 	}
+	cell, negative := withoutSignBehind(cell)
 	v, rest, ok := parseNumber(cell, c.style)
 	if !ok {
+		c.unread += digits(cell)
 		return math.NaN()
+	}
+	if negative {
+		v = -v
 	}
 	if rest = withoutFlag(rest); len(rest) > 0 {
 		written, ok := parseUnit(string(rest))
@@ -80,4 +85,24 @@ func (m meaning) stateOf(cell []byte) float64 {
 		return float64(n)
 	}
 	return math.NaN()
+}
+
+// withoutSignBehind is a number without the marks of negative numbers in accounts, "(12.5)" and "12.5-".
+func withoutSignBehind(cell []byte) (number []byte, negative bool) {
+	n := len(cell)
+	switch {
+	case n > 2 && cell[0] == '(' && cell[n-1] == ')' && digit(cell[1]):
+		return cell[1 : n-1], true
+	case n > 1 && cell[n-1] == '-' && digit(cell[0]) && digit(cell[n-2]):
+		return cell[:n-1], true
+	}
+	return cell, false
+}
+
+// digits is 1 for a cell that has a digit, so that it may be a number in a form that is not known.
+func digits(cell []byte) int {
+	if bytes.ContainsAny(cell, "0123456789") {
+		return 1
+	}
+	return 0
 }

@@ -45,6 +45,19 @@ func (p *timePlan) read(cells [][]byte) bool {
 			return false
 		}
 		p.now.sec, p.now.hasClock = h*hour, true
+		if p.minute >= 0 {
+			m, ok := smallNumber(cellAt(cells, p.minute))
+			if !ok || m > 59 {
+				return false
+			}
+			p.now.sec += m * minute
+		}
+	case p.slot.column >= 0:
+		sec, ok := p.slot.read(cellAt(cells, p.slot.column))
+		if !ok {
+			return false
+		}
+		p.now.sec, p.now.hasClock = sec, true
 	}
 	return true
 }

@@ -23,6 +23,7 @@ type column struct {
 	values     []float64 // one for each row, in base units
 	units      []string  // units written in the cells, in order of appearance
 	count      int       // usable values
+	unread     int       // cells with digits that are no number that can be read
 	sentinels  int
 	mark       byte   // before three digits, of eitherMark
 	readings   bool   // its name says that it holds the readings of a meter, though not of what
@@ -80,6 +81,7 @@ type timePlan struct {
 	parts  [3]int // year, month, day of formParts
 	minute int    // of formParts, -1 none
 	offset int    // column that holds the offset from UTC, -1 none
+	slot   daySlot
 
 	now     stamp  // of the record last read
 	dayText string // the date last read, and what it means
@@ -93,7 +95,7 @@ func makePlan(h head, maker string, given *keys, m Mapping) (*plan, error) {
 	if given != nil {
 		p.keys, p.given = *given, true
 	}
-	p.time = timePlan{form: h.form, column: h.column, clock: -1, hour: -1, minute: -1, offset: -1}
+	p.time = timePlan{form: h.form, column: h.column, clock: -1, hour: -1, minute: -1, offset: -1, slot: daySlot{column: -1}}
 	for _, s := range h.stack {
 		p.cells = max(p.cells, len(s.cells))
 	}
@@ -312,6 +314,9 @@ func (p *plan) findClock(taken map[int]bool) {
 	if p.time.clock >= 0 && p.time.hour >= 0 {
 		taken[p.time.hour] = false
 		p.time.hour = -1
+	}
+	if p.time.clock < 0 {
+		p.findMinutes(taken)
 	}
 }
 

@@ -195,6 +195,8 @@ func (p *plan) timeWords() string {
 		words += fmt.Sprintf(", with the time of day of %q", p.title(p.time.clock))
 	case p.time.hour >= 0 && p.time.form != formParts:
 		words += fmt.Sprintf(", with the hour of %q", p.title(p.time.hour))
+	case p.time.slot.column >= 0:
+		words += fmt.Sprintf(", with the part of the day of %q, %g seconds each", p.title(p.time.slot.column), p.time.slot.seconds)
 	case len(p.hours) > 0:
 		words += fmt.Sprintf(", with %d columns for the parts of the day", len(p.hours))
 	}
@@ -393,6 +395,20 @@ func warnOfPower(assets []*assetData, rep *report) {
 	}
 }
 
+// warnOfUnread warns of columns of production with cells that look like numbers and cannot be read.
+func (t *table) warnOfUnread(assets []*assetData, rep *report) {
+	const share = 0.01
+	said := map[*column]bool{}
+	for _, a := range assets {
+		c := a.main
+		if said[c] || float64(c.unread) <= share*float64(c.unread+c.count) {
+			continue
+		}
+		said[c] = true
+		rep.warn("values", "%d cells of %s have digits but are no numbers that can be read, and count as missing; %d are read", c.unread, c.label(), c.count)
+	}
+}
+
 // settleKind decides by the capacity whether values are power or interval
 // energy, if neither a name nor a unit states it.
 func settleKind(open []*assetData, step time.Duration, capacityKW float64, rep *report) {
@@ -515,6 +531,7 @@ func (t *table) finish(res *Result, groups []*group, assets []*assetData, step t
 		res.countPower(a)
 	}
 	warnOfPower(assets, rep)
+	t.warnOfUnread(assets, rep)
 	for _, kind := range kinds {
 		rep.decide("columns", "%s from %s", kindWords[kind], strings.Join(columns[kind], ", "))
 	}

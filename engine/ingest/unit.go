@@ -53,6 +53,15 @@ var units = map[string]unit{
 	"kw-h": {"kWh", dimEnergy, 1, 0}, "度": {"kWh", dimEnergy, 1, 0}, "千瓦时": {"kWh", dimEnergy, 1, 0},
 	"mwh": {"MWh", dimEnergy, 1e3, 0}, "gwh": {"GWh", dimEnergy, 1e6, 0},
 	"kj": {"kJ", dimEnergy, 1. / 3600, 0}, "mj": {"MJ", dimEnergy, 1 / 3.6, 0}, "gj": {"GJ", dimEnergy, 1e3 / 3.6, 0},
+	"kwhr": {"kWh", dimEnergy, 1, 0}, "kw-hr": {"kWh", dimEnergy, 1, 0}, "kwhrs": {"kWh", dimEnergy, 1, 0}, "kwhs": {"kWh", dimEnergy, 1, 0}, "kw-hrs": {"kWh", dimEnergy, 1, 0},
+	"whr": {"Wh", dimEnergy, 1e-3, 0}, "w-hr": {"Wh", dimEnergy, 1e-3, 0}, "w-h": {"Wh", dimEnergy, 1e-3, 0}, "w.h": {"Wh", dimEnergy, 1e-3, 0}, "w·h": {"Wh", dimEnergy, 1e-3, 0},
+	"mwhr": {"MWh", dimEnergy, 1e3, 0}, "mw-hr": {"MWh", dimEnergy, 1e3, 0}, "mw-h": {"MWh", dimEnergy, 1e3, 0}, "mw·h": {"MWh", dimEnergy, 1e3, 0},
+	"kilowatthour": {"kWh", dimEnergy, 1, 0}, "kilowatthours": {"kWh", dimEnergy, 1, 0}, "kilowatt-hour": {"kWh", dimEnergy, 1, 0}, "kilowatt-hours": {"kWh", dimEnergy, 1, 0},
+	"watthour": {"Wh", dimEnergy, 1e-3, 0}, "watthours": {"Wh", dimEnergy, 1e-3, 0}, "watt-hour": {"Wh", dimEnergy, 1e-3, 0}, "watt-hours": {"Wh", dimEnergy, 1e-3, 0},
+	"megawatthour": {"MWh", dimEnergy, 1e3, 0}, "megawatthours": {"MWh", dimEnergy, 1e3, 0}, "megawatt-hours": {"MWh", dimEnergy, 1e3, 0},
+	"kilowattstunden": {"kWh", dimEnergy, 1, 0}, "wattstunden": {"Wh", dimEnergy, 1e-3, 0},
+	"kilowatt": {"kW", dimPower, 1, 0}, "kilowatts": {"kW", dimPower, 1, 0}, "megawatt": {"MW", dimPower, 1e3, 0}, "megawatts": {"MW", dimPower, 1e3, 0},
+	"kwatt": {"kW", dimPower, 1, 0}, "mwatt": {"MW", dimPower, 1e3, 0},
 	"j": {"J", dimEnergy, 1 / 3.6e6, 0}, "ws": {"Ws", dimEnergy, 1 / 3.6e6, 0}, "kws": {"kWs", dimEnergy, 1. / 3600, 0},
 	"j/s": {"J/s", dimPower, 1e-3, 0}, "kj/s": {"kJ/s", dimPower, 1, 0}, "mj/s": {"MJ/s", dimPower, 1e3, 0},
 	"wh/h": {"Wh/h", dimPower, 1e-3, 0}, "kwh/h": {"kWh/h", dimPower, 1, 0}, "mwh/h": {"MWh/h", dimPower, 1e3, 0}, "gwh/h": {"GWh/h", dimPower, 1e6, 0},
@@ -155,9 +164,15 @@ var shortUnits = map[string]concept{
 	"t": 0, "ms": cWind, "va": cApparent | cPower, "var": cReactive | cPower, "deg": cDirection, "min": cDuration, "mm": 0, "kg": 0, "ct": 0, "pa": 0, "bar": 0,
 }
 
+// dottedUnits are units with the dots of abbreviations.
+var dottedUnits = strings.NewReplacer("k.W.h.", "kWh", "k.W.h", "kWh", "k.W.", "kW", "k.W", "kW")
+
 // splitUnit takes the unit out of a column's name: "[kWh]", "(en kW)",
 // "power_kW", "kWh Import". rest is the name without it.
 func splitUnit(name string) (rest string, u unit, ok bool) {
+	if strings.Contains(name, "k.W") {
+		name = dottedUnits.Replace(name)
+	}
 	rest = name
 	for search := name; ; {
 		open := strings.LastIndexAny(search, "[({")
