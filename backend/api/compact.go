@@ -88,8 +88,8 @@ func ParseStep(text string) (time.Duration, error) {
 		}
 	}
 	n, err := strconv.ParseUint(digits, 10, 31)
-	step := time.Duration(n) * unit //nolint:gosec // below 2^31 days, and checked
-	if err != nil || n == 0 || n > uint64(Day/unit) {
+	step := time.Duration(n) * unit                   //nolint:gosec // below 2^31 days, and checked
+	if err != nil || n == 0 || n > uint64(Day/unit) { //nolint:gosec // a positive constant
 		return 0, InvalidParameter("step", "a step from 1 s to 1 d, such as 900, 15m, 1h or 1d")
 	}
 	return step, nil

@@ -99,7 +99,7 @@ type chunk struct {
 
 // compactForm returns the compact form that a request asks for, nil for records.
 func compactForm(q *api.RecordsQuery, in *input) (*recordForm, error) {
-	i := -1
+	var i int
 	if q.Format == "" {
 		i = accepted(in.Header.Values("Accept"))
 	} else {
