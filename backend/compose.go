@@ -17,6 +17,7 @@ import (
 	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/report"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/health"
@@ -52,6 +53,7 @@ type parts struct {
 	maintenance *maintenance.Service
 	webhooks    *webhook.Deliverer
 	notify      *notification.Service
+	reports     *report.Service
 	pipeline    *pipeline.Pipeline
 	freemium    *freemium.Service
 	changes     *stream.Log
@@ -104,6 +106,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 	if err := p.composeNotifications(cfg, st, d, key, mailer); err != nil {
 		return nil, err
 	}
+	p.composeReports(cfg, st)
 	p.pipeline, err = pipeline.New(pipeline.Config{
 		Records: p.changes, Telemetry: p.changes, Queue: st.records, Cluster: st.records, Objects: st.objects, ImportSource: st.external,
 		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: slices.Concat(maintenance.SiteRecords(), notification.SiteRecords(), record.OfSites(stream.SiteRecords()...)), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
@@ -176,7 +179,7 @@ func (p *parts) composeNotifications(cfg Config, st *storage, d dependencies, ke
 		if err != nil {
 			return fmt.Errorf("places that notifications may be sent to: %w", err)
 		}
-		sender = channel.New(channel.Config{Guard: guard, Mailer: mailer, Now: cfg.Wall, Wrap: d.instruments.Tracer().Transport})
+		sender = channel.New(channel.Config{Guard: guard, Mailer: mailer, Now: cfg.Wall, Chart: p.dayChart(cfg), Wrap: d.instruments.Tracer().Transport})
 	}
 	var err error
 	p.notify, err = notification.New(notification.Config{Records: p.changes, Cluster: st.records, Domain: p.domain, Wall: cfg.Wall, Sender: sender, Sealer: key, Key: key[:],

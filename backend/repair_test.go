@@ -15,9 +15,9 @@ func plantDay(site *simulate.Site, n int) time.Time {
 	return time.Date(2026, 6, 1+n, 0, 0, 0, 0, site.Zone)
 }
 
-// report uploads what the site measured between two days, with nothing from
+// uploadMeasured uploads what the site measured between two days, with nothing from
 // units while they are down.
-func report(t *testing.T, h *instance, site *simulate.Site, from, to time.Time, down map[string][2]time.Time) {
+func uploadMeasured(t *testing.T, h *instance, site *simulate.Site, from, to time.Time, down map[string][2]time.Time) {
 	t.Helper()
 	frames := site.Frames(from, to, 15*time.Minute)
 	for id, span := range down {
@@ -61,7 +61,7 @@ func TestFromFaultToVerifiedRepair(t *testing.T) {
 	h := open(t, Config{DataDir: t.TempDir(), Now: func() time.Time { return now }})
 	good, bad := site.Units[1].AssetID, site.Units[3].AssetID
 	failed := plantDay(site, -2)
-	report(t, h, site, plantDay(site, -40), now, map[string][2]time.Time{good: {failed, now}, bad: {failed, now}})
+	uploadMeasured(t, h, site, plantDay(site, -40), now, map[string][2]time.Time{good: {failed, now}, bad: {failed, now}})
 
 	ids := map[string]string{}
 	for _, unit := range []string{good, bad} {
@@ -87,7 +87,7 @@ func TestFromFaultToVerifiedRepair(t *testing.T) {
 
 	since := now
 	now = plantDay(site, 8).Add(20 * time.Hour)
-	report(t, h, site, since, now, map[string][2]time.Time{bad: {since, now}})
+	uploadMeasured(t, h, site, since, now, map[string][2]time.Time{bad: {since, now}})
 	for unit, want := range map[string]string{good: api.VerificationVerified, bad: api.VerificationFailed} {
 		o, err := h.Order(t.Context(), ids[unit])
 		if err != nil {

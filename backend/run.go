@@ -42,6 +42,7 @@ func (s *Service) Run(ctx context.Context) error {
 	running.Go(func() { o.changes.Run(ctx) })
 	running.Go(func() { o.streams.Run(ctx) })
 	running.Go(func() { o.notify.Run(ctx) })
+	running.Go(func() { o.reports.Run(ctx) })
 	if s.cfg.SetupToken != nil {
 		running.Go(func() { s.offerSetup(ctx, o) })
 	}
