@@ -20,7 +20,7 @@ func (o reportOutbox) Recipients(ctx context.Context) (list []report.Recipient, 
 	}
 	for _, p := range people {
 		if len(p.Reports) > 0 {
-			list = append(list, report.Recipient{Owner: p.Owner, PersonID: p.ID, Zone: record.Zone(p.Zone), Kinds: p.Reports})
+			list = append(list, report.Recipient{Owner: p.Owner, PersonID: p.ID, Zone: record.Zone(p.Zone), Kinds: p.Reports, Numbers: p.Numbers})
 		}
 	}
 	return list, nil

@@ -19,7 +19,7 @@ func TestReportsAreSent(t *testing.T) {
 	dir := t.TempDir()
 	h := open(t, Config{DataDir: dir, Now: func() time.Time { return now }, Wall: func() time.Time { return now }, PublicURL: "https://sunloop.example"})
 	o := h.service.opened.Load()
-	person := api.NotificationPerson{PersonID: "ana", Name: "Ana", Timezone: "Europe/Vienna", Reports: []string{"daily"}, Addresses: []api.NotificationAddress{{ChannelID: "mail", Address: "ana@example.org"}}}
+	person := api.NotificationPerson{PersonID: "ana", Name: "Ana", Timezone: "Europe/Vienna", Reports: []string{"daily"}, Numbers: "comma", Addresses: []api.NotificationAddress{{ChannelID: "mail", Address: "ana@example.org"}}}
 	_, err := o.notify.Apply(t.Context(), api.Unlimited("test"), api.NotificationsRequest{CustomerID: "acme",
 		Configuration: &api.NotificationConfig{Channels: []api.NotificationChannel{{ChannelID: "mail", Kind: "email"}}, People: []api.NotificationPerson{person}}})
 	if err != nil {

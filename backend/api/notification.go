@@ -72,6 +72,7 @@ type NotificationPerson struct {
 	QuietHours   []NotificationHours   `json:"quiet_hours,omitempty" limit:"50"`
 	Limit        int                   `json:"limit,omitempty"`                  // messages in ten minutes; 0: 3
 	Reports      []string              `json:"reports,omitempty" limit:"3 word"` // daily, weekly, monthly
+	Numbers      string                `json:"numbers,omitempty" limit:"word"`   // of reports: point (1,234.5), comma (1.234,5), space (1 234,5); absent: point
 	Disabled     bool                  `json:"disabled,omitempty"`
 	Version      int                   `json:"version,omitempty"`
 	UpdatedAt    Time                  `json:"updated_at,omitzero"`

@@ -80,6 +80,7 @@ type Person struct {
 	Quiet     []Hours   `json:"quiet_hours,omitempty" limit:"50"`
 	Limit     int       `json:"limit,omitempty"`                  // messages in ten minutes; 0: DefaultLimit
 	Reports   []string  `json:"reports,omitempty" limit:"3 word"` // daily, weekly, monthly
+	Numbers   string    `json:"numbers,omitempty" limit:"word"`   // of reports: point (1,234.5), comma (1.234,5), space (1 234,5); empty: point
 	Disabled  bool      `json:"disabled,omitempty"`
 }
 
@@ -378,6 +379,9 @@ func (p Person) check(channels map[string]bool) error {
 		if !slices.Contains([]string{"daily", "weekly", "monthly"}, word) {
 			return Invalid{"person", p.ID, "reports", "it is one of daily, weekly, monthly"}
 		}
+	}
+	if !slices.Contains([]string{"", "point", "comma", "space"}, p.Numbers) {
+		return Invalid{"person", p.ID, "numbers", "it is one of point, comma, space"}
 	}
 	return first(checkPriority("person", p.ID, "threshold", p.Threshold), checkZone("person", p.ID, p.Zone), checkLimit("person", p.ID, p.Limit),
 		checkHours("person", p.ID, "working_hours", p.Working), checkHours("person", p.ID, "quiet_hours", p.Quiet))

@@ -14,10 +14,6 @@ import (
 	"app.sunloop/backend/notify"
 )
 
-// NumberFormats are how numbers are written: 1,234.5 or 1.234,5 or 1 234,5. The first is
-// the default.
-func NumberFormats() []string { return []string{"point", "comma", "space"} }
-
 // Message is the report as a message: lines of text, and the HTML of an e-mail.
 func (r Report) Message(id, publicURL string) notify.Message {
 	m := notify.Message{ID: id, Kind: notify.KindReport, At: r.At, Priority: "normal", Title: r.title(), HTML: r.html()}

@@ -58,7 +58,7 @@ type Recipient struct {
 	PersonID string
 	Zone     *time.Location
 	Kinds    []string
-	Numbers  string // one of [NumberFormats]; empty: the first
+	Numbers  string // how numbers are written: point (1,234.5), comma (1.234,5) or space (1 234,5); empty: point
 }
 
 // Outbox sends messages to people. Enqueue sends a message once for each ID.
