@@ -130,7 +130,7 @@ func parseClock(cell []byte) (sec int, zone zoneMark, ok bool) {
 // takes nothing where the text is another one.
 func (c *cursor) fileClock(s *stamp) bool {
 	b := c.b
-	mark := byte('-')
+	var mark byte
 	switch {
 	case len(b) == len("_14-15-00") && (b[0] == '_' || b[0] == ' ' || b[0] == 'T') && (b[3] == '-' || b[3] == '_') && b[6] == b[3]:
 		mark = b[3]
