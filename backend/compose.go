@@ -134,7 +134,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 // newHandler returns the handler of all paths.
 func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *partner.Service) http.Handler {
 	return httpapi.New(httpapi.Deps{
-		Records: st.records, Telemetry: p.changes, Streams: p.streams, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
+		Records: st.records, Telemetry: p.changes, Streams: p.streams, Collectors: p.pipeline.Live, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
 		Auth: p.auth, Audit: p.trail, Freemium: p.freemium, Journal: d.logs,
 		Sites: p.domain.Sites, SiteChanges: p.pipeline.Changes, Assets: p.domain.Sites, Activities: p.domain.Sites, Findings: p.domain.Findings, Issues: p.domain.Issues, Alerts: p.domain.Alerts,
 		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Availability: p.domain.Availability, Nowcasts: p.domain.KPIs, Snapshots: snapshots,

@@ -34,6 +34,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { s.sweep(ctx, o) })
+	running.Go(func() { s.storeUsage(ctx, o) })
 	running.Go(func() { o.webhooks.Run(ctx) })
 	if s.cfg.Heartbeat != "" {
 		beat := health.Heartbeat{URL: s.cfg.Heartbeat, Unwell: s.unwell, Log: s.log}
@@ -97,6 +98,28 @@ func (s *Service) runJobs(ctx context.Context, o *opened) error {
 		s.log.Warn("jobs paused: database unavailable", "error", err.Error())
 		if clock.Sleep(ctx, maxPause) != nil {
 			return nil
+		}
+	}
+}
+
+// storeUsageEvery is the interval at which the usage of API keys is stored: what a crash
+// loses of it.
+const storeUsageEvery = time.Minute
+
+// storeUsage stores the usage of API keys until ctx ends, and what is left then.
+func (s *Service) storeUsage(ctx context.Context, o *opened) {
+	tick := time.NewTicker(storeUsageEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		err := o.auth.StoreUsage(end)
+		cancel()
+		if err != nil {
+			s.log.Warn("store usage of API keys", "error", err.Error())
 		}
 	}
 }

@@ -80,6 +80,7 @@ type KeysRequest struct {
 	CustomerIDs      []string `json:"customer_ids,omitempty" limit:"1000 id"`       // without it: the administrator's own
 	ExpiresAt        Time     `json:"expires_at,omitzero"`                          // without it: no end; of a rotation: as long as the former was to live
 	OverlapHours     *int     `json:"overlap_hours,omitempty"`                      // of a rotation: for which the former key opens yet; 24 when left out
+	RatePerMinute    *int     `json:"rate_per_minute,omitempty"`                    // accepted requests a minute, 0 for no limit; without it: the contract's, of a collector none
 	Page
 }
 
@@ -108,7 +109,31 @@ type KeyRecord struct {
 	ExpiresAt        Time     `json:"expires_at,omitzero"` // absent: never
 	RevokedAt        Time     `json:"revoked_at,omitzero"`
 	Replaces         string   `json:"replaces,omitempty" limit:"id"` // the key in whose place it was made
+	RateClass        string   `json:"rate_class" limit:"word"`       // default, custom or none
+	RatePerMinute    int      `json:"rate_per_minute"`               // accepted requests a minute and API; 0: no limit
+	Usage            KeyUsage `json:"usage"`
 }
+
+// KeyUsage is what was done with an API key. Counts are at most a minute behind; a crash
+// loses those of the last minute.
+type KeyUsage struct {
+	Requests      int64 `json:"requests"`
+	Refused       int64 `json:"refused"` // of the requests: answered with an error
+	Points        int64 `json:"points"`  // of telemetry written
+	RequestsToday int64 `json:"requests_today"`
+	PointsToday   int64 `json:"points_today"`
+	LastUsedAt    Time  `json:"last_used_at,omitzero"` // absent: never
+}
+
+// Rate classes of API keys.
+const (
+	RateDefault = "default" // the contract's
+	RateCustom  = "custom"
+	RateNone    = "none" // not limited
+)
+
+// MaxKeyRate is the highest rate of an API key, in requests a minute.
+const MaxKeyRate = 100_000
 
 // States of an API key.
 const (

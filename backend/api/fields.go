@@ -162,7 +162,7 @@ func (fs Fields) compile(o *Operation) {
 			}
 			continue
 		}
-		f.form = f.form || o.Route.Form != nil || o.Route.Method == http.MethodGet
+		f.form = f.form || o.Route.Form != nil || o.Route.Raw != nil || o.Route.Method == http.MethodGet
 		f.index = at(f.Name)
 		for _, name := range f.Alternative {
 			f.others = append(f.others, at(name))

@@ -63,6 +63,7 @@ const (
 	RoleOperator   = "role_operator"
 	RoleTechnician = "role_technician"
 	RoleAnalyst    = "role_analyst"
+	RoleCollector  = "role_collector" // of keys only: writes telemetry of its sites
 )
 
 // CheckLimits returns [InvalidField] for the first field of a request that is

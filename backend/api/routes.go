@@ -40,20 +40,21 @@ type Permission string
 
 // The permissions of the routes, and of the command line.
 const (
-	PermissionNone   Permission = ""
-	PermissionRead   Permission = "read"
-	PermissionUpload Permission = "upload"
-	PermissionDetect Permission = "detect"
-	PermissionAssets Permission = "assets.write"
-	PermissionSites  Permission = "sites.write"
-	PermissionModels Permission = "models.write" // moves of the registry
-	PermissionOrders Permission = "orders.write" // schedules, bills of materials, parts, work orders, their tracking, issues
-	PermissionUsers  Permission = "users.write"  // users and API keys
+	PermissionNone      Permission = ""
+	PermissionRead      Permission = "read"
+	PermissionUpload    Permission = "upload"
+	PermissionDetect    Permission = "detect"
+	PermissionAssets    Permission = "assets.write"
+	PermissionSites     Permission = "sites.write"
+	PermissionModels    Permission = "models.write"    // moves of the registry
+	PermissionOrders    Permission = "orders.write"    // schedules, bills of materials, parts, work orders, their tracking, issues
+	PermissionUsers     Permission = "users.write"     // users and API keys
+	PermissionTelemetry Permission = "telemetry.write" // points of units, as collectors and gateways send them
 )
 
 // Permissions returns all permissions, in the order of documents.
 func Permissions() []Permission {
-	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionUsers, PermissionAudit, PermissionLog}
+	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionTelemetry, PermissionUsers, PermissionAudit, PermissionLog}
 }
 
 // The paths.
@@ -195,6 +196,7 @@ type Operation struct {
 	Idempotent    bool // honours Idempotency-Key
 	Cacheable     bool // reads: the response has an ETag, and a request may get a 304
 	ReadOnly      bool // writes nothing, though its response has no ETag
+	Frequent      bool // writes so often that only refusals and its effects on records leave a record in the audit trail
 	MaxAge        int  // seconds for which a client may use a cached response without revalidation
 	Target        Target
 	Fields        Fields
@@ -235,6 +237,7 @@ type Route struct {
 	Form       []FormField // of a multipart form; nil: the route takes no form
 	FormOnly   bool        // the route takes no JSON body instead of the form
 	Files      bool        // the file of the form is stored as an object
+	Raw        []RawBody   // media types of a body that is no JSON of the request; its parameters are in the query
 	Body       Body        // set by the declaration of the operations
 	Failure    *Error      // the response to an unexpected error; nil: ErrInternal
 	TooLarge   *Error      // the response to a file above 10 MB; nil: ErrFileTooLarge
@@ -261,11 +264,18 @@ type FormField struct {
 	Required                bool
 }
 
+// RawBody is a media type of a body that its operation decodes itself.
+type RawBody struct {
+	Type, Description string
+	Of                any // a value of the type that the JSON has; nil: it is no JSON
+}
+
 // Body is the maximum size of a request's body, in bytes. A larger body is
 // refused with 413; a body that the route does not read is discarded.
 type Body struct {
 	JSON int64 // of a JSON body; 0: the route reads none
 	Form int64 // of a multipart form with a file; 0: the route reads none
+	Raw  int64 // of a body of [Route.Raw], unpacked; 0: the route reads none
 }
 
 // define declares an operation of a route.
@@ -305,7 +315,7 @@ func (r *Route) setDefaults(o *Operation) {
 
 // HasJSON reports whether the operation reads a JSON body.
 func (o *Operation) HasJSON() bool {
-	if o.Route.Method != http.MethodPost || o.Route.FormOnly {
+	if o.Route.Method != http.MethodPost || o.Route.FormOnly || o.Route.Raw != nil {
 		return false
 	}
 	return slices.ContainsFunc(reflect.VisibleFields(o.Request), func(f reflect.StructField) bool { return jsonName(f) != "" })
@@ -357,10 +367,10 @@ func Routes() []*Route {
 		&login, &verifyMFA, &exchange, &refresh, &logout, &apiKeyInfo, &validateAPIKey, &setupStatus, &setup, &keySet,
 		&freemiumVerify, &freemiumForecast,
 		&uploadTrain, &uploadNowcast, &v1UploadTrain, &v1UploadNowcast, &uploads, &upload, &uploadMove, &uploadInspect, &uploadSessions, &uploadSession, &uploadSessionMove, &uploadPart, &forecast, &energyForecast,
-		&dataPeriod, &inverter, &siteData, &latest,
+		&dataPeriod, &inverter, &siteData, &latest, &telemetryWrite,
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,
-		&schedules, &boms, &parts, &orders, &track, &notifications, &siteSummary, &activities, &users, &keys, &auditTrail, &logEntries, &nowcast,
+		&schedules, &boms, &parts, &orders, &track, &notifications, &siteSummary, &activities, &users, &keys, &gateways, &gatewayJoin, &auditTrail, &logEntries, &nowcast,
 		&siteKPIs, &availability, &stream,
 		&kpiRollup, &maintenanceSignals, &forecastSnapshot, &maintenanceSchedule, &snapshot,
 		&health, &ready, &document, &docsPage,

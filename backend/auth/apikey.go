@@ -42,6 +42,7 @@ type apiKey struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
 	Replaces  string    `json:"replaces,omitempty" limit:"id"` // id of the key that was rotated
+	Rate      int       `json:"rate,omitempty"`                // accepted requests a minute; 0: by its role, noRate: without a limit
 }
 
 var apiKeys = store.Table[apiKey]{
@@ -62,10 +63,32 @@ type APIKey struct {
 	RevokedAt time.Time // zero: not revoked
 	Replaces  string    // id of the key in whose place it was made
 	State     string    // one of [api.KeyStates] when it was looked at
+	Rate      Rate
+	Usage     Usage
+}
+
+// Rate is how many requests a minute are accepted of a key.
+type Rate struct {
+	Class   string // a rate class of package api
+	Minutes int    // accepted requests a minute; of [api.RateCustom]
+}
+
+// noRate is the stored rate of a key whose requests are not limited.
+const noRate = -1
+
+// rate is that of a key.
+func (k apiKey) rate() Rate {
+	switch {
+	case k.Rate > 0:
+		return Rate{Class: api.RateCustom, Minutes: k.Rate}
+	case k.Rate == noRate || k.Role == api.RoleCollector:
+		return Rate{Class: api.RateNone}
+	}
+	return Rate{Class: api.RateDefault}
 }
 
 func (k apiKey) described(now time.Time) APIKey {
-	d := APIKey{k.ID, k.Name, k.Role, k.Customers, k.Sites, k.CreatedAt, k.CreatedBy, k.ExpiresAt, k.RevokedAt, k.Replaces, api.KeyGood}
+	d := APIKey{k.ID, k.Name, k.Role, k.Customers, k.Sites, k.CreatedAt, k.CreatedBy, k.ExpiresAt, k.RevokedAt, k.Replaces, api.KeyGood, k.rate(), Usage{}}
 	switch {
 	case !k.RevokedAt.IsZero():
 		d.State = api.KeyRevoked
@@ -75,10 +98,19 @@ func (k apiKey) described(now time.Time) APIKey {
 	return d
 }
 
+// Scope is what the key opens.
+func (k APIKey) Scope() api.Scope {
+	return api.Scope{Customers: k.Customers, Sites: k.Sites, Actor: k.Name, ActorID: k.ID, Role: k.Role}
+}
+
 // Record is the key as administrators read one.
 func (k APIKey) Record() api.KeyRecord {
 	r := api.KeyRecord{APIKeyID: k.ID, Name: k.Name, RoleID: k.Role, PermittedSiteIDs: k.Sites, CustomerIDs: k.Customers, State: k.State,
-		CreatedAt: api.At(k.CreatedAt), CreatedBy: k.CreatedBy, Replaces: k.Replaces}
+		CreatedAt: api.At(k.CreatedAt), CreatedBy: k.CreatedBy, Replaces: k.Replaces,
+		RateClass: k.Rate.Class, RatePerMinute: k.Rate.Minutes, Usage: k.Usage.record()}
+	if k.Rate.Class == api.RateDefault {
+		r.RatePerMinute = api.RequestsPerMinute
+	}
 	if !k.ExpiresAt.IsZero() {
 		r.ExpiresAt = api.At(k.ExpiresAt)
 	}
@@ -99,6 +131,7 @@ type NewKey struct {
 	Sites     []string
 	ExpiresAt time.Time // zero: never
 	CreatedBy string
+	Rate      *int // accepted requests a minute, 0 for no limit; nil: by the role
 }
 
 // CreateKey creates a key for the operator and returns it in plain text, which
@@ -115,11 +148,15 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 	}
 	switch {
 	case RoleName(n.Role) == "":
-		return "", key, errRole()
+		return "", key, errRole(Roles())
 	case len(n.Customers) == 0 && len(n.Sites) == 0:
 		return "", key, api.InvalidField("permitted_site_ids", "name the sites or customers that the key opens, or *")
 	case !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(m.now()):
 		return "", key, errPastEnd
+	}
+	rate, err := m.newRate(n)
+	if err != nil {
+		return "", key, err
 	}
 	if err := errors.Join(checkIDs("customer_ids", n.Customers), checkIDs("permitted_site_ids", n.Sites)); err != nil {
 		return "", key, err
@@ -134,7 +171,7 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 		return "", key, errBeyond
 	}
 	k := apiKey{Name: n.Name, Role: n.Role, Customers: slices.Clone(n.Customers), Sites: slices.Clone(n.Sites),
-		CreatedAt: m.now().UTC(), CreatedBy: n.CreatedBy, ExpiresAt: n.ExpiresAt}
+		CreatedAt: m.now().UTC(), CreatedBy: n.CreatedBy, ExpiresAt: n.ExpiresAt, Rate: rate}
 	if !n.ExpiresAt.IsZero() {
 		k.ExpiresAt = n.ExpiresAt.UTC()
 	}
@@ -154,6 +191,23 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 		return "", key, fmt.Errorf("store an API key: %w", err)
 	}
 	return plain, k.described(m.now()), nil
+}
+
+// newRate is the stored rate of a new key. More than the contract's is given by
+// administrators of everything only, except to collectors: their requests are few and
+// each is bounded.
+func (m Administrator) newRate(n NewKey) (int, error) {
+	switch {
+	case n.Rate == nil:
+		return 0, nil
+	case *n.Rate < 0 || *n.Rate > api.MaxKeyRate:
+		return 0, api.InvalidField("rate_per_minute", fmt.Sprintf("a whole number up to %d; 0 is no limit", api.MaxKeyRate))
+	case (*n.Rate == 0 || *n.Rate > api.RequestsPerMinute) && n.Role != api.RoleCollector && !m.by.Unlimited():
+		return 0, errBeyond
+	case *n.Rate == 0:
+		return noRate, nil
+	}
+	return *n.Rate, nil
 }
 
 // endedKeyAge is how long a key that was revoked or has expired is kept.
@@ -184,7 +238,7 @@ func (m Administrator) roomForKey(tx store.Tx, customers []string, most int) err
 			if i < api.MaxKeys && now.Sub(k.end()) < endedKeyAge {
 				continue
 			}
-			if err := apiKeys.Delete(tx, apiKeys.Key(k)); err != nil {
+			if err := errors.Join(apiKeys.Delete(tx, apiKeys.Key(k)), usages.Delete(tx, store.Key(k.ID))); err != nil {
 				return fmt.Errorf("delete API key %s: %w", k.ID, err)
 			}
 		}
@@ -220,7 +274,12 @@ func (m Administrator) Keys(ctx context.Context, customerID string, p api.Page) 
 		all, _, err := apiKeys.List(tx, store.Query{})
 		for _, k := range all {
 			if m.sees(k.Customers, k.Sites, k.Role) && (customerID == "" || k.scope().CanCustomer(customerID)) {
-				keys = append(keys, k.described(m.now()))
+				d := k.described(m.now())
+				var failed error
+				if d.Usage, failed = m.usageOf(tx, k.ID); failed != nil {
+					return failed
+				}
+				keys = append(keys, d)
 			}
 		}
 		return err
@@ -246,7 +305,11 @@ func (m Administrator) findOwn(tx store.Tx, id string) (apiKey, error) {
 func (m Administrator) Key(ctx context.Context, id string) (key APIKey, err error) {
 	err = m.records.View(ctx, func(tx store.Tx) error {
 		k, err := m.findOwn(tx, id)
+		if err != nil {
+			return err
+		}
 		key = k.described(m.now())
+		key.Usage, err = m.usageOf(tx, id)
 		return err
 	})
 	return key, err
@@ -310,7 +373,7 @@ func (m Administrator) RotateKey(ctx context.Context, id string, r Rotation) (do
 			return api.InvalidTransition("API key %s is %s; it cannot be rotated", id, done.Before.State)
 		}
 		k := fresh
-		k.Name, k.Role, k.Customers, k.Sites = old.Name, old.Role, old.Customers, old.Sites
+		k.Name, k.Role, k.Customers, k.Sites, k.Rate = old.Name, old.Role, old.Customers, old.Sites, old.Rate
 		if k.ExpiresAt.IsZero() && !old.ExpiresAt.IsZero() {
 			k.ExpiresAt = now.Add(old.ExpiresAt.Sub(old.CreatedAt))
 		}
@@ -366,7 +429,7 @@ func (s *Service) authenticateKey(ctx context.Context, plain string, now time.Ti
 	if err != nil {
 		return Principal{}, time.Time{}, err
 	}
-	return Principal{Kind: KindKey, ID: k.ID, Name: k.Name, Role: k.Role, Customers: k.Customers, Sites: k.Sites}, k.ExpiresAt, nil
+	return Principal{Kind: KindKey, ID: k.ID, Name: k.Name, Role: k.Role, Customers: k.Customers, Sites: k.Sites, Rate: k.rate()}, k.ExpiresAt, nil
 }
 
 // findKey returns the key unless it is revoked or has expired at now; at the zero time no

@@ -100,8 +100,8 @@ func (s *Service) provisioned(tx store.Tx, p Provision, who identity) (account, 
 	a := account{ID: s.newID("usr"), Username: who.username, Role: p.Role, Customers: slices.Clone(p.Customers), CreatedAt: s.now().UTC()}
 	if p.RoleClaim != "" {
 		named := texts(who.claims[p.RoleClaim])
-		if at := slices.IndexFunc(Roles(), func(r string) bool { return slices.Contains(named, r) }); at >= 0 {
-			a.Role = Roles()[at]
+		if at := slices.IndexFunc(UserRoles(), func(r string) bool { return slices.Contains(named, r) }); at >= 0 {
+			a.Role = UserRoles()[at]
 		}
 	}
 	if a.Role == "" {

@@ -14,13 +14,16 @@ var roles = []struct {
 }{
 	{api.RoleAdmin, "Administrator", []api.Permission{
 		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders,
-		api.PermissionUsers, api.PermissionAudit, api.PermissionLog}},
+		api.PermissionTelemetry, api.PermissionUsers, api.PermissionAudit, api.PermissionLog}},
 	{api.RoleOperator, "Operator", []api.Permission{
-		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders}},
+		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders,
+		api.PermissionTelemetry}},
 	{api.RoleTechnician, "Technician", []api.Permission{
 		api.PermissionRead, api.PermissionDetect, api.PermissionOrders}},
 	{api.RoleAnalyst, "Analyst", []api.Permission{
 		api.PermissionRead}},
+	{api.RoleCollector, "Collector", []api.Permission{
+		api.PermissionTelemetry}},
 }
 
 // Roles are the ids of the roles, most powerful first.
@@ -30,6 +33,12 @@ func Roles() []string {
 		ids = append(ids, r.id)
 	}
 	return ids
+}
+
+// UserRoles are the ids of the roles that a user may have, most powerful first. The
+// others are those of API keys only.
+func UserRoles() []string {
+	return slices.DeleteFunc(Roles(), func(id string) bool { return id == api.RoleCollector })
 }
 
 // RoleName returns the display name of a role, empty if the role is unknown.
@@ -80,6 +89,7 @@ type Principal struct {
 	Role      string
 	Customers []string // ids, or api.Every
 	Sites     []string // ids, or api.Every
+	Rate      Rate     // of a key
 }
 
 // Scope is whose data the principal may see.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -96,8 +97,8 @@ func (p Provider) check() error {
 		return errors.New("it has no client id")
 	case p.Provision == nil:
 		return checkURL(p.Issuer)
-	case p.Provision.Role != "" && RoleName(p.Provision.Role) == "":
-		return fmt.Errorf("%s is no role; it is one of %s", p.Provision.Role, strings.Join(Roles(), ", "))
+	case p.Provision.Role != "" && !slices.Contains(UserRoles(), p.Provision.Role):
+		return fmt.Errorf("%s is no role of users; it is one of %s", p.Provision.Role, strings.Join(UserRoles(), ", "))
 	case p.Provision.Role == "" && p.Provision.RoleClaim == "":
 		return errors.New("new users have no role: say which, or the claim that does")
 	case len(p.Provision.Customers) == 0 && p.Provision.CustomersClaim == "":

@@ -60,6 +60,7 @@ type Service struct {
 	attempts  slowdown
 	keyring   keyring
 	known     known
+	usage     usage
 	issuers   []*issuer
 	onUser    func()
 	hasSites  func(tx store.Tx, customerID string) (bool, error) // may be nil
@@ -192,6 +193,8 @@ func Tables() []store.Checked {
 		accounts,
 		sessions,
 		apiKeys,
+		usages,
+		joinCodes,
 		challenges,
 		sharedMarks,
 		keptAttempts,

@@ -206,8 +206,8 @@ func (s *Service) create(ctx context.Context, n NewUser, canCompare func(account
 	if err := guessable(n.Password, name); err != nil {
 		return User{}, err
 	}
-	if RoleName(n.Role) == "" {
-		return User{}, errRole()
+	if !slices.Contains(UserRoles(), n.Role) {
+		return User{}, errRole(UserRoles())
 	}
 	if err := errors.Join(checkIDs("customer_ids", n.Customers), checkIDs("site_ids", n.Sites), checkLabel("group_id", &n.GroupID), checkLabel("skin_id", &n.SkinID)); err != nil {
 		return User{}, err
@@ -255,7 +255,9 @@ func (s *Service) create(ctx context.Context, n NewUser, canCompare func(account
 	return a.user(), err
 }
 
-func errRole() error { return api.InvalidField("role_id", "one of "+strings.Join(Roles(), ", ")) }
+func errRole(of []string) error {
+	return api.InvalidField("role_id", "one of "+strings.Join(of, ", "))
+}
 
 // Users are those whom the administrator may see and who may see the customer
 // (empty: any), by name.
@@ -327,8 +329,8 @@ func (c UserChange) endsSessions() bool {
 
 func (c UserChange) check() error {
 	switch {
-	case c.Role != "" && RoleName(c.Role) == "":
-		return errRole()
+	case c.Role != "" && !slices.Contains(UserRoles(), c.Role):
+		return errRole(UserRoles())
 	case c.Sites != nil && len(c.Sites) == 0:
 		return api.InvalidField("site_ids", "name the sites that the user sees, or *")
 	case c.Password != nil:

@@ -50,10 +50,11 @@ func (w *world) count(bucket string) (n int) {
 // TestPermissionTable is the whole table: a change of it is a change here.
 func TestPermissionTable(t *testing.T) {
 	want := map[string][]api.Permission{
-		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "users.write", "audit.read", "log.read"},
-		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write"},
+		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "telemetry.write", "users.write", "audit.read", "log.read"},
+		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "telemetry.write"},
 		api.RoleTechnician: {"read", "detect", "orders.write"},
 		api.RoleAnalyst:    {"read"},
+		api.RoleCollector:  {"telemetry.write"},
 		"role_unknown":     nil,
 		"":                 nil,
 	}
@@ -74,7 +75,7 @@ func TestPermissionTable(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	if d := cmp.Diff([]string{api.RoleAdmin, api.RoleOperator, api.RoleTechnician, api.RoleAnalyst}, Roles()); d != "" {
+	if d := cmp.Diff([]string{api.RoleAdmin, api.RoleOperator, api.RoleTechnician, api.RoleAnalyst, api.RoleCollector}, Roles()); d != "" {
 		t.Error(d)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/partner"
+	"app.sunloop/backend/pipeline/livedata"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
@@ -60,7 +61,7 @@ func (p Paths) Key() string { return cmp.Or(p.KeyFile, filepath.Join(p.DataDir, 
 
 // Tables returns the tables of all packages.
 func Tables() []store.Checked {
-	return slices.Concat(domain.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), maintenance.Tables(), notification.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables(), stream.Tables())
+	return slices.Concat(domain.Tables(), auth.Tables(), sitedata.Tables(), livedata.Tables(), audit.Tables(), maintenance.Tables(), notification.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables(), stream.Tables())
 }
 
 // Report is what a check has read, and what it found.

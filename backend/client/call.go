@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,7 +50,8 @@ type request struct {
 	query        url.Values
 	body         []byte        // JSON
 	stream       io.ReadCloser // instead of body
-	contentType  string        // of stream
+	contentType  string        // of stream, or of body if that is no JSON
+	encoding     string        // of body, if it is packed
 	conditional  bool
 	bare         bool // without credential and renewal
 }
@@ -204,7 +206,10 @@ func (c *Client) sendOnce(ctx context.Context, r request, credential, etag strin
 	case r.stream != nil:
 		q.SetHeader("Content-Type", r.contentType).SetContext(context.WithValue(ctx, streamKey{}, r.stream))
 	case r.body != nil:
-		q.SetHeader("Content-Type", "application/json").SetBody(r.body)
+		q.SetHeader("Content-Type", cmp.Or(r.contentType, "application/json")).SetBody(r.body)
+		if r.encoding != "" {
+			q.SetHeader("Content-Encoding", r.encoding)
+		}
 	}
 	resp, err := q.Execute(r.method, r.path)
 	if err != nil {

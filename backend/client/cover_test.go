@@ -35,6 +35,7 @@ func TestEveryOperationHasACall(t *testing.T) {
 		}
 		_, _ = c.Import(ctx, api.UploadRequest{Kind: api.UploadNowcast})
 		_, _ = c.KPIs(ctx, api.KPIQuery{SiteID: "x"})
+		_, _ = c.WriteTelemetry(ctx, api.WriteQuery{SiteID: "x"}, nil)
 		// Calls by their operation alone.
 		_, _ = client.Call(ctx, c, api.ListAvailability, api.AvailabilityRequest{SiteID: "x"})
 		_, _ = client.Call(ctx, c, api.SetAvailability, api.AvailabilityRequest{SiteID: "x"})

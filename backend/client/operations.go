@@ -262,6 +262,40 @@ func (c *Client) RotateKey(ctx context.Context, k api.KeysRequest) (*api.KeysRes
 	return Call(ctx, c, api.RotateKey, k)
 }
 
+// WriteTelemetry stores points: an [api.PointBatch] as JSON, packed with gzip. An empty
+// body asks which batches of the gateway are stored.
+func (c *Client) WriteTelemetry(ctx context.Context, w api.WriteQuery, packed []byte) (*api.WriteResponse, error) {
+	r, err := newRequest(api.WriteTelemetry.Operation, &w)
+	if err != nil {
+		return nil, err
+	}
+	if len(packed) > 0 {
+		r.body, r.contentType, r.encoding = packed, api.MediaJSON, "gzip"
+	}
+	return call[api.WriteResponse](ctx, c, r)
+}
+
+// Gateways lists the gateways of a site, or of all that are accessible.
+func (c *Client) Gateways(ctx context.Context, r api.GatewaysRequest) (*api.GatewaysResponse, error) {
+	return Call(ctx, c, api.ListGateways, r)
+}
+
+// InviteGateway makes a code with which one gateway joins a site; it is shown once.
+func (c *Client) InviteGateway(ctx context.Context, r api.GatewaysRequest) (*api.GatewaysResponse, error) {
+	return Call(ctx, c, api.InviteGateway, r)
+}
+
+// RotateGatewayKey replaces the key of the calling gateway; the former one ends after a
+// day.
+func (c *Client) RotateGatewayKey(ctx context.Context) (*api.GatewaysResponse, error) {
+	return Call(ctx, c, api.RotateGatewayKey, api.GatewaysRequest{})
+}
+
+// JoinGateway exchanges a code for the key of a gateway; it is shown once.
+func (c *Client) JoinGateway(ctx context.Context, code string) (*api.JoinResponse, error) {
+	return Call(ctx, c, api.JoinGateway, api.JoinRequest{Code: code})
+}
+
 // RevokeKey ends an API key for good.
 func (c *Client) RevokeKey(ctx context.Context, apiKeyID string) (*api.KeysResponse, error) {
 	return Call(ctx, c, api.RevokeKey, api.KeysRequest{APIKeyID: apiKeyID})

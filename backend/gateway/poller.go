@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/gateway/forward"
 	"app.sunloop/backend/gateway/modbus"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/reading"
@@ -30,12 +31,20 @@ type Store interface {
 	Append(ctx context.Context, siteID string, frames []store.AssetFrame, urgent bool) error
 }
 
-// Options are what a Poller works with. All fields are required.
+// Forward sends what was read to another service.
+type Forward interface {
+	// Append keeps samples of units on stable storage until they are sent.
+	Append(frames []store.AssetFrame) error
+	Status() forward.Status
+}
+
+// Options are what a Poller works with. All fields but Forward are required.
 type Options struct {
-	Config Config
-	Store  Store
-	Now    func() time.Time
-	Log    *slog.Logger
+	Config  Config
+	Store   Store
+	Forward Forward // nil: nothing is sent
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Poller reads the devices of a configuration and stores their samples.
@@ -457,6 +466,9 @@ func (p *Poller) commit(ctx context.Context, now time.Time) {
 		return
 	}
 	err := p.options.Store.Append(ctx, p.options.Config.Site.ID, frames, urgent)
+	if err == nil && p.options.Forward != nil {
+		err = p.options.Forward.Append(frames)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"app.sunloop/backend/gateway/forward"
 	"app.sunloop/engine/reading"
 	"app.sunloop/engine/sunspec"
 )
@@ -39,6 +40,8 @@ type Status struct {
 	Lost     int            `json:"lost_samples"`
 	Error    string         `json:"error,omitempty"` // of the last commit
 	Devices  []DeviceStatus `json:"devices"`
+
+	Forward *forward.Status `json:"forward,omitempty"` // absent: nothing is sent to another service
 }
 
 // DeviceStatus is the state of a device.
@@ -88,6 +91,10 @@ func (p *Poller) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Status{Site: p.options.Config.Site.ID, At: p.options.Now(), Commits: p.stored.commits, Failures: p.stored.failures, Lost: p.stored.lost, Devices: []DeviceStatus{}}
+	if p.options.Forward != nil {
+		f := p.options.Forward.Status()
+		s.Forward = &f
+	}
 	if p.lastErr != nil {
 		s.Error = p.lastErr.Error()
 	}

@@ -116,7 +116,7 @@ func (s *server) keyHandlers() {
 		if err != nil {
 			return api.KeysResponse{}, err
 		}
-		plain, k, err := s.Auth.As(c.scope).CreateKey(ctx, auth.NewKey{Name: r.Name, Role: r.RoleID, Customers: r.CustomerIDs, Sites: sites, ExpiresAt: r.ExpiresAt.Time, CreatedBy: c.Name})
+		plain, k, err := s.Auth.As(c.scope).CreateKey(ctx, auth.NewKey{Name: r.Name, Role: r.RoleID, Customers: r.CustomerIDs, Sites: sites, ExpiresAt: r.ExpiresAt.Time, CreatedBy: c.Name, Rate: r.RatePerMinute})
 		if err == nil {
 			c.audit.change(nil, k.Record(), k.Customers...)
 		}

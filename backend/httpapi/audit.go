@@ -77,7 +77,7 @@ func (n *auditEntry) action() string {
 
 func (s *server) keep(w *begunWriter, q *http.Request, n *auditEntry, status int) {
 	action := n.action()
-	if op, ok := n.route.Operation(action); !ok || !op.Writes() {
+	if op, ok := n.route.Operation(action); !ok || !op.Writes() || op.Frequent && status < http.StatusBadRequest && n.after == nil {
 		return
 	}
 	r := api.AuditRecord{

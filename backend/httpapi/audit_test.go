@@ -58,6 +58,9 @@ var openWrites = map[string]func(w *world) *httptest.ResponseRecorder{
 	"freemium-verify": func(w *world) *httptest.ResponseRecorder {
 		return w.ask(http.MethodPost, api.PathFreemiumVerify, `{"email":"ana@example.org"}`)
 	},
+	"gateway-join": func(w *world) *httptest.ResponseRecorder {
+		return w.ask(http.MethodPost, api.PathGatewayJoin, `{"code":"AAAA-BBBB-CCCC-DDDD"}`)
+	},
 	"freemium-forecast": func(w *world) *httptest.ResponseRecorder {
 		body, kind := formOf("email", "ana@example.org")
 		return w.ask(http.MethodPost, api.PathFreemiumForecast, body, "Content-Type", kind)
@@ -95,7 +98,7 @@ func TestEveryWriteLeavesOneRecord(t *testing.T) {
 			default:
 				continue
 			}
-			if !op.Writes() {
+			if !op.Writes() || op.Frequent && answered < 400 {
 				if added := len(w.trail()) - before; added != 0 {
 					t.Errorf("%s only reads, and left %d records", name, added)
 				}

@@ -51,6 +51,7 @@ type caller struct {
 	asset      api.Asset // of target.asset
 	audit      *auditEntry
 	request    *input
+	points     int // of telemetry that the request wrote
 }
 
 // handle registers the code of an operation. checks are those that need more than
@@ -213,6 +214,7 @@ func (s *server) registerAll() {
 	s.uploadHandlers()
 	s.forecastHandlers()
 	s.telemetryHandlers()
+	s.collectHandlers()
 	s.alertHandlers()
 	s.siteHandlers()
 	s.findingHandlers()

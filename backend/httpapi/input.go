@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -117,26 +116,7 @@ func (in *input) readBody() ([]byte, error) {
 	if in.ContentLength > most {
 		return nil, api.BodyTooLarge(most)
 	}
-	var b []byte
-	for {
-		if len(b) == cap(b) {
-			room := min(max(firstRead, 2*int64(cap(b))), most+1)
-			if err := in.claim.grow(room - int64(cap(b))); err != nil {
-				return nil, err
-			}
-			b = append(make([]byte, 0, room), b...)
-		}
-		n, err := in.Body.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch {
-		case int64(len(b)) > most:
-			return nil, api.BodyTooLarge(most)
-		case errors.Is(err, io.EOF):
-			return b, nil
-		case err != nil:
-			return nil, readFailure(err)
-		}
-	}
+	return in.readMost(in.Body, most)
 }
 
 // unknownName is a field of a body that the type of the request does not have.

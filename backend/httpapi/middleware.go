@@ -64,11 +64,11 @@ func (s *server) guarded(w http.ResponseWriter, q *http.Request) {
 		s.dispatch(g, q, nil)
 		return
 	}
-	if enc := q.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+	inner, ok := within(q)
+	if enc := q.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !s.takesEncoded(inner) {
 		s.refuse(g, q, errEncoded)
 		return
 	}
-	inner, ok := within(q)
 	if !ok {
 		s.dispatch(g, q, nil)
 		return
@@ -76,8 +76,8 @@ func (s *server) guarded(w http.ResponseWriter, q *http.Request) {
 	s.mux.ServeHTTP(g, inner)
 }
 
-// errEncoded refuses compressed bodies: nothing of ours sends them, and a
-// small one may be huge inside.
+// errEncoded refuses compressed bodies of routes that take none: a small one may be huge
+// inside.
 var errEncoded = &api.Error{Status: http.StatusUnsupportedMediaType, Message: "Unsupported content encoding"}
 
 func clean(p string) bool {

@@ -139,6 +139,9 @@ func (d *described) conforms(q *http.Request, sent string, r *httptest.ResponseR
 	if !takes || r.Code != http.StatusOK || asked != contentJSON || body["content"].(map[string]any)[asked] == nil {
 		return nil
 	}
+	if sent == "" && body["required"] != true || q.Header.Get("Content-Encoding") != "" {
+		return nil
+	}
 	if err := d.check([]byte(sent), slices.Concat(place, []string{"requestBody", "content", asked, "schema"})...); err != nil {
 		return fmt.Errorf("the body that was accepted: %w", err)
 	}

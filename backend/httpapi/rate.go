@@ -93,8 +93,13 @@ func (r *rates) dropIdle(now time.Time) {
 // is left. Seconds are rounded up, so that waiting them is enough.
 func (s *server) rate(ctx context.Context, w http.ResponseWriter, who auth.Principal, host api.Host) error {
 	limit, name := s.KeyRate, "key"
-	if who.Kind == auth.KindUser {
+	switch {
+	case who.Kind == auth.KindUser:
 		limit, name = s.UserRate, "user"
+	case who.Rate.Class == api.RateNone:
+		return nil
+	case who.Rate.Class == api.RateCustom:
+		limit = who.Rate.Minutes
 	}
 	ok, left, reset, err := s.Limiter.Allow(ctx, string(host)+" "+who.ID, limit, window)
 	if err != nil {

@@ -49,6 +49,7 @@ type Deps struct {
 	Freemium       Freemium
 	Telemetry      store.Telemetry
 	Streams        Streams
+	Collectors     Collectors
 	Audit          Audit
 	Journal        Journal       // optional: nil has nothing
 	Records        store.Records // of Idempotency-Key
@@ -210,6 +211,12 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		admission.Authenticated(ctx)
 		annotateExchange(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
 		liftBodyTime(w, q)
+	}
+	if invalid == nil && g.Kind == auth.KindKey {
+		defer func() {
+			b, ok := w.(*begunWriter)
+			s.Auth.CountKey(g.ID, ok && b.refusal != nil, g.points)
+		}()
 	}
 	if invalid == nil && s.Uploadable != nil && rt.Files {
 		if err := s.Uploadable(); err != nil {

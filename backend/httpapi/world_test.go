@@ -29,6 +29,8 @@ import (
 	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/partner"
+	"app.sunloop/backend/pipeline/livedata"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/stream"
@@ -88,6 +90,11 @@ const (
 	foreignCustomer, foreignSite, foreignAsset = "other-customer", "Elsewhere", "INV-9"
 )
 
+// newCollectors stores points over the records of a world.
+func newCollectors(w *world) *livedata.Live {
+	return livedata.New(&sitedata.Data{Config: sitedata.Config{Records: w.store, Telemetry: w.store, Domain: w.domain, Now: w.clock.now, Wall: w.clock.now, Logger: slog.New(slog.DiscardHandler)}})
+}
+
 func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 	t.Helper()
 	return newWorldOf(t, edit, ownCustomer, foreignCustomer)
@@ -126,7 +133,7 @@ func newWorldOf(t testing.TB, edit func(*httpapi.Deps), customers ...string) *wo
 	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.domain.Sites, SiteChanges: siteChanges{w.domain}, Assets: w.domain.Sites, Uploads: w.uploads, Forecasts: forecasts{w.domain.Forecasts}, Findings: w.domain.Findings, Activities: w.domain.Sites,
-		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.changes, Streams: w.hub, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.changes, Streams: w.hub, Collectors: newCollectors(w), Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
 	if edit != nil {

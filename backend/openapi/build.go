@@ -111,7 +111,7 @@ func parameters(r *api.Route) (list []*Parameter) {
 		case f.IsRule():
 		case f.InPath():
 			list = append(list, &Parameter{Name: f.Name, In: "path", Description: f.Description, Required: true, Schema: &Schema{Type: "string"}, Example: f.Example})
-		case r.Method != http.MethodGet:
+		case r.Method != http.MethodGet && r.Raw == nil:
 		case f.Description == "": // limit and cursor of lists
 			list = append(list, &Parameter{Ref: "#/components/parameters/" + f.Name})
 		default:
@@ -192,10 +192,19 @@ func requestBody(r *api.Route, bodies *schemas) *RequestBody {
 		}
 		content = append(content, Member[MediaType]{contentJSON, m})
 	}
+	for _, b := range r.Raw {
+		m := MediaType{Schema: &Schema{Type: "string", Description: b.Description}}
+		if b.Of != nil {
+			m.Schema = bodies.object(reflect.TypeOf(b.Of))
+			m.Schema.Description = b.Description
+			m.Examples = map[string]Example{"example": {Value: r.Example}}
+		}
+		content = append(content, Member[MediaType]{b.Type, m})
+	}
 	if content == nil {
 		return nil
 	}
-	return &RequestBody{Required: true, Content: content}
+	return &RequestBody{Required: r.Raw == nil, Content: content}
 }
 
 func formSchema(fields []api.FormField) *Schema {

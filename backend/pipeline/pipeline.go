@@ -171,7 +171,7 @@ func New(c Config) (*Pipeline, error) {
 	p.Snapshots = &snapshot.Builder{Data: data, Forecasts: p.Forecasts, Partner: c.Partner}
 	p.Gaps = &gapfill.Filler{Data: data}
 	p.Changes = &sitechange.Changer{Data: data, Queue: c.Queue, Imports: p.Imports, Access: c.Access, RenameAsset: c.RenameAsset,
-		SiteRecords: slices.Concat(domain.SiteRecords(), c.SiteRecords, partner.SiteRecords(), sitedata.SiteRecords())}
+		SiteRecords: slices.Concat(domain.SiteRecords(), c.SiteRecords, partner.SiteRecords(), sitedata.SiteRecords(), livedata.SiteRecords())}
 	p.handlers = map[string]handler{
 		sitedata.JobSite:        {p.Changes.RunJob, p.Changes.JobFailed},
 		sitedata.JobIngest:      {p.Imports.RunJob, p.Imports.JobFailed},
@@ -198,6 +198,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() { p.runAsLeader(ctx) })
 	running.Go(func() { p.saveProgress(ctx) })
+	running.Go(func() { p.Live.Run(ctx) })
 	defer running.Wait()
 	defer stop()
 	return p.work(ctx)

@@ -15,10 +15,11 @@ import (
 // KeyCreateCmd makes an API key.
 type KeyCreateCmd struct {
 	Name      string        `arg:"" help:"Purpose of the key."`
-	Role      string        `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"Type: ${enum}."`
+	Role      string        `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst,role_collector" help:"Type: ${enum}."`
 	Sites     []string      `help:"Sites that the key has access to, * for all (all sites of the customers)."`
 	Customers []string      `help:"Customers that the key has access to, * for all (those of the sites)."`
 	Expires   time.Duration `placeholder:"DURATION" help:"Lifetime of the key, for example 2160h (unlimited)."`
+	Rate      *int          `placeholder:"NUMBER" help:"Accepted requests a minute, 0 for no limit (60; of role_collector no limit)."`
 }
 
 // Run makes the key and prints it.
@@ -26,7 +27,7 @@ func (c *KeyCreateCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if len(c.Sites) == 0 && len(c.Customers) == 0 {
 		return errors.New("say what the key opens: --customers or --sites, * for all")
 	}
-	n := auth.NewKey{Name: c.Name, Role: c.Role, Customers: c.Customers, CreatedBy: commandLine, ExpiresAt: in(c.Expires)}
+	n := auth.NewKey{Name: c.Name, Role: c.Role, Customers: c.Customers, CreatedBy: commandLine, ExpiresAt: in(c.Expires), Rate: c.Rate}
 	return administerService(ctx, g, "keys", api.ActionCreate, func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) (err error) {
 		if n.Sites, err = siteKeys(ctx, s, c.Customers, c.Sites); err != nil {
 			return err
@@ -74,10 +75,31 @@ func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			if k.Replaces != "" {
 				state += "; replaces " + k.Replaces
 			}
-			fmt.Fprintf(std.out, "%s  %-20s %-16s %s; sites %s; customers %s\n", k.ID, k.Name, k.Role, state, siteIDs(k.Sites), strings.Join(k.Customers, ", "))
+			fmt.Fprintf(std.out, "%s  %-20s %-16s %s; sites %s; customers %s; %s; %s\n", k.ID, k.Name, k.Role, state, siteIDs(k.Sites), strings.Join(k.Customers, ", "), rateText(k.Rate), usageText(k.Usage))
 		}
 		return err
 	})
+}
+
+func rateText(r auth.Rate) string {
+	switch r.Class {
+	case api.RateNone:
+		return "no rate limit"
+	case api.RateCustom:
+		return fmt.Sprintf("%d requests a minute", r.Minutes)
+	}
+	return fmt.Sprintf("%d requests a minute (default)", api.RequestsPerMinute)
+}
+
+func usageText(u auth.Usage) string {
+	if u.LastUsedAt.IsZero() {
+		return "never used"
+	}
+	text := fmt.Sprintf("%d requests, %d refused", u.Requests, u.Refused)
+	if u.Points > 0 {
+		text += fmt.Sprintf(", %d points", u.Points)
+	}
+	return text + ", last used " + api.At(u.LastUsedAt).String()
 }
 
 // KeyRotateCmd replaces a key.

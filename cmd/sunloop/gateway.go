@@ -27,6 +27,8 @@ type GatewayCmd struct {
 	Discover GatewayDiscoverCmd `cmd:"" help:"Search addresses for SunSpec devices and show what would be read."`
 	Run      GatewayRunCmd      `cmd:"" help:"Read the devices of the sources file into the data folder, without a listening port."`
 	Status   GatewayStatusCmd   `cmd:"" help:"Show the devices of a running gateway with the age of their data."`
+	Invite   GatewayInviteCmd   `cmd:"" help:"Make a code with which one gateway joins a site of this service, or of a remote one."`
+	Join     GatewayJoinCmd     `cmd:"" help:"Join a service with a code: what the gateway reads is sent there from its next start on."`
 	Explain  GatewayExplainCmd  `cmd:"" help:"Show registers, points and dropped values of a device of a running gateway."`
 }
 
@@ -210,7 +212,16 @@ func readSources(ctx context.Context, g *Globals, path string, service *backend.
 	if err != nil {
 		return err
 	}
-	p, err := gateway.NewPoller(gateway.Options{Config: sources, Store: service.Live(), Now: time.Now, Log: log})
+	options := gateway.Options{Config: sources, Store: service.Live(), Now: time.Now, Log: log}
+	sender, err := openForward(g.Data, log)
+	if err != nil {
+		return err
+	}
+	if sender != nil {
+		defer sender.close()
+		options.Forward = sender.Forwarder
+	}
+	p, err := gateway.NewPoller(options)
 	if err != nil {
 		return err
 	}
@@ -219,6 +230,9 @@ func readSources(ctx context.Context, g *Globals, path string, service *backend.
 	defer status.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if sender != nil {
+		status.Go(func() { sender.Run(ctx) })
+	}
 	status.Go(func() { // without it the devices are still read
 		if err := p.Serve(ctx, g.Data); err != nil && ctx.Err() == nil {
 			log.Warn("gateway status and explain are not available", "error", err.Error())
@@ -238,7 +252,7 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, g.Data)
 	}
-	bad := s.Error != ""
+	bad := s.Error != "" || s.Forward != nil && s.Forward.NeedsAttention()
 	for _, d := range s.Devices {
 		bad = bad || d.State == gateway.StateUnreachable || d.State == gateway.StateSuspect
 	}
@@ -253,6 +267,9 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 		err = w.Flush()
 		if s.Error != "" {
 			fmt.Fprintln(std.out, "samples are not stored:", s.Error)
+		}
+		if s.Forward != nil {
+			printForward(std.out, s.Forward, s.At)
 		}
 	}
 	if err == nil && bad {

@@ -152,8 +152,15 @@ func Roles() []string {
 	return ids
 }
 
+// KeyRoles are the ids of the roles that an API key may have: those of users, and that of
+// collectors.
+func KeyRoles() []string { return append(Roles(), api.RoleCollector) }
+
 // RoleName is a role's name, the id of one that is not known.
 func RoleName(id string) string {
+	if id == api.RoleCollector {
+		return "Collector"
+	}
 	for _, r := range roles {
 		if r.id == id {
 			return r.name

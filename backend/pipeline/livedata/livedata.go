@@ -5,7 +5,9 @@ package livedata
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,11 +26,32 @@ type Live struct {
 	sites map[string]*site
 }
 
-// site is a registered site of this process.
+// site is a site that this process stores samples of. Its mutex is held while samples
+// are stored, so that of two samples of one time the later one is stored later.
 type site struct {
+	mu sync.Mutex
 	api.Site
 	stateAt time.Time // of the last update of the site's state
+	last    time.Time // newest sample that the state does not have yet; zero: none
+	oldest  time.Time // oldest one
+	urgent  bool      // of these samples
 	peaksKW map[string]float64
+
+	units   map[string]bool // that are known to be there
+	unitsAt time.Time       // when they were read
+	faulty  map[string]bool // units whose last samples report a fault
+}
+
+// site returns the entry of a site, which it makes for the first sample.
+func (l *Live) site(is api.Site) *site {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.sites[is.SiteID]
+	if s == nil {
+		s = &site{Site: is, peaksKW: map[string]float64{}, faulty: map[string]bool{}}
+		l.sites[is.SiteID] = s
+	}
+	return s
 }
 
 // New returns a Live over the data of the pipeline.
@@ -40,6 +63,10 @@ const stateEvery = 10 * time.Minute
 
 // urgentEvery is the shortest time between two detections that faults cause.
 const urgentEvery = time.Minute
+
+// historyAge is the age from which samples are history that detection may not see by
+// itself: its usual run reads 60 days.
+const historyAge = 30 * 24 * time.Hour
 
 // actor is the actor of what is created here.
 const actor = "gateway"
@@ -79,9 +106,10 @@ func (l *Live) Register(ctx context.Context, s api.Site, units []api.Asset) erro
 	if s.CustomerID != is.CustomerID {
 		return fmt.Errorf("register site %s: it belongs to customer %s, not %s", s.SiteID, is.CustomerID, s.CustomerID)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sites[s.SiteID] = &site{Site: is, peaksKW: map[string]float64{}}
+	of := l.site(is)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	of.Site = is
 	return nil
 }
 
@@ -89,48 +117,100 @@ func (l *Live) Register(ctx context.Context, s api.Site, units []api.Asset) erro
 // runs soon.
 func (l *Live) Append(ctx context.Context, siteID string, frames []store.AssetFrame, urgent bool) error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	s := l.sites[siteID]
+	l.mu.Unlock()
 	if s == nil {
 		return fmt.Errorf("store samples of site %s: it is not registered", siteID)
 	}
-	if err := l.Telemetry.Append(ctx, store.SiteKey{ID: siteID, Zone: record.Zone(s.Timezone)}, frames); err != nil {
-		return fmt.Errorf("store samples of site %s: %w", siteID, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l.store(ctx, s, frames, urgent)
+}
+
+// store stores samples of a site, and updates its state if that is due.
+func (l *Live) store(ctx context.Context, s *site, frames []store.AssetFrame, urgent bool) error {
+	if err := l.Telemetry.Append(ctx, store.SiteKey{ID: s.SiteID, Zone: record.Zone(s.Timezone)}, frames); err != nil {
+		return fmt.Errorf("store samples of site %s: %w", s.SiteID, err)
 	}
-	var last time.Time
 	for _, f := range frames {
-		if n := f.Frame.Len(); n > 0 {
-			if at := time.Unix(f.Frame.Times[n-1], 0).UTC(); at.After(last) {
-				last = at
-			}
+		n := f.Frame.Len()
+		if n == 0 {
+			continue
 		}
+		first, last := time.Unix(f.Frame.Times[0], 0).UTC(), time.Unix(f.Frame.Times[n-1], 0).UTC()
+		if s.oldest.IsZero() || first.Before(s.oldest) {
+			s.oldest = first
+		}
+		s.last = record.Later(s.last, last)
 		for _, kW := range f.Frame.Values(series.PowerKW) {
 			if kW > s.peaksKW[f.AssetID] {
 				s.peaksKW[f.AssetID] = kW
 			}
 		}
 	}
+	s.urgent = s.urgent || urgent
+	return l.announce(ctx, s)
+}
+
+// announce updates the state of a site that has new samples, if the last update is long
+// ago.
+func (l *Live) announce(ctx context.Context, s *site) error {
 	since := l.Now().Sub(s.stateAt)
-	if since >= 0 && since < stateEvery && !(urgent && since >= urgentEvery) {
+	if s.last.IsZero() || since >= 0 && since < stateEvery && !(s.urgent && since >= urgentEvery) {
 		return nil
 	}
-	if err := l.updateState(ctx, s, last, urgent); err != nil {
+	if err := l.updateState(ctx, s); err != nil {
 		return err
 	}
-	s.stateAt = l.Now()
+	s.stateAt, s.last, s.oldest, s.urgent = l.Now(), time.Time{}, time.Time{}, false
 	return nil
 }
 
+// announceEvery is the time between two looks for samples that no later ones announced.
+const announceEvery = time.Minute
+
+// Run updates the states of sites whose last samples no later ones followed, until ctx
+// ends.
+func (l *Live) Run(ctx context.Context) {
+	tick := time.NewTicker(announceEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			l.announceAll(ctx)
+		}
+	}
+}
+
+func (l *Live) announceAll(ctx context.Context) {
+	l.mu.Lock()
+	sites := slices.Collect(maps.Values(l.sites))
+	l.mu.Unlock()
+	for _, s := range sites {
+		s.mu.Lock()
+		err := l.announce(ctx, s)
+		s.mu.Unlock()
+		if err != nil && ctx.Err() == nil {
+			l.Logger.WarnContext(ctx, "announce samples", "site_id", s.SiteID, "error", err)
+		}
+	}
+}
+
 // updateState records that the site has new data, and raises estimated capacities.
-func (l *Live) updateState(ctx context.Context, s *site, last time.Time, urgent bool) error {
+func (l *Live) updateState(ctx context.Context, s *site) error {
 	err := l.Records.Update(ctx, func(tx store.Tx) error {
 		_, err := sitedata.UpdateState(tx, s.SiteID, func(t *sitedata.State) {
 			t.CustomerID, t.Live = s.CustomerID, true
 			t.Data++
-			if last.After(t.LastData) {
-				t.LastData = last
+			if s.oldest.Before(l.Now().Add(-historyAge)) {
+				t.AddHistory(s.oldest, s.last)
 			}
-			t.Rhythm.Add(l.Now(), last)
+			if s.last.After(t.LastData) {
+				t.LastData = s.last
+			}
+			t.Rhythm.Add(l.Now(), s.last)
 		})
 		if err != nil {
 			return err
@@ -146,7 +226,7 @@ func (l *Live) updateState(ctx context.Context, s *site, last time.Time, urgent 
 				}
 			}
 		}
-		if urgent {
+		if s.urgent {
 			return tx.Enqueue(l.NewJob(sitedata.JobDetect, sitedata.Payload{SiteID: s.SiteID}))
 		}
 		return nil

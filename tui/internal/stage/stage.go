@@ -119,9 +119,9 @@ func KeyRecords() []api.KeyRecord {
 	at := func(days int) api.Time { return api.At(Noon.AddDate(0, 0, days)) }
 	return []api.KeyRecord{
 		{APIKeyID: "01JA", Name: "weather station", RoleID: api.RoleOperator, PermittedSiteIDs: []string{"Sibaya"}, CustomerIDs: []string{"acme"}, State: api.KeyGood, CreatedAt: at(-300), CreatedBy: "anna"},
-		{APIKeyID: "01JB", Name: "reporting", RoleID: api.RoleAnalyst, PermittedSiteIDs: []string{api.Every}, CustomerIDs: []string{"acme"}, State: api.KeyExpired, CreatedAt: at(-200), CreatedBy: "anna", ExpiresAt: at(-20)},
+		{APIKeyID: "01JB", Name: "reporting", RoleID: api.RoleAnalyst, PermittedSiteIDs: []string{api.Every}, CustomerIDs: []string{"acme"}, RateClass: api.RateDefault, RatePerMinute: 60, State: api.KeyExpired, CreatedAt: at(-200), CreatedBy: "anna", ExpiresAt: at(-20)},
 		{APIKeyID: "01JC", Name: "old logger", RoleID: api.RoleOperator, PermittedSiteIDs: []string{"Sibaya", "Havelland"}, CustomerIDs: []string{"acme"}, State: api.KeyRevoked, CreatedAt: at(-100), CreatedBy: "bob", RevokedAt: at(-50)},
-		{APIKeyID: "01JD", Name: "reporting", RoleID: api.RoleAnalyst, PermittedSiteIDs: []string{api.Every}, CustomerIDs: []string{"acme"}, State: api.KeyGood, CreatedAt: at(-21), CreatedBy: "anna", ExpiresAt: at(159), Replaces: "01JB"},
+		{APIKeyID: "01JD", Name: "reporting", RoleID: api.RoleAnalyst, PermittedSiteIDs: []string{api.Every}, CustomerIDs: []string{"acme"}, RateClass: api.RateDefault, RatePerMinute: 60, Usage: api.KeyUsage{Requests: 5210, Refused: 3, RequestsToday: 240, LastUsedAt: at(0)}, State: api.KeyGood, CreatedAt: at(-21), CreatedBy: "anna", ExpiresAt: at(159), Replaces: "01JB"},
 	}
 }
 

@@ -146,6 +146,21 @@ func keyDetail(v view.Context, id string) []widget.Detail {
 	if k.Replaces != "" {
 		add("replaces", k.Replaces)
 	}
+	rate := strconv.Itoa(k.RatePerMinute) + " requests a minute"
+	if k.RateClass == api.RateNone {
+		rate = "no limit"
+	}
+	add("rate", rate)
+	if u := k.Usage; u.LastUsedAt.IsZero() {
+		add("used", "never")
+	} else {
+		add("last used", at(u.LastUsedAt))
+		add("requests", strconv.FormatInt(u.Requests, 10)+", today "+strconv.FormatInt(u.RequestsToday, 10))
+		add("refused", strconv.FormatInt(u.Refused, 10))
+		if u.Points > 0 {
+			add("points", strconv.FormatInt(u.Points, 10)+", today "+strconv.FormatInt(u.PointsToday, 10))
+		}
+	}
 	for _, other := range keys {
 		if other.Replaces == id {
 			add("replaced by", other.APIKeyID)
@@ -182,7 +197,7 @@ func sendKey(from view.Caller, r api.KeysRequest) view.Request {
 // NewKeyForm starts with the least: a role that only reads, for the site on
 // screen alone. sites are the accessible ones, now the wall clock.
 func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func() time.Time) *widget.FieldsForm {
-	role := widget.NewChoice("Role", state.Roles(), state.RoleName)
+	role := widget.NewChoice("Role", state.KeyRoles(), state.RoleName)
 	d := &widget.FieldsForm{Heading: "Create an API key", Verb: "create", Rows: 11, Intro: "A program signs in with a key instead of a password. Allow only what it needs.", ServerForm: widget.ServerForm{Clock: now, Zone: zone,
 		Names: []string{"name", "role_id", "permitted_site_ids", "customer_ids", "expires_at"},
 		Form: widget.Form{Fields: []widget.Field{

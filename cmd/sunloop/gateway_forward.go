@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/client"
+	"app.sunloop/backend/gateway/forward"
+	"app.sunloop/backend/gateway/spool"
+)
+
+// Names in the data folder of what is sent to another service.
+const (
+	forwardFile   = "forward.json"
+	spoolFolder   = "spool"
+	refusedPoints = "refused-points.jsonl"
+)
+
+// target is the service that a gateway joined, with the gateway's key: the content of
+// forward.json.
+type target struct {
+	URL         string    `json:"url"`
+	SiteID      string    `json:"site_id"`
+	CustomerID  string    `json:"customer_id"`
+	GatewayID   string    `json:"gateway_id"`
+	APIKey      string    `json:"api_key"`
+	KeyMade     time.Time `json:"key_made_at"`
+	Fingerprint string    `json:"tls_fingerprint,omitempty"`
+	Authorities string    `json:"tls_ca,omitempty"`          // PEM
+	MaxBytes    int64     `json:"spool_max_bytes,omitempty"` // 0: the default
+}
+
+// GatewayInviteCmd makes a code for a gateway.
+type GatewayInviteCmd struct {
+	Name     string        `arg:"" help:"Name of the gateway and its key."`
+	Site     string        `required:"" help:"Site of the gateway."`
+	Customer string        `help:"Customer of the site, if several have a site of this id."`
+	Lifetime time.Duration `default:"1h" placeholder:"DURATION" help:"Time within which the code can be used, at most 168h (${default})."`
+	RemoteFlags
+}
+
+// Run makes the code and prints it.
+func (c *GatewayInviteCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	minutes := int(c.Lifetime / time.Minute)
+	if minutes < 1 || minutes > api.MaxJoinMinutes {
+		return wrong("--lifetime %s: must be from 1m to %s", c.Lifetime, api.MaxJoinMinutes*time.Minute)
+	}
+	if c.Remote != "" {
+		remote, err := c.client()
+		if err != nil {
+			return err
+		}
+		r, err := remote.InviteGateway(ctx, api.GatewaysRequest{SiteID: c.Site, CustomerID: c.Customer, Name: c.Name, LifetimeMinutes: &minutes})
+		if err != nil {
+			return clientError(err)
+		}
+		return printCode(std.out, r.Code, c.Remote, r.ExpiresAt.Time)
+	}
+	return administerService(ctx, g, "gateways", api.ActionInvite, func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) error {
+		sites, err := s.Domain().Sites.SitesNamed(ctx, c.Site)
+		if err != nil {
+			return err
+		}
+		var of []api.Site
+		for _, site := range sites {
+			if c.Customer == "" || site.CustomerID == c.Customer {
+				of = append(of, site)
+			}
+		}
+		switch {
+		case len(of) == 0:
+			return api.ErrSiteNotFound
+		case len(of) > 1:
+			return wrong("--site %s: several customers have a site of this id; name one with --customer (%s)", c.Site, strings.Join(customersOf(of), ", "))
+		}
+		code, expires, err := m.Invite(ctx, auth.Invitation{Name: c.Name, CustomerID: of[0].CustomerID, SiteID: of[0].SiteID, Lifetime: c.Lifetime, By: commandLine})
+		if err != nil {
+			return err
+		}
+		r.SiteID, r.CustomerIDs = of[0].SiteID, []string{of[0].CustomerID}
+		return printCode(std.out, code, "URL", expires)
+	})
+}
+
+func printCode(out io.Writer, code, url string, expires time.Time) error {
+	_, err := fmt.Fprintf(out, "%s\nThe code works once, until %s. On the gateway: sunloop gateway join %s\n", code, api.At(expires), url)
+	return err
+}
+
+// GatewayJoinCmd joins a service.
+type GatewayJoinCmd struct {
+	URL      string `arg:"" help:"Service, for example https://ops.example.com."`
+	Code     string `env:"SUNLOOP_JOIN_CODE" help:"Code of sunloop gateway invite (asked for)."`
+	Replace  bool   `help:"Join although the gateway has joined a service already; what waits is sent to the new one."`
+	SpoolMiB int64  `name:"spool-mib" default:"1024" placeholder:"MIB" help:"Room on the disk for samples that wait; beyond it the oldest are dropped (${default})."`
+	TrustFlags
+}
+
+// Run exchanges the code for a key, and stores it.
+func (c *GatewayJoinCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	u, err := checkRemote(c.URL)
+	if err != nil {
+		return wrong("%s: not an address of a service; example: https://ops.example.com", c.URL)
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return wrong("%s: the key would be readable on the way; use https", c.URL)
+	}
+	if c.SpoolMiB < 16 || c.SpoolMiB > 1<<20 {
+		return wrong("--spool-mib %d: must be from 16 to %d", c.SpoolMiB, 1<<20)
+	}
+	path := filepath.Join(g.Data, forwardFile)
+	switch former, err := readTarget(path); {
+	case err == nil && !c.Replace:
+		return fmt.Errorf("the gateway sends to %s already; --replace joins another service", former.URL)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	code := c.Code
+	if code == "" {
+		fmt.Fprint(std.err, "Code: ")
+		if code, err = bufio.NewReader(io.LimitReader(std.in, 256)).ReadString('\n'); err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read the code: %w", err)
+		}
+	}
+	if code = strings.TrimSpace(code); code == "" {
+		return wrong("no code: sunloop gateway invite on the service makes one")
+	}
+	t := target{URL: strings.TrimRight(c.URL, "/"), Fingerprint: c.TLSFingerprint, KeyMade: time.Now().UTC(), MaxBytes: c.SpoolMiB << 20}
+	if c.TLSCA != "" {
+		b, err := os.ReadFile(c.TLSCA)
+		if err != nil {
+			return fmt.Errorf("--tls-ca: %w", err)
+		}
+		t.Authorities = string(b)
+	}
+	service, err := t.client()
+	if err != nil {
+		return err
+	}
+	joined, err := service.JoinGateway(ctx, code)
+	if err != nil {
+		return clientError(err)
+	}
+	random := make([]byte, 8)
+	if _, err := rand.Read(random); err != nil {
+		return err
+	}
+	t.SiteID, t.CustomerID, t.APIKey, t.GatewayID = joined.SiteID, joined.CustomerID, joined.APIKey, hex.EncodeToString(random)
+	if err := t.write(path); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "joined site %s of customer %s as %s, with key %s\nRestart the gateway: what it reads from then on is sent to %s\n", joined.SiteID, joined.CustomerID, joined.Name, joined.APIKeyID, t.URL)
+	return nil
+}
+
+// readTarget reads a forward.json.
+func readTarget(path string) (t target, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal(b, &t); err != nil || t.URL == "" || t.APIKey == "" || t.GatewayID == "" || t.SiteID == "" {
+		return t, fmt.Errorf("%s is damaged: join the service again with --replace", path)
+	}
+	return t, nil
+}
+
+// write replaces the file in one step, readable by its owner only.
+func (t target) write(path string) error {
+	b, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".forward-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+// client calls the service. It does not wait for a busy one: the sender does.
+func (t target) client() (*client.Client, error) {
+	trust := client.Trust{Fingerprint: t.Fingerprint}
+	if t.Authorities != "" {
+		trust.Authorities = []byte(t.Authorities)
+	}
+	tls, err := trust.Config()
+	if err != nil {
+		return nil, fmt.Errorf("certificate of %s: %w", t.URL, err)
+	}
+	return client.New(client.Options{BaseURL: t.URL, Credential: t.APIKey, UserAgent: "sunloop-gateway/" + version, TLS: tls}), nil
+}
+
+// sender sends what a gateway reads.
+type sender struct {
+	*forward.Forwarder
+	spool *spool.Spool
+}
+
+func (s *sender) close() { _ = s.spool.Close() } // all of it is on stable storage
+
+// openForward opens the spool of a gateway that joined a service; nil if it joined none.
+func openForward(folder string, log *slog.Logger) (*sender, error) {
+	path := filepath.Join(folder, forwardFile)
+	t, err := readTarget(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	service, err := t.client()
+	if err != nil {
+		return nil, err
+	}
+	queue, err := spool.Open(filepath.Join(folder, spoolFolder), spool.Options{MaxBytes: t.MaxBytes})
+	if err != nil {
+		return nil, err
+	}
+	var saving sync.Mutex
+	f := forward.New(forward.Options{Spool: queue, Service: service, SiteID: t.SiteID, GatewayID: t.GatewayID, Version: version, Refused: filepath.Join(folder, refusedPoints), Now: time.Now, Log: log,
+		KeyMade: t.KeyMade, SaveKey: func(key string) error {
+			saving.Lock()
+			defer saving.Unlock()
+			t.APIKey, t.KeyMade = key, time.Now().UTC()
+			if err := t.write(path); err != nil {
+				return err
+			}
+			service.SetCredential(key)
+			return nil
+		}})
+	log.Info("sending samples", "service", t.URL, "site", t.SiteID, "gateway", t.GatewayID)
+	return &sender{f, queue}, nil
+}
+
+// printForward prints what waits, and what a person has to see.
+func printForward(out io.Writer, s *forward.Status, now time.Time) {
+	ack := "never"
+	if s.LastAck != nil {
+		ack = now.Sub(*s.LastAck).Round(time.Second).String() + " ago"
+	}
+	fmt.Fprintf(out, "\nservice: %s; %d batches (%d points) wait; stored there up to batch %d of %d; last acknowledgement %s\n", s.State, s.Batches, s.Points, s.Acknowledged, s.LastSequence, ack)
+	fmt.Fprintf(out, "spool: %.1f of %d MiB\n", float64(s.SpoolBytes)/(1<<20), s.SpoolMax>>20)
+	for _, line := range []struct {
+		is   bool
+		text string
+	}{
+		{s.Error != "", "last error: " + cmp.Or(s.Error, "-")},
+		{s.Full, "the spool is nearly full: beyond its room the oldest samples are dropped"},
+		{s.Dropped > 0, fmt.Sprintf("%d points were dropped, as the spool was full", s.Dropped)},
+		{s.Damaged > 0, fmt.Sprintf("%d records of the spool are damaged", s.Damaged)},
+		{s.Refused > 0, fmt.Sprintf("%d points were refused by the service: %s in the data folder has them", s.Refused, refusedPoints)},
+		{s.ClockWrong && s.OffsetS != nil, fmt.Sprintf("the clock differs by %.0f s from that of the service: set it; times are corrected meanwhile", deref(s.OffsetS))},
+		{s.Renumbered > 0, "the spool was a copy or an older state of itself: its batches got new numbers"},
+	} {
+		if line.is {
+			fmt.Fprintln(out, line.text)
+		}
+	}
+}
+
+// deref is a number that may be absent.
+func deref(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
