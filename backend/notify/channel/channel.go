@@ -58,9 +58,6 @@ func New(c Config) *Channels {
 	return &Channels{guard: c.Guard, mailer: c.Mailer, now: c.Now, chart: c.Chart, client: client}
 }
 
-// Close drops idle connections.
-func (c *Channels) Close() { c.client.CloseIdleConnections() }
-
 // service is how one kind of channel is reached.
 type service struct {
 	example    string // of its URL
@@ -88,22 +85,6 @@ func init() {
 		notify.ChannelPushover:     {example: "https://:TOKEN@api.pushover.net", credential: "the token of the application", address: "user key", send: sendPushover},
 		notify.ChannelSMS:          {example: "https://USER:PASSWORD@gateway.example.org/send?from=Sunloop&to={to}&text={text}", inPath: true, address: "telephone number", send: sendSMS}, //nolint:gosec // an example
 	}
-}
-
-// Example returns an example of the URL of a kind of channel; empty for e-mail.
-func Example(kind string) string { return services[kind].example }
-
-// Check validates the URL of a channel before it is stored. The error states what is
-// wrong and contains nothing of the URL.
-func (c *Channels) Check(ctx context.Context, kind, address string) error {
-	if kind == notify.ChannelEmail {
-		if address != "" {
-			return errors.New("e-mail is sent by the mail server of the service: it has no URL")
-		}
-		return nil
-	}
-	_, err := c.open(ctx, notify.Target{Kind: kind, URL: address})
-	return err
 }
 
 // CheckAddress validates the address of a recipient.
@@ -151,17 +132,6 @@ func (c *Channels) Send(ctx context.Context, to notify.Target, m notify.Message)
 	}
 	receipt.At = c.now()
 	return receipt, nil
-}
-
-// Test sends a test message and returns its receipt.
-func (c *Channels) Test(ctx context.Context, to notify.Target, id string) (notify.Receipt, error) {
-	return c.Send(ctx, to, TestMessage(id, c.now()))
-}
-
-// TestMessage is the message by which a channel is tested.
-func TestMessage(id string, now time.Time) notify.Message {
-	return notify.Message{ID: id, Kind: notify.KindTest, At: now, Priority: "normal", Title: "Sunloop: test message",
-		Lines: []string{"This message tests a notification channel of Sunloop. No action is needed."}}
 }
 
 // call is one call of a service.
