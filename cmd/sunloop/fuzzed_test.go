@@ -34,6 +34,7 @@ var fuzzedBy = map[string]string{
 	"backend/openapi":             "reads comments that are embedded",
 	"backend/admin/socket":        "reads one line of the process that holds the folder, whose user is checked",
 	"backend/tracing":             "reads the URL that the operator configured",
+	"backend/stream":              "reads entries of the log that it wrote itself",
 	"backend/partner":             "reads documents that it wrote itself",
 	"backend/pipeline/importer":   "opens compressed files, whose text engine/ingest FuzzParse and FuzzUnpack read",
 	"backend/gateway":             "reads durations of the operator's sources file",
