@@ -502,7 +502,7 @@ func TestMailFailures(t *testing.T) {
 		}
 		return []byte("picture"), nil
 	}})
-	for _, m := range []notify.Message{raised(), raised(), channel.TestMessage("ntf_9", now)} {
+	for _, m := range []notify.Message{raised(), raised(), channel.NewTestMessage("ntf_9", now)} {
 		if _, err := c.Send(t.Context(), to, m); err != nil {
 			t.Error(err)
 		}

@@ -26,11 +26,11 @@ func (c *Channels) Check(ctx context.Context, kind, address string) error {
 
 // Test sends a test message and returns its receipt.
 func (c *Channels) Test(ctx context.Context, to notify.Target, id string) (notify.Receipt, error) {
-	return c.Send(ctx, to, TestMessage(id, c.now()))
+	return c.Send(ctx, to, NewTestMessage(id, c.now()))
 }
 
-// TestMessage is the message by which a channel is tested.
-func TestMessage(id string, now time.Time) notify.Message {
+// NewTestMessage is the message by which a channel is tested.
+func NewTestMessage(id string, now time.Time) notify.Message {
 	return notify.Message{ID: id, Kind: notify.KindTest, At: now, Priority: "normal", Title: "Sunloop: test message",
 		Lines: []string{"This message tests a notification channel of Sunloop. No action is needed."}}
 }

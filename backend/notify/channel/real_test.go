@@ -421,7 +421,7 @@ func TestMailGolden(t *testing.T) {
 		"mail-raised":    first,
 		"mail-all-clear": follows(first, notify.KindAllClear, "ntf_03", "critical", "All clear: Süd <1> & Nord", "ntf_01J0"),
 		"mail-report":    report,
-		"mail-test":      channel.TestMessage("ntf_05", now),
+		"mail-test":      channel.NewTestMessage("ntf_05", now),
 	} {
 		got, err := channel.Mail(to, m)
 		if err != nil {
