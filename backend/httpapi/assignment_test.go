@@ -42,7 +42,7 @@ func TestMassAssignment(t *testing.T) {
 				name += " " + op.Action
 			}
 			r, known := requests[name]
-			if !known || r.form || route.Method != http.MethodPost || route.Name == "audit" { // which repeats what was asked
+			if !known || r.form || route.Raw != nil || route.Method != http.MethodPost || route.Name == "audit" { // which repeats what was asked; package points refuses unknown fields of raw bodies
 				continue
 			}
 			for _, field := range slices.Sorted(maps.Keys(decided)) {
