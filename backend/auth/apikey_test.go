@@ -27,7 +27,7 @@ func TestAPIKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Principal{Kind: KindKey, ID: key.ID, Name: "gateway", Role: api.RoleOperator, Customers: []string{"*"}, Sites: []string{"Sibaya"}}
+	want := Principal{Kind: KindKey, ID: key.ID, Name: "gateway", Role: api.RoleOperator, Customers: []string{"*"}, Sites: []string{"Sibaya"}, Rate: Rate{Class: api.RateDefault}}
 	if d := cmp.Diff(want, p); d != "" {
 		t.Error(d)
 	}
