@@ -1,11 +1,17 @@
 package pipeline
 
 import (
+	"context"
+	"errors"
+	"iter"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/pipeline/sitedata"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
 	"app.sunloop/engine/simulate"
 )
 
@@ -69,6 +75,73 @@ func TestDetectionRunsByItself(t *testing.T) {
 	})
 	if track := p.standing(); track.Data != data {
 		t.Errorf("something came: %+v", track)
+	}
+}
+
+// heldTelemetry delays the end of a read while hold is set.
+type heldTelemetry struct {
+	store.Telemetry
+	hold atomic.Pointer[chan struct{}]
+	read chan struct{} // receives a value when a read is held
+}
+
+func (h *heldTelemetry) ReadUnits(ctx context.Context, siteID string, assetIDs []string, from, to time.Time, quantities ...series.Quantity) iter.Seq2[store.AssetFrame, error] {
+	return func(yield func(store.AssetFrame, error) bool) {
+		for f, err := range h.Telemetry.ReadUnits(ctx, siteID, assetIDs, from, to, quantities...) {
+			if !yield(f, err) {
+				return
+			}
+		}
+		if until := h.hold.Swap(nil); until != nil {
+			h.read <- struct{}{}
+			<-*until
+		}
+	}
+}
+
+// A run that read the telemetry before data arrived does not record its results after
+// a run that has them.
+func TestRunsOfASiteTakeTurns(t *testing.T) {
+	held := &heldTelemetry{read: make(chan struct{}, 1)}
+	p := newPlant(t, day0, func(c *Config) { held.Telemetry, c.Telemetry = c.Telemetry, held })
+	s := fleet(10, 3)
+	p.start()
+	p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -10), day0, 15*time.Minute)))
+	p.report(s, day0, day0.Add(15*time.Minute))
+	p.await("detection after the nowcast", func() bool {
+		track := p.standing()
+		return track.Live && track.DetectData == track.Data && track.DetectAt.Equal(p.now())
+	})
+
+	from := p.now()
+	until := make(chan struct{})
+	held.hold.Store(&until)
+	p.pass(4 * time.Hour) // the timer is due, and the data are missing
+	<-held.read
+	p.ended1(p.upload(request(api.UploadNowcast), csvOf(t, s, from, p.now(), 15*time.Minute)))
+	ran := make(chan error, 1)
+	go func() {
+		_, err := p.Detect(t.Context(), admin, api.AssetRef{AssetID: s.Units[0].AssetID, SiteID: "South"}, 0)
+		ran <- err
+	}()
+	select {
+	case err := <-ran:
+		t.Errorf("a second run of the site did not wait: %v", err)
+		close(until)
+	case <-time.After(200 * time.Millisecond):
+		close(until)
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	}
+	list, _, err := p.Domain.Findings.Findings(t.Context(), admin, api.ListQuery{SiteID: "South"})
+	if err != nil && !errors.Is(err, api.ErrNoSummaries) {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		if f.Active {
+			t.Errorf("%s is active", f.FaultFamily)
+		}
 	}
 }
 

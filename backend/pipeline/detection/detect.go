@@ -26,6 +26,7 @@ import (
 type Detector struct {
 	*sitedata.Data
 	Repairs RepairVerifier // nil: no repair is verified
+	turns   turns
 }
 
 const day = 24 * time.Hour
@@ -80,6 +81,11 @@ func (de *Detector) DetectSite(ctx context.Context, siteID string) error {
 // of the assets in asked are stored in any case; their analyses hold what ended in the
 // look-back, a day if it is zero.
 func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []string, lookback time.Duration) (finding.RunResult, error) {
+	done, err := de.turns.wait(ctx, siteID)
+	if err != nil {
+		return finding.RunResult{}, err
+	}
+	defer done()
 	site, err := de.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), siteID)
 	if err != nil {
 		return finding.RunResult{}, err
