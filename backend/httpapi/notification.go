@@ -143,16 +143,17 @@ func (s *server) acknowledge(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	token := q.PathValue("token")
-	q = q.Clone(q.Context())
+	ctx := q.Context()
+	q = q.Clone(ctx)
 	q.URL.Path, q.URL.RawPath = api.PathAcknowledge, "" // the log has no token
-	annotateExchange(q.Context(), func(x *Exchange) { x.Route = "acknowledge" })
+	annotateExchange(ctx, func(x *Exchange) { x.Route = "acknowledge" })
 	if s.Closed != nil {
 		if err := s.Closed(); err != nil {
 			s.refuse(w, q, err)
 			return
 		}
 	}
-	ctx := store.WithBudget(q.Context(), s.Wait, s.Wait/waitReserve)
+	ctx = store.WithBudget(ctx, s.Wait, s.Wait/waitReserve)
 	var page api.AcknowledgePage
 	var err error
 	switch q.Method {

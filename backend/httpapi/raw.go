@@ -108,8 +108,7 @@ func (in *input) rawBody(kind string) ([]byte, error) {
 // holds.
 func (in *input) unpackFailure(err error, encoding string) error {
 	var refusal *api.Error
-	switch {
-	case err == nil || errors.As(err, &refusal):
+	if err == nil || errors.As(err, &refusal) {
 		return err
 	}
 	return errUnpack(encoding)

@@ -37,7 +37,6 @@ type service struct {
 	stored   map[string]float64
 	received map[string]ranges
 	hashes   map[string]string
-	twice    int // batches that were recorded again
 	requests [][2]int
 	offset   time.Duration // of its clock
 }
