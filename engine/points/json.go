@@ -2,6 +2,7 @@ package points
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -66,7 +67,7 @@ func (c *collector) point(s *scanner, i int) error {
 		case "asset_id":
 			id, err := s.text("an id in quotes")
 			if err != nil {
-				return at2(err, at("asset_id"))
+				return ofField(err, at("asset_id"))
 			}
 			var why string
 			if u, why = c.unit(id); why != "" {
@@ -85,7 +86,7 @@ func (c *collector) point(s *scanner, i int) error {
 		case "quantity":
 			name, err := s.text("a name in quotes")
 			if err != nil {
-				return at2(err, at("quantity"))
+				return ofField(err, at("quantity"))
 			}
 			hasQuantity = true
 			q, known := quantities[string(name)]
@@ -99,7 +100,7 @@ func (c *collector) point(s *scanner, i int) error {
 		case "value":
 			v, null, err := s.number()
 			if err != nil {
-				return at2(err, at("value"))
+				return ofField(err, at("value"))
 			}
 			hasValue, skip, one.v = true, skip || null, v
 		case "values":
@@ -113,7 +114,7 @@ func (c *collector) point(s *scanner, i int) error {
 				v, null, err := s.number()
 				switch {
 				case err != nil:
-					return at2(err, field())
+					return ofField(err, field())
 				case why != "":
 					return c.refuse(field(), why)
 				case known && !null:
@@ -128,7 +129,7 @@ func (c *collector) point(s *scanner, i int) error {
 	})
 	switch {
 	case err != nil:
-		return at2(err, "points["+strconv.Itoa(i)+"]")
+		return ofField(err, "points["+strconv.Itoa(i)+"]")
 	case u == nil:
 		return &Error{at("asset_id"), "it is missing"}
 	case wrong:
@@ -165,7 +166,7 @@ func (c *collector) unitOf(s *scanner, i int) error {
 		case "asset_id":
 			id, err := s.text("an id in quotes")
 			if err != nil {
-				return at2(err, at("asset_id"))
+				return ofField(err, at("asset_id"))
 			}
 			var why string
 			if u, why = c.unit(id); why != "" {
@@ -200,7 +201,7 @@ func (c *collector) unitOf(s *scanner, i int) error {
 	})
 	switch {
 	case err != nil:
-		return at2(err, "units["+strconv.Itoa(i)+"]")
+		return ofField(err, "units["+strconv.Itoa(i)+"]")
 	case u == nil:
 		return &Error{at("asset_id"), "it is missing"}
 	case times == nil:
@@ -244,10 +245,11 @@ func (c *collector) unitOf(s *scanner, i int) error {
 // leftOut is the time of points that are left out.
 const leftOut = math.MinInt64
 
-// at2 gives a syntax error of a value the name of the field.
-func at2(err error, field string) error {
-	if e, ok := err.(*syntaxError); ok && e.value {
-		return &Error{field, e.reason}
+// ofField gives a syntax error of a value the name of the field.
+func ofField(err error, field string) error {
+	var syntax *syntaxError
+	if errors.As(err, &syntax) && syntax.value {
+		return &Error{field, syntax.reason}
 	}
 	return err
 }
