@@ -258,7 +258,7 @@ func wayOfOrder(v view.Context, o api.Order) []milestone {
 
 // verifiedWords describes the verification of a repair.
 func verifiedWords(ver api.Verification) string {
-	words := "the repair is " + VerificationText[ver.State]
+	words := VerificationText[ver.State]
 	if ver.Ratio > 0 {
 		words += "; on " + ver.Day + " it made " + widget.Percent(ver.Ratio) + " of what was expected"
 	}
