@@ -318,8 +318,8 @@ func responses(r *api.Route, answers *schemas) Ordered[*Response] {
 	ok := &Response{Description: "Done", Headers: map[string]*Header{"X-Request-Id": {"Names the request in the logs of the service.", &Schema{Type: "string"}}}}
 	switch r.Operations[0].Response {
 	case reflect.TypeFor[api.StreamEvent]():
-		answers.of(reflect.TypeFor[api.StreamEvent]())
-		ok.Content = Ordered[MediaType]{{api.MediaEvents, MediaType{Schema: &Schema{Type: "string", Description: "Events whose data are a StreamEvent"}}}}
+		event := answers.of(reflect.TypeFor[api.StreamEvent]())
+		ok.Content = Ordered[MediaType]{{api.MediaEvents, MediaType{Schema: &Schema{Type: "string", Description: "Events; the schema is of the data of one.", ContentMediaType: contentJSON, ContentSchema: event}}}}
 	case reflect.TypeFor[api.DocsPage]():
 		ok.Content = Ordered[MediaType]{{"text/html", MediaType{Schema: &Schema{Type: "string"}}}}
 	case reflect.TypeFor[api.OpenAPIDocument]():

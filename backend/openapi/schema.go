@@ -19,6 +19,7 @@ type Schema struct {
 	Type                 any              `json:"type,omitempty"` // a string, or several
 	Format               string           `json:"format,omitempty"`
 	ContentMediaType     string           `json:"contentMediaType,omitempty"`
+	ContentSchema        *Schema          `json:"contentSchema,omitempty"` // of what the text holds
 	Pattern              string           `json:"pattern,omitempty"`
 	Description          string           `json:"description,omitempty"`
 	Enum                 []string         `json:"enum,omitempty"`
