@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -93,6 +94,37 @@ func TestNegativeValues(t *testing.T) {
 	got := joinNegative([]string{"inspect", "x.csv", "--location", "-18.12,178.45", "--json", "-", "--tz", "-v", "--", "--location", "-1"})
 	if want := []string{"inspect", "x.csv", "--location=-18.12,178.45", "--json", "-", "--tz", "-v", "--", "--location", "-1"}; !slices.Equal(got, want) {
 		t.Errorf("arguments %q, want %q", got, want)
+	}
+}
+
+// TestFirstDayOfInspect asserts that text and JSON have the first day with production, of
+// all units, also where their times differ.
+func TestFirstDayOfInspect(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "day.csv")
+	text := "time,unit,power_kw\n2026-06-01 22:00,A,0\n2026-06-02 08:00,A,1\n2026-06-02 08:15,A,2\n2026-06-02 08:30,A,3\n2026-06-02 08:15,B,3\n2026-06-02 08:30,B,4\n2026-06-02 08:45,B,4\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if err := (&InspectCmd{Files: []string{path}, JSON: true}).Run(streams{out: &out, err: &errs}); err != nil {
+		t.Fatal(err, errs.String())
+	}
+	var got struct {
+		Day *ingest.Day `json:"first_day"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Day == nil {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	var power []float64
+	for _, p := range got.Day.Points {
+		power = append(power, p.PowerKW)
+	}
+	if want := []float64{1, 5, 7, 4}; got.Day.Day != "2026-06-02" || got.Day.StepMinutes != 15 || !slices.Equal(power, want) || got.Day.Points[0].Start.Hour() != 8 {
+		t.Errorf("first day %+v, want powers %v from 08:00", got.Day, want)
+	}
+	out.Reset()
+	if err := (&InspectCmd{Files: []string{path}}).Run(streams{out: &out, err: &errs}); err != nil || !strings.Contains(out.String(), "kW on the first day, 2026-06-02, of 4.2 kWh") {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }
 

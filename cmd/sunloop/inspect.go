@@ -35,8 +35,9 @@ type InspectCmd struct {
 
 // fileSummary is what was read of one of several files.
 type fileSummary struct {
-	File string `json:"file"`
+	File string `json:"file,omitempty"`
 	ingest.Summary
+	FirstDay *ingest.Day `json:"first_day,omitempty"` // as the upload's record has it
 }
 
 // Run prints the summary; a refused file is exit status 1.
@@ -163,9 +164,10 @@ func (r *inspected) add(next *ingest.Result) {
 // print prints the summary of a file, or the mapping with which it was read.
 func (c *InspectCmd) print(std streams, name string, read *inspected, readErr error, zone *time.Location) error {
 	var result *ingest.Result
+	var day *ingest.Day
 	s := ingest.Summarize(nil, readErr)
 	if readErr == nil {
-		result, s = read.Result, read.summary
+		result, s, day = read.Result, read.summary, ingest.FirstDay(read.Result, zone)
 	}
 	if c.SuggestMap {
 		if readErr != nil {
@@ -179,8 +181,8 @@ func (c *InspectCmd) print(std streams, name string, read *inspected, readErr er
 	}
 	if c.JSON {
 		if c.several {
-			c.summaries = append(c.summaries, fileSummary{name, s})
-		} else if err := printJSON(std.out, s); err != nil {
+			c.summaries = append(c.summaries, fileSummary{name, s, day})
+		} else if err := printJSON(std.out, fileSummary{Summary: s, FirstDay: day}); err != nil {
 			return err
 		}
 		if readErr != nil {
@@ -217,7 +219,7 @@ func (c *InspectCmd) print(std streams, name string, read *inspected, readErr er
 		fmt.Fprintln(std.out, "? ", "nearly as likely:", r)
 	}
 	fmt.Fprintf(std.out, "- rows: %d read, %d used%s\n", s.Counts.Read, s.Counts.Used, leftOut(s.Counts))
-	if day := firstDay(result, zone); day != "" {
+	if day := firstDay(day, zone); day != "" {
 		fmt.Fprintf(std.out, "\n%s\n", day)
 	}
 	return nil
@@ -258,34 +260,18 @@ func leftOut(rows *ingest.Rows) string {
 	return text
 }
 
-// firstDay charts the first day of the file with production, of all units
-// together; "" where no such day has more than one value.
-func firstDay(r *ingest.Result, zone *time.Location) string {
-	for day, next := range series.Days(r.First, r.Last.Add(time.Second), zone) {
-		sum := series.Series{}
-		for _, a := range r.Assets {
-			s := a.Frame.Slice(day.Unix(), next.Unix()).Resample(series.PowerKW, max(r.Interval, 5*time.Minute))
-			if sum.Len() == 0 {
-				sum = s
-				continue
-			}
-			for i := range s.Values {
-				if k, ok := sum.Index(s.Time(i)); ok {
-					sum.Values[k] += s.Values[i]
-				}
-			}
-		}
-		if sum.Len() < 2 || !(sum.EnergyKWh() > 0) {
-			continue
-		}
-		points := chart.Points{Value: sum.Values, Step: sum.Step}
-		for i := range sum.Values {
-			points.At = append(points.At, sum.Time(i).Unix())
-		}
-		return chart.Plain{
-			Start: day, Location: zone, Columns: 64, Rows: 8, ASCII: false,
-			Caption: fmt.Sprintf("kW on the first day, %s, of %.1f kWh", day.In(zone).Format("2006-01-02"), sum.EnergyKWh()),
-		}.Render(points)
+// firstDay charts the first day of a file; "" where it has at most one value.
+func firstDay(day *ingest.Day, zone *time.Location) string {
+	if day == nil || len(day.Points) < 2 {
+		return ""
 	}
-	return ""
+	step := time.Duration(day.StepMinutes * float64(time.Minute))
+	points := chart.Points{Step: step}
+	for _, p := range day.Points {
+		points.At, points.Value = append(points.At, p.Start.Unix()), append(points.Value, p.PowerKW)
+	}
+	return chart.Plain{
+		Start: series.Midnight(day.Points[0].Start, zone), Location: zone, Columns: 64, Rows: 8, ASCII: false,
+		Caption: fmt.Sprintf("kW on the first day, %s, of %.1f kWh", day.Day, day.EnergyKWh()),
+	}.Render(points)
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -330,39 +328,15 @@ func decisionTexts(list []ingest.Decision) []string {
 	return out
 }
 
-// leastDayStep is the shortest step of the power of a file's first day.
-const leastDayStep = 15 * time.Minute
-
 // firstDay returns the power of the first day with production; nil if there is none.
 func firstDay(r *ingest.Result, zone *time.Location) *api.FileDay {
-	first := int64(math.MaxInt64)
-	for _, a := range r.Assets {
-		power := a.Frame.Values(series.PowerKW)
-		if i := slices.IndexFunc(power, func(v float64) bool { return v > 0 }); i >= 0 {
-			first = min(first, a.Frame.Times[i])
-		}
-	}
-	if first == math.MaxInt64 {
+	day := ingest.FirstDay(r, zone)
+	if day == nil {
 		return nil
 	}
-	start := series.Midnight(time.Unix(first, 0), zone)
-	end := series.NextMidnight(start, zone)
-	step := max(r.Interval, leastDayStep)
-	if step > 24*time.Hour {
-		return nil
-	}
-	sums := map[int]float64{}
-	for _, a := range r.Assets {
-		s := a.Frame.Slice(start.Unix(), end.Unix()).Resample(series.PowerKW, step)
-		for i, v := range s.Values {
-			if k := int(s.Time(i).Sub(start) / step); k >= 0 && !math.IsNaN(v) {
-				sums[k] += v
-			}
-		}
-	}
-	out := &api.FileDay{Day: start.Format(time.DateOnly), StepMinutes: step.Minutes()}
-	for _, k := range slices.Sorted(maps.Keys(sums)) {
-		out.Points = append(out.Points, api.FilePoint{Timestamp: api.At(start.Add(time.Duration(k) * step)), PowerKW: sums[k]})
+	out := &api.FileDay{Day: day.Day, StepMinutes: day.StepMinutes}
+	for _, p := range day.Points {
+		out.Points = append(out.Points, api.FilePoint{Timestamp: api.At(p.Start), PowerKW: p.PowerKW})
 	}
 	return out
 }
