@@ -198,6 +198,11 @@ func fill(t *testing.T, dir string) (keys filled) {
 	must(err)
 	_, err = h.Client.SendPart(ctx, session.Session.SessionID, 0, large[:session.Session.MinPart])
 	must(err)
+	// A gateway that may join, and one that has asked which of its batches are stored.
+	_, err = h.InviteGateway(ctx, api.GatewaysRequest{SiteID: filledSite, Name: "roof"})
+	must(err)
+	_, err = h.WriteTelemetry(ctx, api.WriteQuery{SiteID: filledSite, GatewayID: "gateway-1", Epoch: "epoch-1"}, nil)
+	must(err)
 	h.wait("snapshots", "partner-snapshots", "interpolations", "forecast-scores", "calibrations")
 	h.restart() // all running jobs have ended
 	must(h.service.Close())

@@ -166,7 +166,7 @@ func TestNoSecretIsRevealed(t *testing.T) {
 	// A handler that panics while it holds a session's token, which must be valid for the body to be read.
 	panics := func(path, credential string) {
 		t.Helper()
-		q := httptest.NewRequest(http.MethodPost, path+"?api_key="+secrets["credential in a query"], &breaking{Reader: strings.NewReader(`{"username":"ana","password":"` + secrets["password of a body that breaks off"] + `"`)})
+		q := httptest.NewRequest(http.MethodPost, path, &breaking{Reader: strings.NewReader(`{"username":"ana","password":"` + secrets["password of a body that breaks off"] + `"`)})
 		q.Header.Set("Content-Type", "application/json")
 		if credential != "" {
 			q.Header.Set("Authorization", "Bearer "+credential)
@@ -179,6 +179,14 @@ func TestNoSecretIsRevealed(t *testing.T) {
 		answers.refusals.Write(w.Body.Bytes())
 	}
 	panics(api.PathKeys, secrets["third token"])
+	w := httptest.NewRecorder()
+	q := httptest.NewRequest(http.MethodPost, api.PathKeys+"?api_key="+secrets["credential in a query"], strings.NewReader("{}"))
+	q.Header.Set("Authorization", "Bearer "+secrets["third token"])
+	q.Header.Set("Content-Type", "application/json")
+	if h.service.Handler().ServeHTTP(w, q); w.Code != http.StatusBadRequest {
+		t.Errorf("a credential in a query is answered with %d", w.Code)
+	}
+	answers.refusals.Write(w.Body.Bytes())
 	_, err = dial(secrets["second token"]).Refresh(ctx)
 	refused(err, http.StatusUnauthorized)
 	_, err = ana.VerifyMFA(ctx, secrets["challenge"], "123456")

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -268,5 +269,33 @@ func TestSummaryJSON(t *testing.T) {
 	}
 	if diff := cmp.Diff(strings.TrimSpace(string(want)), string(got)); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
+	}
+}
+
+// TestCharts reads the series of charts: names and units as of columns, a series that
+// begins later, a time that a series has twice, and the share of a rating.
+func TestCharts(t *testing.T) {
+	const chart = `[{"name":"INV1 Power (W)","data":[[1780300800000,1200],[1780301700000,2200],[1780302600000,3200]]},
+		{"name":"INV2 Power (W)","data":[[1780301700000,2100],[1780302600000,null],[1780303500000,3100]]}]`
+	res := read(t, chart, Options{Now: now})
+	for i, want := range []struct {
+		name  string
+		times []int64
+		power []float64
+	}{{"INV1", []int64{1780300800, 1780301700, 1780302600}, []float64{1.2, 2.2, 3.2}}, {"INV2", []int64{1780301700, 1780303500}, []float64{2.1, 3.1}}} {
+		a := res.Assets[i]
+		var times []int64
+		var power []float64
+		for k, v := range a.Frame.Values(series.PowerKW) {
+			if v == v {
+				times, power = append(times, a.Frame.Times[k]), append(power, v)
+			}
+		}
+		if a.Name != want.name || !slices.Equal(times, want.times) || !slices.Equal(power, want.power) {
+			t.Errorf("%s: %v at %v, want %+v", a.Name, power, times, want)
+		}
+	}
+	if _, err := Read(strings.NewReader("time,Power (% of 10 kW)\n2026-06-01 08:00,12\n2026-06-01 08:15,22\n2026-06-01 08:30,33\n"), Options{Now: now}); err == nil {
+		t.Error("a share of the rating is read as kW")
 	}
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -167,11 +168,18 @@ var shortUnits = map[string]concept{
 // dottedUnits are units with the dots of abbreviations.
 var dottedUnits = strings.NewReplacer("k.W.h.", "kWh", "k.W.h", "kWh", "k.W.", "kW", "k.W", "kW")
 
+// shareOfRating is a unit such as "(% of 10 kW)", in which kW is that of the rating.
+var shareOfRating = regexp.MustCompile(`[\[({]?%\s+\pL+\s+[\d.,]+\s*\pL+[\])}]?`)
+
 // splitUnit takes the unit out of a column's name: "[kWh]", "(en kW)",
 // "power_kW", "kWh Import". rest is the name without it.
 func splitUnit(name string) (rest string, u unit, ok bool) {
 	if strings.Contains(name, "k.W") {
 		name = dottedUnits.Replace(name)
+	}
+	if at := shareOfRating.FindStringIndex(name); at != nil {
+		u, ok := parseUnit("%")
+		return strings.TrimSpace(name[:at[0]] + name[at[1]:]), u, ok
 	}
 	rest = name
 	for search := name; ; {

@@ -191,7 +191,7 @@ var telemetryCases = []Case{
 		Fields: []string{"records." + goodAsset + "[].power"}, Errors: []ErrorCase{foreign}}),
 	For(api.GetLatest, Case{Params: []Param{p("site_id", goodSite)}, Fields: recordFields, Errors: []ErrorCase{foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)}}),
 	For(api.FollowChanges, Case{Params: []Param{p("site_id", goodSite), p("kinds", "alert,order", "weather"), p("follow", "false", "maybe")}, TestedBy: "TestStream", Errors: []ErrorCase{withValue("site_id", "Nowhere", api.ErrSiteNotFound)}}),
-	For(api.WriteTelemetry, Case{As: InQuery, Params: []Param{p("site_id", goodSite), p("gateway_id", "gateway-1"), p("epoch", "epoch-1"), p("precision", "s"), p("unknown", "ignore"), p("asset_tag", "unit", "a b"),
+	For(api.WriteTelemetry, Case{As: InQuery, Params: []Param{must("site_id", goodSite), must("gateway_id", "gateway-1"), must("epoch", "epoch-1"), p("precision", "s"), p("unknown", "ignore"), p("asset_tag", "unit", "a b"),
 		p("version", "1.2.3"), p("backlog", 10), p("refused", 1), p("sent_at", goodStart)},
 		Fields: words("success points units ignored service_time"), Errors: []ErrorCase{foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound), missing("gateway_id", api.MissingParameter("gateway_id")), missing("epoch", api.MissingParameter("epoch"))}}),
 	For(api.GetAlertPeriod, Case{Params: []Param{p("site_id", goodSite), p("terminal_device_id", goodDevice)}, Fields: words("site_id first_record last_record"),

@@ -157,6 +157,8 @@ func (r *jsonReader) array(v rawJSON, path []string, around []label) error {
 	switch {
 	case first.kind() == '{' && first.field("target") != nil && first.field("datapoints") != nil:
 		return r.datapoints(v)
+	case first.kind() == '{' && first.field("name").kind() == '"' && first.field("data").first().kind() == '[' && first.field("data").first().first().scalar():
+		return r.chart(v)
 	case first.kind() == '{' && first.field("entity_id") != nil && first.field("state") != nil:
 		return r.states([]rawJSON{v})
 	case first.kind() == '{' && (nested(first) || first.field("schema", "fields") != nil):

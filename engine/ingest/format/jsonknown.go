@@ -1,6 +1,9 @@
 package format
 
 import (
+	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +13,7 @@ import (
 const (
 	formatPrometheusJSON = "response of the Prometheus API"
 	formatGrafana        = "export of Grafana (JSON)"
+	formatChart          = "series of a chart (JSON)"
 	formatHomeAssistant  = "export of Home Assistant"
 	formatInfluxJSON     = "response of the InfluxDB API"
 	formatFronius        = "archive of the Fronius Solar API"
@@ -237,6 +241,69 @@ func (r *jsonReader) datapoints(v rawJSON) error {
 		return err
 	}
 	return r.finish(l)
+}
+
+// chart reads the series of a chart of a web page, [{"name": …, "data": [[milliseconds, value], …]}], as a table
+// with a column for each: their names say what they are, as those of columns do.
+func (r *jsonReader) chart(v rawJSON) error {
+	type point struct {
+		at    float64
+		value rawJSON
+	}
+	names, series, times := []string{"time"}, [][]point{}, map[float64]string{}
+	var err error
+	v.elements(func(s rawJSON) bool {
+		var points []point
+		s.field("data").elements(func(pair rawJSON) bool {
+			at, end := pair.next(1)
+			value, _ := pair.next(end)
+			ms, bad := strconv.ParseFloat(at.text(), 64)
+			if bad != nil || math.IsNaN(ms) {
+				return true
+			}
+			seconds := ms
+			if seconds > 1e11 {
+				seconds /= 1000
+			}
+			points, times[ms] = append(points, point{ms, value}), unixInstant(seconds)
+			return true
+		})
+		slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
+		names, series = append(names, s.field("name").text()), append(series, points)
+		if len(series) > maxSheetColumns {
+			err = fail(Unsupported, "the chart has more than %d series", maxSheetColumns)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	w := newWriter(r.budget, "", formatChart)
+	if err := w.row(names...); err != nil {
+		return err
+	}
+	next := make([]int, len(series))
+	for _, ms := range slices.Sorted(maps.Keys(times)) {
+		for again := true; again; { // a further row for a time that a series has twice
+			again = false
+			w.cell(times[ms])
+			for i, points := range series {
+				if next[i] == len(points) || points[next[i]].at != ms {
+					w.cell("")
+					continue
+				}
+				w.cell(w.jsonCell(points[next[i]].value))
+				next[i]++
+				again = again || next[i] < len(points) && points[next[i]].at == ms
+			}
+			if err := w.end(); err != nil {
+				return err
+			}
+		}
+	}
+	t, err := w.done()
+	r.done = append(r.done, t)
+	return err
 }
 
 // states reads the history of Home Assistant: a list for each entity, of which only the first record may name it.
