@@ -253,15 +253,16 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	longer := api.ForecastQuery{CustomerID: "acme", HorizonHours: 240} // than the stored forecast, which needs no model
 	p.halt()
 	p.reopen() // nothing is cached any more
-	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); err != nil {
+	if _, err := p.Generate(t.Context(), admin, longer); err != nil {
 		t.Errorf("read back: %v", err)
 	}
 	p.reopen()
 	// While the objects are unavailable, nothing is known of the model.
 	files.away.Store(true)
-	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := p.Generate(t.Context(), admin, longer); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("objects unavailable: %v", err)
 	}
 	promote := func() error {
@@ -275,7 +276,7 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 		t.Errorf("a part that may be whole: %v", err)
 	}
 	files.away.Store(false)
-	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); err != nil {
+	if _, err := p.Generate(t.Context(), admin, longer); err != nil {
 		t.Errorf("once they are back: %v", err)
 	}
 	p.reopen()
@@ -288,7 +289,7 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); !errors.Is(err, api.ErrNoModel) {
+	if _, err := p.Generate(t.Context(), admin, longer); !errors.Is(err, api.ErrNoModel) {
 		t.Errorf("with a damaged model: %v", err)
 	}
 	p.start()
@@ -298,7 +299,7 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 		return err == nil
 	})
 	p.reopen()
-	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); err != nil || again.Hash != m.Hash || again.ModelVersion == m.ModelVersion {
+	if _, err := p.Generate(t.Context(), admin, longer); err != nil || again.Hash != m.Hash || again.ModelVersion == m.ModelVersion {
 		t.Errorf("the same data gave %s %s after %s %s, %v", again.ModelVersion, again.Hash, m.ModelVersion, m.Hash, err)
 	}
 }
