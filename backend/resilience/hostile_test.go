@@ -132,10 +132,10 @@ func TestJSONOfAnySize(t *testing.T) {
 			}
 		}
 		status, answer := v.post(t, path, "application/json", bytes.NewReader(large), "Expect", "100-continue")
-		if want := http.StatusRequestEntityTooLarge; status != want && !readsNoJSON[route.Name] || status < 400 || status >= 500 {
+		if want := http.StatusRequestEntityTooLarge; status != want && !readsNoJSON[route.Name] && route.Raw == nil || status < 400 || status >= 500 {
 			t.Errorf("%s, larger than any JSON that is taken: %d %s", route.Name, status, answer)
 		}
-		if status, answer := v.post(t, path, "application/json", strings.NewReader("\x1f\x8b"), "Content-Encoding", "gzip"); status != http.StatusUnsupportedMediaType {
+		if status, answer := v.post(t, path, "application/json", strings.NewReader("\x1f\x8b"), "Content-Encoding", "gzip"); status != http.StatusUnsupportedMediaType && (route.Raw == nil || status != http.StatusBadRequest) {
 			t.Errorf("%s, compressed: %d %s", route.Name, status, answer)
 		}
 	}
@@ -157,7 +157,7 @@ func TestHeadersAndFormsOfAnySize(t *testing.T) {
 		"10,000 headers":           {get + rest + many + "\r\n", "431"},
 		"100,000 query parameters": {get + "?" + strings.Repeat("a=b&", 100_000) + rest + "\r\n", "431"},
 		"8,000 query parameters":   {get + "?" + strings.Repeat("a=b&", 7_500) + rest + "\r\n", "431"},
-		"3,500 query parameters":   {get + "?" + strings.Repeat("a=b&", 3_500) + rest + "\r\n", "200"},
+		"3,500 query parameters":   {get + "?" + strings.Repeat("a=b&", 3_500) + rest + "\r\n", "400"},
 		"a path of 20 kB":          {"GET /" + strings.Repeat("a/", 10_000) + rest + "\r\n", "401"},
 	} {
 		if got := v.raw(t, c.text); !strings.HasPrefix(got, "HTTP/1.1 "+c.status+" ") || len(got) > 4<<10 {
@@ -167,7 +167,7 @@ func TestHeadersAndFormsOfAnySize(t *testing.T) {
 	part := "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n1\r\n"
 	nameless := "--b\r\nX: y\r\n\r\n1\r\n"
 	for name, c := range map[string]struct{ form, words string }{
-		"100,000 parts":                {strings.Repeat(part, 100_000), "Too many form fields"},
+		"100,000 parts":                {strings.Repeat(part, 100_000), "Unknown parameter: x"},
 		"100,000 parts without a name": {strings.Repeat(nameless, 100_000), "Too many form fields"},
 		"a name of 1 MB":               {"--b\r\nContent-Disposition: form-data; name=\"" + strings.Repeat("n", 1<<20) + "\"\r\n\r\n1\r\n--b--\r\n", "Invalid multipart form"},
 		"a header of 11 MB":            {"--b\r\nX: " + strings.Repeat("n", 11<<20) + "\r\n\r\n1\r\n--b--\r\n", ""},
