@@ -14,7 +14,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// Frames a second at most, where nothing else is said: at a terminal of this
+// Frames a second at most by default: at a terminal of this
 // machine and over SSH. A key is answered at once either way.
 const (
 	fastFPS = 20

@@ -84,7 +84,7 @@ type baseline struct {
 	clarity, usual [hazeSigns]float64 // change of the logarithm of the index for each unit of the signs of haze; their median
 	hold           int64              // the fit uses days before this one; 0 for no bound
 
-	// The day at hand, by moment.
+	// The current day, by moment.
 	power, light, temp []float64
 	usable, explained  []bool
 	lightRough         []float64 // roughness of the reference's light

@@ -28,7 +28,7 @@ func gapNeeds(view.Context) []state.Need {
 	return []state.Need{{Query: state.QueryInterpolations, Period: time.Minute}}
 }
 
-// noGaps is said where no run is known.
+// noGaps is shown where no run is known.
 const noGaps = "No gaps have been filled yet: they are filled after each training."
 
 // runOf is the run of an id, else the newest; nil without any.
