@@ -360,6 +360,29 @@ func TestSlowReaderReloads(t *testing.T) {
 	}
 }
 
+// TestManyChangesOfOneTime asserts that a change is passed although the transaction that
+// wrote it has more changes before it than are read at a time.
+func TestManyChangesOfOneTime(t *testing.T) {
+	w := newWorld(t, nil)
+	f, leave := w.hub.Follow(func(e *stream.Event) bool { return e.Kind == api.StreamOrder })
+	defer leave()
+	err := w.changes.Update(t.Context(), func(tx store.Tx) error {
+		for i := range 2500 {
+			if err := tx.Put("alerts", store.Key(ownSite, fmt.Sprint(i)), fmt.Appendf(nil, `{"site_id":"Sibaya","customer_id":"customer123","alert_id":"a%d"}`, i)); err != nil {
+				return err
+			}
+		}
+		return tx.Put("orders", store.Key("o1"), []byte(`{"site_id":"Sibaya","customer_id":"customer123","order_id":"o1"}`))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.tell()
+	if n := len(f.C); n != 1 || f.Lost() {
+		t.Errorf("%d orders were passed of 1", n)
+	}
+}
+
 // BenchmarkStream passes an event to 1,000 clients of the handler.
 func BenchmarkStream(b *testing.B) {
 	w := newWorld(b, func(d *httpapiDeps) { d.KeyRate = 1 << 20 })

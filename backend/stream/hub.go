@@ -140,10 +140,10 @@ func (h *Hub) Poll(ctx context.Context) error {
 		h.since = h.log.now().Add(-Overlap)
 		clear(h.seen)
 	}
-	for from := h.since.Add(-Overlap); ; {
+	for from := since(h.since.Add(-Overlap)); from != nil; {
 		var read []Change
 		err := h.log.View(ctx, func(tx store.Tx) (err error) {
-			read, err = list(tx, from, farFuture, readAtOnce)
+			read, from, err = list(tx, from, farFuture, readAtOnce)
 			return err
 		})
 		if err != nil {
@@ -152,10 +152,6 @@ func (h *Hub) Poll(ctx context.Context) error {
 		if err := h.pass(ctx, read); err != nil {
 			return err
 		}
-		if len(read) < readAtOnce || !read[len(read)-1].At.After(from) {
-			break
-		}
-		from = read[len(read)-1].At
 	}
 	for key, at := range h.seen {
 		if at.Before(h.since.Add(-Overlap)) {
@@ -234,7 +230,7 @@ func (h *Hub) Missed(ctx context.Context, id string, accept func(*Event) bool) (
 	}
 	var read []Change
 	err = h.log.View(ctx, func(tx store.Tx) (err error) {
-		read, err = list(tx, at.Add(-Overlap), farFuture, readMost+1)
+		read, _, err = list(tx, since(at.Add(-Overlap)), farFuture, readMost+1)
 		return err
 	})
 	if err != nil || len(read) > readMost {

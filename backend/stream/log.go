@@ -14,6 +14,7 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -294,7 +295,7 @@ func (l *Log) Sweep(ctx context.Context) error {
 		n := 0
 		err := l.records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error {
 			n = 0
-			old, err := list(tx, time.Time{}, before, sweepAtOnce)
+			old, _, err := list(tx, nil, before, sweepAtOnce)
 			for _, c := range old {
 				if err == nil {
 					err = changes.Delete(tx, changes.Key(c))
@@ -312,25 +313,30 @@ func (l *Log) Sweep(ctx context.Context) error {
 	}
 }
 
-// list returns the changes from <= At < to in the order of time, at most so many.
-func list(tx store.Tx, from, to time.Time, most int) (all []Change, err error) {
+// since is the place in the log of the first change that is not before a time.
+func since(at time.Time) []byte { return store.Key(stampOf(at)) }
+
+// list returns the changes from a place in the log to a time, which it excludes, at most
+// so many, and the place that follows them; nil if there are no more.
+func list(tx store.Tx, from []byte, to time.Time, most int) (all []Change, next []byte, err error) {
 	var keys [][]byte
-	for e, err := range tx.Scan(changes.Bucket+"/time", store.Key(stampOf(from)), store.Key(stampOf(to)), false) {
+	for e, err := range tx.Scan(changes.Bucket+"/time", from, since(to), false) {
 		if err != nil {
-			return nil, fmt.Errorf("read the log of changes: %w", err)
+			return nil, nil, fmt.Errorf("read the log of changes: %w", err)
 		}
-		if keys = append(keys, append([]byte(nil), e.Value...)); len(keys) == most {
+		if keys = append(keys, bytes.Clone(e.Value)); len(keys) == most {
+			next = append(bytes.Clone(e.Key), 0)
 			break
 		}
 	}
 	for _, key := range keys {
 		c, err := changes.Get(tx, key)
 		if err != nil {
-			return nil, fmt.Errorf("read the log of changes: %w", err)
+			return nil, nil, fmt.Errorf("read the log of changes: %w", err)
 		}
 		all = append(all, c)
 	}
-	return all, nil
+	return all, next, nil
 }
 
 // sealer is what the hourly maintenance of telemetry calls.

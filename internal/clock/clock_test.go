@@ -32,3 +32,17 @@ func TestSleep(t *testing.T) {
 		}
 	})
 }
+
+// TestWait asserts that each of the three ends a wait.
+func TestWait(t *testing.T) {
+	woken := make(chan struct{}, 1)
+	woken <- struct{}{}
+	Wait(t.Context(), time.Hour, woken)
+	Wait(t.Context(), time.Nanosecond, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	Wait(ctx, time.Hour, nil)
+	if len(woken) != 0 {
+		t.Error("what ended the wait is still there")
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/notify"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/clock"
 )
 
 // delays are those after failed attempts; after the last, a delivery is dead.
@@ -62,7 +63,7 @@ func (s *Service) deliver(ctx context.Context) {
 			wait = min(wait, max(next.Sub(s.Wall()), 10*time.Millisecond))
 		}
 		failing = err != nil
-		waitFor(ctx, wait, s.sending)
+		clock.Wait(ctx, wait, s.sending)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/notify"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/clock"
 )
 
 // Figures of the loops.
@@ -61,17 +62,7 @@ func (s *Service) planLoop(ctx context.Context) {
 			wait = min(wait, max(next.Sub(s.Wall()), 0))
 		}
 		failing = err != nil
-		waitFor(ctx, wait, s.planning)
-	}
-}
-
-func waitFor(ctx context.Context, most time.Duration, hint <-chan struct{}) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-hint:
+		clock.Wait(ctx, wait, s.planning)
 	}
 }
 
@@ -269,6 +260,9 @@ func stateFor(tx store.Tx, list []event, now time.Time) (state notify.State, err
 
 // fan makes a delivery of a due message for each address of its recipient.
 func (s *Service) fan(tx store.Tx, c notify.Config, e notify.Entry) error {
+	if e.SiteID == "" {
+		e.SiteID = noSite
+	}
 	kind, id, _ := strings.Cut(e.Recipient, ":")
 	var to []notify.Address
 	switch kind {
@@ -285,18 +279,12 @@ func (s *Service) fan(tx store.Tx, c notify.Config, e notify.Entry) error {
 	}
 	if len(to) == 0 {
 		e.Status, e.Why = notify.StatusSuppressed, "no address of the person takes priority "+e.Message.Priority
-		if e.SiteID == "" {
-			e.SiteID = noSite
-		}
 		return record.Wrap(entries.Put(tx, e), "store message "+e.ID)
 	}
 	now := s.Wall().UTC()
 	for _, a := range to {
 		d := delivery{DeliveryID: s.newID("ntd", now), EntryID: e.ID, SiteID: e.SiteID, Owner: e.Owner, Recipient: e.Recipient, ChannelID: a.Channel, Address: a.Address,
 			Status: deliveryPending, Message: e.Message, CreatedAt: now, Due: now, Since: now}
-		if d.SiteID == "" {
-			d.SiteID = noSite
-		}
 		d.Message.ID = d.DeliveryID
 		if err := deliveries.Put(tx, d); err != nil {
 			return fmt.Errorf("store delivery %s: %w", d.DeliveryID, err)

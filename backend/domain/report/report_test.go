@@ -165,7 +165,7 @@ func (o *outbox) Recipients(context.Context) ([]report.Recipient, error) { retur
 func (o *outbox) Enqueue(_ context.Context, owner, person string, m notify.Message) error {
 	o.calls++
 	if o.fail {
-		return errors.New("the store is away")
+		return errors.New("the store is unavailable")
 	}
 	key := owner + " " + person + " " + m.ID
 	if _, ok := o.sent[key]; !ok {

@@ -13,6 +13,7 @@ import (
 	"app.sunloop/backend/gateway/spool"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/clock"
 )
 
 // Service is the one that batches are sent to.
@@ -195,19 +196,13 @@ func (f *Forwarder) Run(ctx context.Context) {
 
 // wait pauses; a new batch ends the pause unless a failure caused it.
 func (f *Forwarder) wait(ctx context.Context, pause time.Duration) {
-	t := time.NewTimer(pause)
-	defer t.Stop()
 	wake := f.wake
 	f.mu.Lock()
 	if f.failures > 0 {
 		wake = nil
 	}
 	f.mu.Unlock()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	case <-wake:
-	}
+	clock.Wait(ctx, pause, wake)
 }
 
 // step sends one request, and returns how long to wait before the next one.

@@ -177,7 +177,7 @@ func (f *Forwarder) succeed() {
 	f.state, f.failures, f.lastErr = StateSending, 0, nil
 }
 
-// fail records a failure and returns the pause after it: none is for ever.
+// fail records a failure and returns the pause before the next attempt.
 func (f *Forwarder) fail(ctx context.Context, err error) time.Duration {
 	if ctx.Err() != nil {
 		return minPause
@@ -197,7 +197,7 @@ func (f *Forwarder) fail(ctx context.Context, err error) time.Duration {
 		}
 	}
 	if f.state != state || f.failures == 1 {
-		f.options.Log.Warn("samples wait", "state", state, "error", err.Error())
+		f.options.Log.Warn("send samples", "state", state, "error", err.Error())
 	}
 	f.state, f.lastErr, f.errorAt = state, err, f.options.Now()
 	return pause

@@ -22,12 +22,11 @@ const silentAgain = 6 * time.Hour
 // SilenceDue reports whether the finding of a silence of a site has to be opened,
 // recorded again, or ended.
 func SilenceDue(s sitedata.State, now time.Time) bool {
-	switch silent := s.Rhythm.Judge(now).Silent; {
-	case silent:
-		return s.SilentSince.IsZero() || now.Sub(s.SilentAt) >= silentAgain
-	default:
-		return !s.SilentSince.IsZero()
+	recorded := !s.SilentSince.IsZero()
+	if !s.Rhythm.Judge(now).Silent {
+		return recorded
 	}
+	return !recorded || now.Sub(s.SilentAt) >= silentAgain
 }
 
 // RecordSilence opens, continues or ends the finding of a silence: a site whose data
