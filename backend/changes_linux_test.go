@@ -27,7 +27,7 @@ const (
 )
 
 func changeConfig(dir string) Config {
-	return Config{DataDir: dir, Now: func() time.Time { return siteNow }, Wall: time.Now, TrainingDays: 100_000, Tick: 5 * time.Millisecond, Settle: time.Millisecond, KeyRate: 100_000,
+	return Config{DataDir: dir, Now: func() time.Time { return siteNow }, Wall: time.Now, TrainingDays: 100_000, Tick: 5 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond, KeyRate: 100_000,
 		Argon: &argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}}
 }
 

@@ -111,7 +111,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 		Records: p.changes, Telemetry: p.changes, Queue: st.records, Cluster: st.records, Objects: st.objects, ImportSource: st.external,
 		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: slices.Concat(maintenance.SiteRecords(), notification.SiteRecords(), record.OfSites(stream.SiteRecords()...)), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
-		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
+		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Quiet: cfg.Quiet, Tick: cfg.Tick, Lease: cfg.Lease,
 		Hold:        cfg.HoldJobs,
 		Exclusive:   !st.shared(), // a file has one owner at a time
 		LargestFile: cfg.LargestUpload, Free: func() (int64, bool) {

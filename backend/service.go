@@ -117,6 +117,7 @@ type Config struct {
 	ForecastEvery time.Duration // by the plant's clock; 1 h
 	DetectEvery   time.Duration // by the plant's clock; 15 min
 	Settle        time.Duration // by the wall, between two forecasts or detections of a site; 5 s
+	Quiet         time.Duration // by the wall, from the last upload of a site to its training; 1 s
 	Tick          time.Duration // by the wall, interval of the planner; 1 s
 	Lease         time.Duration // of jobs, by the wall; 30 s
 

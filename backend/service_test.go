@@ -43,7 +43,7 @@ func open(t testing.TB, cfg Config) *instance {
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
 	}
-	cfg.Tick, cfg.Settle, cfg.KeyRate = 10*time.Millisecond, time.Millisecond, cmp.Or(cfg.KeyRate, 100_000)
+	cfg.Tick, cfg.Settle, cfg.Quiet, cfg.KeyRate = 10*time.Millisecond, time.Millisecond, 20*time.Millisecond, cmp.Or(cfg.KeyRate, 100_000)
 	h := &instance{t: t, cfg: cfg}
 	h.up()
 	t.Cleanup(h.down)

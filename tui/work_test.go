@@ -22,7 +22,7 @@ import (
 // units of which the second is down in its last days.
 func realService(t *testing.T, change ...func(*backend.Config)) *client.Client {
 	t.Helper()
-	cfg := backend.Config{DataDir: t.TempDir(), Now: func() time.Time { return noon }, Wall: time.Now, Tick: 10 * time.Millisecond, Settle: time.Millisecond, KeyRate: 100_000}
+	cfg := backend.Config{DataDir: t.TempDir(), Now: func() time.Time { return noon }, Wall: time.Now, Tick: 10 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond, KeyRate: 100_000}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -59,7 +59,7 @@ func (h *installation) now() time.Time { return time.Unix(h.clock.Load(), 0).UTC
 func (h *installation) up() {
 	h.t.Helper()
 	s, err := backend.New(backend.Config{
-		DataDir: h.dir, Now: h.now, Wall: time.Now, TrainingDays: h.days, Tick: 5 * time.Millisecond, Settle: time.Millisecond, KeyRate: 1_000_000,
+		DataDir: h.dir, Now: h.now, Wall: time.Now, TrainingDays: h.days, Tick: 5 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond, KeyRate: 1_000_000,
 		Argon: &argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32},
 	})
 	if err != nil {

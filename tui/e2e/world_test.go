@@ -47,7 +47,7 @@ type place struct {
 func open(t *testing.T) *place {
 	t.Helper()
 	s, err := backend.New(backend.Config{
-		DataDir: t.TempDir(), Now: func() time.Time { return noon }, Wall: time.Now, Tick: 10 * time.Millisecond, Settle: time.Millisecond,
+		DataDir: t.TempDir(), Now: func() time.Time { return noon }, Wall: time.Now, Tick: 10 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond,
 		KeyRate: 100_000, UserRate: 100_000, RequireMFA: true,
 		Argon: &argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32},
 	})
