@@ -25,6 +25,7 @@ type Config struct {
 	Step    Duration `toml:"step"`   // between two stored samples, means of readings; 1 min
 	Commit  Duration `toml:"commit"` // between two writes to the data folder; 10 s
 	Sources []Source `toml:"source"`
+	MQTT    []MQTT   `toml:"mqtt"`
 }
 
 // Site is the site of all devices of a file.
@@ -47,9 +48,10 @@ type Source struct {
 	Devices   []Device `toml:"device"`
 }
 
-// Device is a SunSpec device of a source.
+// Device is a device of a source.
 type Device struct {
-	Asset        string       `toml:"asset" json:"asset"` // id of its unit in Sunloop
+	ID           string       `toml:"id,omitempty" json:"id,omitempty"` // in the messages of a broker; other sources have none
+	Asset        string       `toml:"asset" json:"asset"`               // id of its unit in Sunloop
 	Name         string       `toml:"name,omitempty" json:"name,omitempty"`
 	Kind         reading.Kind `toml:"kind" json:"kind"`
 	Manufacturer string       `toml:"manufacturer,omitempty" json:"manufacturer,omitempty"`
@@ -126,9 +128,11 @@ func Parse(b []byte) (Config, error) {
 // valueRules say what the values of the keys must be that are not texts.
 var valueRules = map[string]string{
 	"unit": "a whole number", "base": "a whole number", "index": "a whole number", "registers": "a whole number",
+	"factor": "a number", "plaintext": "true or false", "states": "a list of texts such as [\"0-6:3\", \"7:4\"]",
+	"mqtt": "tables that begin with [[mqtt]]", "value": "a text in quotes, or tables that begin with [[mqtt.value]]",
 	"capacity_kw": "a number", "latitude": "a number", "longitude": "a number", "import_is_positive": "true or false",
 	"poll": durationRule, "step": durationRule, "commit": durationRule, "timeout": durationRule, "pause": durationRule, "settle": durationRule,
-	"site": "a table that begins with [site]", "source": "tables that begin with [[source]]", "device": "tables that begin with [[source.device]]",
+	"site": "a table that begins with [site]", "source": "tables that begin with [[source]]", "device": "tables that begin with [[source.device]] or [[mqtt.device]]",
 }
 
 const durationRule = `a duration such as "10s"`
@@ -213,29 +217,43 @@ func (c *Config) check() error {
 		}
 		for _, d := range s.Devices {
 			switch {
-			case d.Asset == "":
-				return fmt.Errorf("asset of unit %d of %s: required", d.Unit, s.Address)
-			case len(d.Asset) > 64:
-				return fmt.Errorf("asset %q: at most 64 characters", d.Asset)
-			case assets[d.Asset]:
-				return fmt.Errorf("asset %q: two devices have it", d.Asset)
+			case d.ID != "":
+				return fmt.Errorf("id of %s: only devices of a broker have one", d.Asset)
 			case d.Unit < 0 || d.Unit > 255:
 				return fmt.Errorf("unit of %s: invalid value %d: from 0 to 255", d.Asset, d.Unit)
 			case d.Base < 0 || d.Base > 65533:
 				return fmt.Errorf("base of %s: invalid value %d: from 0 to 65533", d.Asset, d.Base)
 			case d.Registers < 0 || d.Registers > 125:
 				return fmt.Errorf("registers of %s: invalid value %d: from 1 to 125", d.Asset, d.Registers)
-			case d.Index < 0 || d.CapacityKW < 0:
-				return fmt.Errorf("index and capacity_kw of %s: 0 or more", d.Asset)
+			case d.Index < 0:
+				return fmt.Errorf("index of %s: 0 or more", d.Asset)
 			}
-			switch d.Kind {
-			case reading.Inverter, reading.Meter, reading.Weather, reading.Battery, reading.Other:
-			default:
-				return fmt.Errorf("kind of %s: invalid value %q: inverter, meter, weather, battery or other", d.Asset, d.Kind)
+			if err := d.check(fmt.Sprintf("unit %d of %s", d.Unit, s.Address), assets); err != nil {
+				return err
 			}
-			assets[d.Asset] = true
 		}
 	}
+	return c.checkMQTT(assets)
+}
+
+// check checks what all devices have, and adds its asset to those of the file.
+func (d *Device) check(place string, assets map[string]bool) error {
+	switch {
+	case d.Asset == "":
+		return fmt.Errorf("asset of %s: required", place)
+	case len(d.Asset) > 64:
+		return fmt.Errorf("asset %q: at most 64 characters", d.Asset)
+	case assets[d.Asset]:
+		return fmt.Errorf("asset %q: two devices have it", d.Asset)
+	case d.CapacityKW < 0:
+		return fmt.Errorf("capacity_kw of %s: 0 or more", d.Asset)
+	}
+	switch d.Kind {
+	case reading.Inverter, reading.Meter, reading.Weather, reading.Battery, reading.Other:
+	default:
+		return fmt.Errorf("kind of %s: invalid value %q: inverter, meter, weather, battery or other", d.Asset, d.Kind)
+	}
+	assets[d.Asset] = true
 	return nil
 }
 

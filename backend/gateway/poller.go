@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -51,6 +52,7 @@ type Options struct {
 type Poller struct {
 	options Options
 	lines   []*line
+	feeds   []*feed
 	units   map[string]bool // assets whose samples are stored
 
 	mu      sync.Mutex // of the devices' fields below, and of weather
@@ -92,12 +94,23 @@ type device struct {
 	asleep   bool
 	dropped  bool       // nothing of the last reading was believed
 	pending  []interval // not stored, or still changing
+
+	// Of devices that publish to a broker.
+	incoming  []incoming
+	gone      bool    // the publisher says that it cannot be reached
+	updated   float64 // when the publisher read it last, by its own clock
+	updatedAt time.Time
+	spacing   time.Duration   // between two samples; 0: not known
+	gaps      []time.Duration // the last ones
+	done      map[int64]bool  // intervals that are stored and not kept, of the last two days
 }
 
 // interval are the readings of one stored sample.
 type interval struct {
 	at      time.Time
 	samples []reading.Sample
+	touched time.Time // when the last reading came
+	version int       // number of changes
 	changed bool
 	urgent  bool
 }
@@ -136,6 +149,18 @@ func NewPoller(o Options) (*Poller, error) {
 				regs: registerMap{line: l.reader, unit: uint8(d.Unit), limit: limit}, checker: reading.Checker{RatingW: d.CapacityKW * 1000}})
 		}
 	}
+	for _, m := range o.Config.MQTT {
+		f, err := p.newFeed(m)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range m.Devices {
+			inverters = inverters || d.Kind == reading.Inverter
+			f.devices[d.ID] = &device{Device: d, address: m.Address, marks: map[reading.Mark]int{}, last: reading.Sample{Measurement: reading.None()},
+				checker: reading.Checker{RatingW: d.CapacityKW * 1000}, updated: math.NaN(), done: map[int64]bool{}}
+		}
+		p.feeds = append(p.feeds, f)
+	}
 	for d := range p.devices() {
 		// The power of a plant meter is that of its inverters: it is stored only without them.
 		p.units[d.Asset] = d.Kind == reading.Inverter || d.Kind == reading.Meter && !inverters
@@ -149,6 +174,13 @@ func (p *Poller) devices() func(func(*device) bool) {
 		for _, l := range p.lines {
 			for _, d := range l.devices {
 				if !yield(d) {
+					return
+				}
+			}
+		}
+		for _, f := range p.feeds {
+			for _, is := range f.Devices {
+				if !yield(f.devices[is.ID]) {
 					return
 				}
 			}
@@ -196,6 +228,9 @@ func (p *Poller) Run(ctx context.Context) error {
 			defer l.close()
 			p.each(ctx, time.Duration(p.options.Config.Poll), func(at time.Time) { p.poll(ctx, l, at) })
 		})
+	}
+	for _, f := range p.feeds {
+		running.Go(func() { p.runFeed(ctx, f) })
 	}
 	p.each(ctx, time.Duration(p.options.Config.Commit), func(at time.Time) { p.commit(ctx, at) })
 	running.Wait()
@@ -272,21 +307,32 @@ func (p *Poller) pollDevice(ctx context.Context, d *device, at time.Time) {
 	d.raw, d.measured = raw, measured
 	d.reads, d.failed, d.lastRead, d.nextTry = d.reads+1, 0, at, time.Time{}
 	d.asleep = s.State == reading.StateSleeping || s.State == reading.StateOff && p.isNight(at)
+	p.accept(d, r, at)
+}
+
+// accept keeps what the checks left of a reading.
+func (p *Poller) accept(d *device, r reading.Result, now time.Time) {
 	d.dropped = len(r.Store) == 0 && !r.Held
 	for _, m := range r.Marks {
 		d.marks[m]++
 	}
 	for _, s := range r.Store {
 		urgent := isFault(&s.Measurement) && !isFault(&d.last.Measurement)
-		d.last = s
+		if before := d.last; d.done != nil && s.At.Sub(before.At) <= p.stale(d) { // it publishes values one by one
+			before.Merge(&s.Measurement)
+			before.At = s.At
+			d.last = before
+		} else {
+			d.last = s
+		}
 		if d.Kind == reading.Weather {
-			p.weather = s
+			p.weather = d.last
 		}
 		if !p.units[d.Asset] {
 			continue
 		}
 		p.addWeather(&s)
-		d.add(s, time.Duration(p.options.Config.Step), urgent)
+		d.add(s, time.Duration(p.options.Config.Step), urgent, now)
 	}
 }
 
@@ -309,16 +355,38 @@ func (p *Poller) addWeather(s *reading.Sample) {
 	}
 }
 
-// add adds a reading to the interval that it belongs to.
-func (d *device) add(s reading.Sample, step time.Duration, urgent bool) {
+// add adds a reading to the interval that it belongs to. A reading of a time that the
+// interval has is the same one, with more values or received again.
+func (d *device) add(s reading.Sample, step time.Duration, urgent bool, now time.Time) {
 	at := s.At.Truncate(step)
 	for i := len(d.pending) - 1; i >= 0; i-- {
-		if in := &d.pending[i]; in.at.Equal(at) {
-			in.samples, in.changed, in.urgent = append(in.samples, s), true, in.urgent || urgent
-			return
+		in := &d.pending[i]
+		if !in.at.Equal(at) {
+			continue
 		}
+		in.changed, in.urgent, in.touched, in.version = true, in.urgent || urgent, now, in.version+1
+		k, same := slices.BinarySearchFunc(in.samples, s.At, func(is reading.Sample, at time.Time) int { return is.At.Compare(at) })
+		if same {
+			in.samples[k].Merge(&s.Measurement)
+		} else {
+			in.samples = slices.Insert(in.samples, k, s)
+		}
+		return
 	}
-	d.pending = append(d.pending, interval{at: at, samples: []reading.Sample{s}, changed: true, urgent: urgent})
+	i, _ := slices.BinarySearchFunc(d.pending, at, func(in interval, at time.Time) int { return in.at.Compare(at) })
+	if i > 0 && i == len(d.pending) {
+		d.space(at.Sub(d.pending[i-1].at))
+	}
+	d.pending = slices.Insert(d.pending, i, interval{at: at, samples: []reading.Sample{s}, touched: now, changed: true, urgent: urgent})
+}
+
+// space notes the time between two samples: the shortest one of the last few, since
+// messages get lost.
+func (d *device) space(gap time.Duration) {
+	if d.gaps = append(d.gaps, gap); len(d.gaps) > 5 {
+		d.gaps = d.gaps[1:]
+	}
+	d.spacing = slices.Min(d.gaps)
 }
 
 // verify reads the map of a device and compares its serial number.
@@ -435,9 +503,9 @@ func (p *Poller) commit(ctx context.Context, now time.Time) {
 	var frames []store.AssetFrame
 	urgent := false
 	type sent struct {
-		d     *device
-		at    time.Time
-		count int
+		d       *device
+		at      time.Time
+		version int
 	}
 	var all []sent
 	p.mu.Lock()
@@ -446,7 +514,7 @@ func (p *Poller) commit(ctx context.Context, now time.Time) {
 		for _, in := range d.pending {
 			if in.changed {
 				samples = append(samples, reading.Combine(in.samples, in.at))
-				all = append(all, sent{d, in.at, len(in.samples)})
+				all = append(all, sent{d, in.at, in.version})
 				urgent = urgent || in.urgent
 			}
 		}
@@ -458,13 +526,20 @@ func (p *Poller) commit(ctx context.Context, now time.Time) {
 		for i := range steps {
 			steps[i] = step.Seconds()
 		}
+		if d.done != nil && d.spacing > step {
+			for i := range steps {
+				steps[i] = min(d.spacing, longestSpacing).Seconds()
+			}
+		}
 		f.Set(series.StepS, steps)
 		frames = append(frames, store.AssetFrame{AssetID: d.Asset, Frame: f})
 	}
-	p.mu.Unlock()
 	if len(frames) == 0 {
+		p.prune(now)
+		p.mu.Unlock()
 		return
 	}
+	p.mu.Unlock()
 	err := p.options.Store.Append(ctx, p.options.Config.Site.ID, frames, urgent)
 	if err == nil && p.options.Forward != nil {
 		err = p.options.Forward.Append(frames)
@@ -484,17 +559,25 @@ func (p *Poller) commit(ctx context.Context, now time.Time) {
 		p.stored.commits++
 		for _, s := range all {
 			for i := range s.d.pending {
-				if in := &s.d.pending[i]; in.at.Equal(s.at) && len(in.samples) == s.count {
+				if in := &s.d.pending[i]; in.at.Equal(s.at) && in.version == s.version {
 					in.changed, in.urgent = false, false
 				}
 			}
 		}
 	}
+	p.prune(now)
+}
+
+// prune forgets intervals that are stored and over; p.mu is held.
+func (p *Poller) prune(now time.Time) {
+	step := time.Duration(p.options.Config.Step)
 	for d := range p.devices() {
 		kept := d.pending[:0]
 		for _, in := range d.pending {
-			if in.changed || !in.at.Add(step).Add(reading.FrozenAfter).Before(now) {
+			if in.changed || !in.at.Add(step).Add(reading.FrozenAfter).Before(now) || d.done != nil && now.Sub(in.touched) < reading.FrozenAfter {
 				kept = append(kept, in)
+			} else if d.done != nil {
+				d.done[in.at.Unix()] = true
 			}
 		}
 		if n := len(kept) - maxPending; n > 0 {
@@ -503,5 +586,10 @@ func (p *Poller) commit(ctx context.Context, now time.Time) {
 		}
 		clear(d.pending[len(kept):])
 		d.pending = kept
+		for at := range d.done {
+			if len(d.done) > maxPending && time.Unix(at, 0).Before(now.Add(-48*time.Hour)) {
+				delete(d.done, at)
+			}
+		}
 	}
 }

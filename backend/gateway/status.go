@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -40,8 +41,21 @@ type Status struct {
 	Lost     int            `json:"lost_samples"`
 	Error    string         `json:"error,omitempty"` // of the last commit
 	Devices  []DeviceStatus `json:"devices"`
+	Brokers  []BrokerStatus `json:"brokers,omitempty"`
 
 	Forward *forward.Status `json:"forward,omitempty"` // absent: nothing is sent to another service
+}
+
+// BrokerStatus is the state of an MQTT broker.
+type BrokerStatus struct {
+	Address   string         `json:"address"`
+	Dialect   string         `json:"dialect"`
+	Connected bool           `json:"connected"`
+	Error     string         `json:"error,omitempty"` // last one
+	ErrorAt   *time.Time     `json:"error_at,omitempty"`
+	Messages  int            `json:"messages"`
+	Refused   map[string]int `json:"refused,omitempty"` // messages and values that were not taken, by reason
+	Others    []string       `json:"not_configured,omitempty"`
 }
 
 // DeviceStatus is the state of a device.
@@ -68,6 +82,8 @@ type Explanation struct {
 	RatingW float64  `json:"rating_w,omitempty"`
 	Blocks  []Block  `json:"blocks"`
 	Inputs  []string `json:"inputs,omitempty"`
+
+	Values map[string]float64 `json:"values,omitempty"` // of the last reading, by the names of mappings
 }
 
 // Block is a model that is polled, with the registers and the points of the last
@@ -101,6 +117,15 @@ func (p *Poller) Status() Status {
 	for d := range p.devices() {
 		s.Devices = append(s.Devices, p.statusOf(d, s.At))
 	}
+	for _, f := range p.feeds {
+		b := BrokerStatus{Address: f.Address, Dialect: f.Dialect, Connected: f.connected, Messages: f.messages, Refused: maps.Clone(f.refused),
+			Others: slices.Sorted(maps.Keys(f.strangers))}
+		if f.lastErr != nil {
+			at := f.errorAt
+			b.Error, b.ErrorAt = f.lastErr.Error(), &at
+		}
+		s.Brokers = append(s.Brokers, b)
+	}
 	slices.SortStableFunc(s.Devices, func(a, b DeviceStatus) int { return cmp.Compare(a.Asset, b.Asset) })
 	return s
 }
@@ -120,7 +145,7 @@ func (p *Poller) statusOf(d *device, now time.Time) DeviceStatus {
 	if d.lastErr != nil {
 		s.Error, s.ErrorAt = d.lastErr.Error(), &d.errorAt
 	}
-	stale := 3*time.Duration(p.options.Config.Poll) + 10*time.Second
+	stale := p.stale(d)
 	switch {
 	case d.asleep:
 		s.State = StateAsleep
@@ -163,6 +188,9 @@ func (p *Poller) Explain(name string) (e Explanation, ok bool) {
 			}
 			slices.Sort(b.Missing)
 			e.Blocks = append(e.Blocks, b)
+		}
+		if !d.last.At.IsZero() {
+			e.Values = d.last.Values()
 		}
 		for k, in := range d.last.Inputs {
 			e.Inputs = append(e.Inputs, fmt.Sprintf("%d: %s", k+1, cmp.Or(in.Name, "without a name")))

@@ -39,6 +39,7 @@ var fuzzedBy = map[string]string{
 	"backend/pipeline/importer":   "opens compressed files, whose text engine/ingest FuzzParse and FuzzUnpack read",
 	"backend/gateway":             "reads durations of the operator's sources file",
 	"backend/gateway/modbus":      "reads the addresses that the operator configured; responses by engine/sunspec FuzzWalk",
+	"backend/gateway/mqtt":        "reads the address that the operator configured; messages by engine/dialect FuzzHandle",
 	"backend/pipeline/sitedata":   "reads payloads and records that the service wrote",
 	"backend/pipeline/gapfill":    "reads tables of filled values that the service wrote",
 	"backend/store/postgres":      "reads jobs that a migration wrote",

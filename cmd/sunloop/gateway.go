@@ -256,6 +256,9 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 	for _, d := range s.Devices {
 		bad = bad || d.State == gateway.StateUnreachable || d.State == gateway.StateSuspect
 	}
+	for _, b := range s.Brokers {
+		bad = bad || !b.Connected
+	}
 	if c.JSON {
 		err = printJSON(std.out, s)
 	} else {
@@ -268,6 +271,9 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 		if s.Error != "" {
 			fmt.Fprintln(std.out, "samples are not stored:", s.Error)
 		}
+		for _, b := range s.Brokers {
+			printBroker(std.out, b)
+		}
 		if s.Forward != nil {
 			printForward(std.out, s.Forward, s.At)
 		}
@@ -276,6 +282,21 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 		return exitStatus(1)
 	}
 	return err
+}
+
+// printBroker prints what came from a broker.
+func printBroker(out io.Writer, b gateway.BrokerStatus) {
+	state := "connected"
+	if !b.Connected {
+		state = "not connected: " + cmp.Or(b.Error, "not tried yet")
+	}
+	fmt.Fprintf(out, "broker %s (%s): %s, %d messages\n", b.Address, b.Dialect, state, b.Messages)
+	for _, reason := range slices.Sorted(maps.Keys(b.Refused)) {
+		fmt.Fprintf(out, "  not taken: %s: %d\n", reason, b.Refused[reason])
+	}
+	if len(b.Others) > 0 {
+		fmt.Fprintf(out, "  not configured: %s\n", strings.Join(b.Others, ", "))
+	}
 }
 
 func kilowatts(w *float64) string {
@@ -319,13 +340,22 @@ func (c *GatewayExplainCmd) Run(ctx context.Context, g *Globals, std streams) er
 	}
 	out := std.out
 	fmt.Fprintf(out, "%s: %s %s, serial number %s, version %s\n", e.Asset, e.Manufacturer, e.Model, cmp.Or(e.Serial, "unknown"), cmp.Or(e.Version, "unknown"))
-	fmt.Fprintf(out, "%s at %s, unit %d, base %d, at most %d registers in a request\n", e.State, e.Address, e.Unit, e.Base, e.Limit)
+	if e.ID != "" {
+		fmt.Fprintf(out, "%s at %s as %s\n", e.State, e.Address, e.ID)
+	} else {
+		fmt.Fprintf(out, "%s at %s, unit %d, base %d, at most %d registers in a request\n", e.State, e.Address, e.Unit, e.Base, e.Limit)
+	}
 	fmt.Fprintf(out, "power %s, age %s, %d readings, %d errors, dropped: %s\n", kilowatts(e.PowerW), age(e.AgeS), e.Reads, e.Errors, marks(e.Marks))
 	if !e.Stored {
 		fmt.Fprintln(out, "not stored as a unit: the inverters of the site have its power, or it measures none")
 	}
 	if e.Error != "" {
 		fmt.Fprintf(out, "last error at %s: %s\n", e.ErrorAt.UTC().Format(time.RFC3339), e.Error)
+	}
+	if len(e.Blocks) == 0 {
+		for _, name := range slices.Sorted(maps.Keys(e.Values)) {
+			fmt.Fprintf(out, "  %-16s %.10g\n", name, e.Values[name])
+		}
 	}
 	for _, b := range e.Blocks {
 		fmt.Fprintf(out, "\nmodel %d, %s, %d registers from %d\n", b.ID, b.Name, b.Length, b.Address)

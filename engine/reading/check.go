@@ -21,6 +21,7 @@ const (
 	MarkCounterJump Mark = "counter_jump"   // the energy counter rose by more than the unit can produce
 	MarkCounterHeld Mark = "counter_frozen" // the counter is fixed while power is reported
 	MarkTemperature Mark = "temperature"    // not between -60 and 150 °C
+	MarkLate        Mark = "late"           // its interval was stored ten minutes before or earlier
 	MarkIrradiance  Mark = "irradiance"     // not between -20 and 1800 W/m²
 )
 
@@ -93,6 +94,21 @@ func (c *Checker) Check(kind Kind, s Sample, words []uint16) Result {
 	return out
 }
 
+// CheckPast removes values outside of their limits from a reading that is older than the
+// last one: one that came late. It is not compared with the readings before it.
+func (c *Checker) CheckPast(kind Kind, s Sample) Result {
+	past := Checker{RatingW: c.RatingW, NominalV: c.NominalV}
+	out := Result{Marks: past.removeImplausible(kind, &s.Measurement, s.At)}
+	if c.counter.known && s.EnergyWh > c.counter.wh {
+		s.EnergyWh = math.NaN() // it was exchanged since
+		out.Marks = append(out.Marks, MarkCounterFell)
+	}
+	if hasValue(&s.Measurement) {
+		out.Store = []Sample{s}
+	}
+	return out
+}
+
 // removeImplausible removes values outside of their limits.
 func (c *Checker) removeImplausible(kind Kind, m *Measurement, at time.Time) (marks []Mark) {
 	nan := math.NaN()
@@ -139,8 +155,12 @@ func isZeroFrame(m *Measurement) bool {
 }
 
 // isRepeated reports whether the device returned the registers of the reading before:
-// while it produces, voltages and frequency always move.
+// while it produces, voltages and frequency always move. Without registers nothing is
+// known.
 func (c *Checker) isRepeated(words []uint16, at time.Time) bool {
+	if len(words) == 0 {
+		return false
+	}
 	h := fnv.New64a()
 	var b [2]byte
 	for _, w := range words {
