@@ -21,6 +21,7 @@ type feed struct {
 	reader  dialect.Source
 	client  *mqtt.Client
 	devices map[string]*device // by id
+	greet   chan struct{}      // something waits for what the site consists of; nil: nothing is announced
 
 	connected bool
 	silent    bool // the publisher of all devices said that it is gone
@@ -72,6 +73,11 @@ func (p *Poller) newFeed(m MQTT) (*feed, error) {
 		c.ClientID = "sunloop-" + hex.EncodeToString(b)
 	}
 	c.Filters = f.reader.Filters()
+	if m.HomeAssistant != "" && p.options.Facts != nil {
+		f.greet = make(chan struct{}, 1)
+		will := p.will()
+		c.Will, c.Filters = &will, append(c.Filters, f.homeAssistantStatus())
+	}
 	c.Receive = func(topic string, payload []byte, retained bool) { p.receive(f, topic, payload, retained) }
 	c.Up = func() {
 		p.mu.Lock()
@@ -83,12 +89,24 @@ func (p *Poller) newFeed(m MQTT) (*feed, error) {
 		defer p.mu.Unlock()
 		f.connected = true
 		p.options.Log.Info("receiving messages", "broker", f.Address, "dialect", f.Dialect)
+		f.wantGreeting()
 	}
 	c.Down = func(err error) { p.disconnected(f, err) }
 	if f.client, err = mqtt.New(c); err != nil {
 		return nil, err
 	}
 	return f, nil
+}
+
+// homeAssistantStatus is the topic on which Home Assistant says that it began.
+func (f *feed) homeAssistantStatus() string { return f.HomeAssistant + "/status" }
+
+// wantGreeting makes what the site consists of due to be published.
+func (f *feed) wantGreeting() {
+	select {
+	case f.greet <- struct{}{}:
+	default: // nothing is announced, or it is due already
+	}
 }
 
 // disconnected records that a broker is not reached.
@@ -107,6 +125,12 @@ func (p *Poller) receive(f *feed, topic string, payload []byte, retained bool) {
 	now := p.options.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if f.greet != nil && topic == f.homeAssistantStatus() {
+		if string(payload) == "online" && !retained {
+			f.wantGreeting()
+		}
+		return
+	}
 	f.messages++
 	list, err := f.reader.Handle(now, topic, payload)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"math"
 	"math/big"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -379,6 +381,116 @@ func TestMQTTConfig(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%q: %v, want %q", tt.to, err, tt.want)
 		}
+	}
+}
+
+// TestHomeAssistant: the site is announced with its values when the connection or Home
+// Assistant begins, and is offline when the gateway ends.
+func TestHomeAssistant(t *testing.T) {
+	b := startBroker(t, "127.0.0.1:0", nil)
+	var mu sync.Mutex
+	got := map[string][]string{}
+	if err := b.Subscribe("#", 1, func(_ *broker.Client, _ packets.Subscription, p packets.Packet) {
+		mu.Lock()
+		defer mu.Unlock()
+		got[p.TopicName] = append(got[p.TopicName], string(p.Payload))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	of := func(topic string, n int) func() bool {
+		return func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(got[topic]) >= n
+		}
+	}
+	c, err := Parse([]byte("[site]\nid = \"roof/1\"\nname = \"Roof\"\n" + strings.Replace(fmt.Sprintf(dtuFile, b.address), "dialect", "home_assistant = \"homeassistant\"\ndialect", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	power := 12.5
+	p, err := NewPoller(Options{Config: c, Store: new(memory), Log: slog.New(slog.DiscardHandler), Now: time.Now, Facts: func(context.Context, Site) (Facts, error) {
+		return Facts{PowerKW: &power, Findings: 1, WorstFinding: strings.Repeat("x", 300)}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := p.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	const config, state, status = "homeassistant/device/sunloop_roof_1/config", "sunloop/roof_1/state", "sunloop/roof_1/status"
+	until(t, "state", of(state, 1))
+	b.publish(t, "homeassistant/status", "online", false)
+	until(t, "second announcement", of(config, 2))
+	cancel()
+	running.Wait()
+	until(t, "will", of(status, 3))
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"online", "online", "offline"}; !slices.Equal(got[status], want) {
+		t.Errorf("%v, want %v", got[status], want)
+	}
+	var values map[string]any
+	if err := json.Unmarshal([]byte(got[state][0]), &values); err != nil || values["power_kw"] != 12.5 || values["energy_today_kwh"] != nil || len([]rune(values["worst_finding"].(string))) != longestState {
+		t.Errorf("%s, %v", got[state][0], err)
+	}
+	var found struct {
+		Stat  string `json:"stat_t"`
+		Avty  string `json:"avty_t"`
+		Parts map[string]struct {
+			Template string `json:"val_tpl"`
+			Class    string `json:"dev_cla"`
+			ID       string `json:"uniq_id"`
+		} `json:"cmps"`
+	}
+	if err := json.Unmarshal([]byte(got[config][0]), &found); err != nil || found.Stat != state || found.Avty != status || found.Parts["power_kw"].Class != "power" || found.Parts["power_kw"].ID != "sunloop_roof_1_power_kw" {
+		t.Errorf("%s, %v", got[config][0], err)
+	}
+	for key := range found.Parts {
+		if _, ok := values[key]; !ok {
+			t.Errorf("the state has no %s", key)
+		}
+	}
+	for topic := range got {
+		if topic != config && topic != state && topic != status && topic != "homeassistant/status" && !strings.HasPrefix(topic, "$SYS") {
+			t.Errorf("published on %s", topic)
+		}
+	}
+}
+
+// TestExporter: what is being read is exported, and what is not is left out.
+func TestExporter(t *testing.T) {
+	now := noon
+	p, _ := feedPoller(t, strings.ReplaceAll(fmt.Sprintf(dtuFile, "127.0.0.1:1"), `"I1"`, `'I"1'`), &now)
+	f := p.feeds[0]
+	for topic, value := range map[string]string{"0/power": "1500.5", "0/yieldtotal": "12.5", "1/voltage": "31", "2/voltage": "32"} {
+		p.receive(f, "solar/114100000001/"+topic, []byte(value), false)
+	}
+	now = now.Add(2 * time.Second)
+	p.flush(f, now)
+	scrape := func() string {
+		w := httptest.NewRecorder()
+		p.Exporter().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		return w.Body.String()
+	}
+	got := scrape()
+	for _, want := range []string{
+		"# TYPE sunloop_device_energy_watthours_total counter\n", `sunloop_device_up{site="roof",device="I\"1",kind="inverter"} 1`, `sunloop_device_power_watts{site="roof",device="I\"1",kind="inverter"} 1500.5`,
+		`sunloop_device_energy_watthours_total{site="roof",device="I\"1",kind="inverter"} 12500`, `sunloop_device_dc_voltage_volts{site="roof",device="I\"1",kind="inverter",input="2"} 32`,
+		`sunloop_device_last_seen_seconds{site="roof",device="I\"1",kind="inverter"} 2`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	now = now.Add(time.Hour)
+	p.flush(f, now)
+	if got := scrape(); strings.Contains(got, "power_watts{") || !strings.Contains(got, `sunloop_device_up{site="roof",device="I\"1",kind="inverter"} 0`) {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -39,13 +39,15 @@ type Forward interface {
 	Status() forward.Status
 }
 
-// Options are what a Poller works with. All fields but Forward are required.
+// Options are what a Poller works with. All fields but Forward and Facts are required.
 type Options struct {
 	Config  Config
 	Store   Store
 	Forward Forward // nil: nothing is sent
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Facts returns what is known of the site, for Home Assistant; nil: nothing is announced.
+	Facts func(ctx context.Context, site Site) (Facts, error)
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Poller reads the devices of a configuration and stores their samples.
@@ -231,6 +233,9 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 	for _, f := range p.feeds {
 		running.Go(func() { p.runFeed(ctx, f) })
+		if f.greet != nil {
+			running.Go(func() { p.runAnnouncements(ctx, f) })
+		}
 	}
 	p.each(ctx, time.Duration(p.options.Config.Commit), func(at time.Time) { p.commit(ctx, at) })
 	running.Wait()

@@ -176,7 +176,8 @@ func printFound(out io.Writer, found []gateway.Found) {
 type GatewayRunCmd struct {
 	ServiceFlags
 	WatchFlags
-	Sources string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Sources file (default: sources.toml in the configuration folder)." type:"path"`
+	Sources      string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Sources file (default: sources.toml in the configuration folder)." type:"path"`
+	PlantMetrics string `placeholder:"ADDRESS" env:"SUNLOOP_PLANT_METRICS" help:"Serve the values of the devices for Prometheus at this address [127.0.0.1:9465]. Who reaches it needs no credential."`
 }
 
 // Run reads until ctx ends.
@@ -187,11 +188,11 @@ func (c *GatewayRunCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		return err
 	}
 	path := cmp.Or(c.Sources, defaultSources())
-	if err := checkSources(g, path); err != nil {
+	if err := errors.Join(checkPlantMetrics(c.PlantMetrics), checkSources(g, path)); err != nil {
 		return err
 	}
 	return c.WatchFlags.run(ctx, cfg, 0, func(ctx context.Context, service *backend.Service) error {
-		return readSources(ctx, g, path, service, log)
+		return readSources(ctx, g, path, c.PlantMetrics, service, log)
 	})
 }
 
@@ -207,12 +208,12 @@ func checkSources(g *Globals, path string) error {
 }
 
 // readSources reads the devices of a file into the service until ctx ends.
-func readSources(ctx context.Context, g *Globals, path string, service *backend.Service, log *slog.Logger) error {
+func readSources(ctx context.Context, g *Globals, path, metrics string, service *backend.Service, log *slog.Logger) error {
 	sources, err := gateway.Load(path)
 	if err != nil {
 		return err
 	}
-	options := gateway.Options{Config: sources, Store: service.Live(), Now: time.Now, Log: log}
+	options := gateway.Options{Config: sources, Store: service.Live(), Facts: siteFacts(service), Now: time.Now, Log: log}
 	sender, err := openForward(g.Data, log)
 	if err != nil {
 		return err
@@ -226,10 +227,21 @@ func readSources(ctx context.Context, g *Globals, path string, service *backend.
 		return err
 	}
 	log.Info("reading devices", "sources", path, "devices", len(p.Status().Devices), "site", sources.Site.ID)
+	exporter, err := openPlantMetrics(ctx, metrics, p, log)
+	if err != nil {
+		return err
+	}
 	var status sync.WaitGroup
 	defer status.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if exporter != nil {
+		status.Go(func() {
+			if err := exporter.Serve(ctx); err != nil && ctx.Err() == nil {
+				log.Error("the values of devices are not served", "error", err.Error())
+			}
+		})
+	}
 	if sender != nil {
 		status.Go(func() { sender.Run(ctx) })
 	}

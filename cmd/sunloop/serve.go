@@ -128,6 +128,8 @@ type ServeCmd struct {
 
 	Sources string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Also read the devices of this sources file (see sunloop gateway --help)." type:"path"`
 
+	PlantMetrics string `placeholder:"ADDRESS" env:"SUNLOOP_PLANT_METRICS" help:"Serve the values of the devices of --sources for Prometheus at this address [127.0.0.1:9465]. Who reaches it needs no credential."`
+
 	Heartbeat string `placeholder:"URL" env:"SUNLOOP_HEARTBEAT" help:"URL of a watchdog that is called each minute while the service is well: parts ready, detection not behind."`
 
 	CORS []string `placeholder:"ORIGIN" env:"SUNLOOP_CORS" help:"Origins whose pages may call the API."`
@@ -145,6 +147,12 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		if err := checkSources(g, c.Sources); err != nil {
 			return err
 		}
+	}
+	if err := checkPlantMetrics(c.PlantMetrics); err != nil {
+		return err
+	}
+	if c.PlantMetrics != "" && c.Sources == "" {
+		return wrong("--plant-metrics: needs --sources")
 	}
 	log := g.headlessLog(std.err)
 	cfg, err := c.config(g, log, time.Now)
@@ -179,7 +187,7 @@ func (c *ServeCmd) all(ctx context.Context, g *Globals, service *backend.Service
 		group.Go(func() error { return consoles(ctx) })
 	}
 	if c.Sources != "" {
-		group.Go(func() error { return readSources(ctx, g, c.Sources, service, log) })
+		group.Go(func() error { return readSources(ctx, g, c.Sources, c.PlantMetrics, service, log) })
 	}
 	group.Go(func() error { return c.http(ctx, g, service, log) })
 	return group.Wait()

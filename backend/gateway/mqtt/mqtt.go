@@ -193,6 +193,7 @@ func (c *Client) Run(ctx context.Context) error {
 		if !permitted(*w) {
 			return fmt.Errorf("publish to %q: not permitted", w.Topic)
 		}
+		s.DisconnectPacketBuilder = func() *paho.Disconnect { return &paho.Disconnect{ReasonCode: 0x04} } // with the will
 		s.WillMessage = &paho.WillMessage{Topic: w.Topic, Payload: w.Payload, Retain: w.Retain, QoS: 1}
 	}
 	m, err := autopaho.NewConnection(ctx, *s)
