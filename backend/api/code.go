@@ -20,6 +20,7 @@ const (
 	CodeLimitReached      = "limit_reached"
 	CodeInvalidTransition = "invalid_transition"
 	CodeInProgress        = "in_progress"
+	CodeRecordsRefused    = "records_refused"
 )
 
 // Conflict returns a 409 for a request that the records do not allow, for a reason that the

@@ -18,6 +18,9 @@ const (
 	MaxJSONDepth          = 16                     // lists and objects within each other in a JSON body
 	MaxJSONList           = 5000                   // elements of one list in a JSON body; the lists of most fields may have fewer
 	MaxJSONValues         = 10_000                 // values in a JSON body: texts, numbers, lists, objects, names of fields
+	MaxBulkBytes          = 1 << 20                // a JSON body of /terminal/bulk
+	MaxBulkValues         = 40_000                 // values in it
+	MaxBulkRecords        = 1000                   // records of it
 	DefaultHorizonHours   = 48
 	MaxHorizonHours       = 720
 	MaxPastDays           = 60 // of what was forecast for former days

@@ -110,6 +110,7 @@ const (
 	PathParts             = "/terminal/parts"
 	PathOrder             = "/terminal/order"
 	PathTrack             = "/terminal/track"
+	PathBulk              = "/terminal/bulk"
 
 	PathSiteKPIs      = "/sites/{site_id}/kpis"
 	PathAvailability  = "/terminal/availability"
@@ -180,6 +181,10 @@ const (
 	ActionZone        = "zone"
 	ActionMerge       = "merge"
 	ActionFinish      = "finish"
+
+	ActionAddAssets         = "add-assets"
+	ActionAcknowledgeAlerts = "acknowledge-alerts"
+	ActionCreateSchedules   = "create-schedules"
 )
 
 // Endpoint is a declared operation with the types of its request and its
@@ -238,7 +243,7 @@ type Route struct {
 	FormOnly   bool        // the route takes no JSON body instead of the form
 	Files      bool        // the file of the form is stored as an object
 	Raw        []RawBody   // media types of a body that is no JSON of the request; its parameters are in the query
-	Body       Body        // set by the declaration of the operations
+	Body       Body        // what is 0 is set by the declaration of the operations
 	Failure    *Error      // the response to an unexpected error; nil: ErrInternal
 	TooLarge   *Error      // the response to a file above 10 MB; nil: ErrFileTooLarge
 
@@ -276,6 +281,8 @@ type Body struct {
 	JSON int64 // of a JSON body; 0: the route reads none
 	Form int64 // of a multipart form with a file; 0: the route reads none
 	Raw  int64 // of a body of [Route.Raw], unpacked; 0: the route reads none
+	// Values is the maximum number of values in a JSON body, see [MaxJSONValues]; 0: that.
+	Values int
 }
 
 // define declares an operation of a route.
@@ -308,7 +315,7 @@ func (r *Route) setDefaults(o *Operation) {
 	case !o.HasJSON():
 	case r.Credential == CredentialNone:
 		r.Body.JSON = MaxPublicJSONBytes
-	default:
+	case r.Body.JSON == 0:
 		r.Body.JSON = MaxJSONBytes
 	}
 }
@@ -370,7 +377,7 @@ func Routes() []*Route {
 		&dataPeriod, &inverter, &siteData, &latest, &telemetryWrite,
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,
-		&schedules, &boms, &parts, &orders, &track, &notifications, &siteSummary, &activities, &users, &keys, &gateways, &gatewayJoin, &auditTrail, &logEntries, &nowcast,
+		&schedules, &boms, &parts, &orders, &track, &bulk, &notifications, &siteSummary, &activities, &users, &keys, &gateways, &gatewayJoin, &auditTrail, &logEntries, &nowcast,
 		&siteKPIs, &availability, &stream,
 		&kpiRollup, &maintenanceSignals, &forecastSnapshot, &maintenanceSchedule, &snapshot,
 		&health, &ready, &document, &docsPage,

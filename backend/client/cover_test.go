@@ -49,6 +49,9 @@ func TestEveryOperationHasACall(t *testing.T) {
 			api.SimulateNotification, api.ListOnCall, api.ExportOnCall} {
 			_, _ = client.Call(ctx, c, e, api.NotificationsRequest{SiteID: "x", AlertID: "x"})
 		}
+		for _, e := range []api.Endpoint[api.BulkRequest, api.BulkResponse]{api.AddAssets, api.AcknowledgeAlerts, api.CreateSchedules} {
+			_, _ = client.Call(ctx, c, e, api.BulkRequest{SiteID: "x"})
+		}
 		_, _ = client.Call(ctx, c, api.CancelUploadSession, api.UploadSessionMoveRequest{ID: "x"})
 	})
 	// Other forms of calls that there are, and what is made for browsers.

@@ -71,6 +71,9 @@ func TestBodyLimitOfRoutes(t *testing.T) {
 		if route.Credential == api.CredentialNone {
 			want = api.MaxPublicJSONBytes
 		}
+		if route.Path == api.PathBulk {
+			want = api.MaxBulkBytes
+		}
 		if most != want {
 			t.Errorf("%s takes %d bytes, want %d", route.Name, most, want)
 		}

@@ -224,6 +224,7 @@ func (s *server) registerAll() {
 	s.partHandlers()
 	s.orderHandlers()
 	s.trackHandlers()
+	s.bulkHandlers()
 	s.notificationHandlers()
 	s.userHandlers()
 	s.logHandlers()

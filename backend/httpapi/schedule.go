@@ -17,6 +17,9 @@ type Schedules interface {
 	Schedules(ctx context.Context, scope api.Scope, q api.ListQuery, status string, overdueOnly bool) ([]api.Schedule, string, error)
 	// MoveSchedule changes the status; 409 for a move that is not allowed.
 	MoveSchedule(ctx context.Context, scope api.Scope, r api.ScheduleRequest, to string) (api.Schedule, error)
+	// PlansChanged lets the plans of sites show schedules that were made in another
+	// transaction than their own.
+	PlansChanged(ctx context.Context)
 	// Propose says when work should be done; api.ErrNoForecastResult where
 	// there is no forecast.
 	Propose(ctx context.Context, scope api.Scope, r api.ScheduleRequest) (api.ProposeResponse, error)

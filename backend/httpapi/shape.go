@@ -18,6 +18,11 @@ import (
 // decoder refuses such a text before it allocates. A refusal names the field, with
 // the limit that the field declares in the type that the text is decoded into.
 func shapeOf(b []byte, into reflect.Type) (values int, err error) {
+	return shapeWithin(b, into, api.MaxJSONValues)
+}
+
+// shapeWithin is shapeOf with another limit of values.
+func shapeWithin(b []byte, into reflect.Type, most int) (values int, err error) {
 	s := shape{into: into}
 	for i := 0; i < len(b); {
 		c := b[i]
@@ -36,8 +41,8 @@ func shapeOf(b []byte, into reflect.Type) (values int, err error) {
 			s.depth = max(s.depth-1, 0)
 			continue
 		}
-		if s.values++; s.values > api.MaxJSONValues {
-			return s.values, s.refuse(b, s.depth, fmt.Sprintf("the body has more than %d values", api.MaxJSONValues))
+		if s.values++; s.values > most {
+			return s.values, s.refuse(b, s.depth, fmt.Sprintf("the body has more than %d values", most))
 		}
 		switch c {
 		case '[', '{':

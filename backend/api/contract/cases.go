@@ -361,6 +361,15 @@ var moveCases = []Case{
 	For(api.ReplayDeliveries, Case{Params: []Param{p("subscription_id", "{subscription_id}")}, Fields: words("success message"),
 		Errors: []ErrorCase{missing("subscription_id", api.MissingField("delivery_id")), withValue("subscription_id", "sub_none", api.ErrSubscriptionNotFound)}}),
 
+	For(api.AddAssets, Case{Params: []Param{p("assets", []any{map[string]any{"asset_id": "{new}", "name": "Inverter 9", "type": "Solar Inverter", "capacity_kw": 50, "location": "roof"}}), p("site_id", goodSite)},
+		Fields: append(words("success message count failed"), prefixed("results[].", "index status id site_id")...), Errors: badAction(
+			ErrorCase{Why: "an id that is there, atomic", With: map[string]any{"atomic": true, "assets": []any{map[string]any{"asset_id": goodAsset, "name": "n", "type": "t", "capacity_kw": 50, "location": "roof"}}}, Err: api.BulkRefused(make([]api.BulkResult, 1), 1)},
+			ErrorCase{Why: "a list of another action", With: map[string]any{"alerts": []any{map[string]any{"alert_id": "alr_1"}}}, Err: api.InvalidField("alerts", "")})}),
+	For(api.AcknowledgeAlerts, Case{Params: []Param{p("alerts", []any{map[string]any{"alert_id": "alr_none"}}), p("site_id", goodSite)},
+		Fields: append(words("success message count failed"), prefixed("results[].", "index status id error code")...)}),
+	For(api.CreateSchedules, Case{Params: []Param{p("schedules", []any{map[string]any{"asset_id": goodAsset, "maintenance_type": "preventive", "scheduled_date": "2026-05-01T06:00:00Z", "priority": "low", "reason": goodReason}})},
+		Fields: append(words("success message count failed"), prefixed("results[].", "index status id site_id")...)}),
+
 	alertMove(api.AcknowledgeAlert, p("reason", "seen")),
 	alertMove(api.ShelveAlert, p("reason", "a storm passes"), p("minutes", 60)),
 	alertMove(api.UnshelveAlert),

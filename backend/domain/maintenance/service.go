@@ -83,10 +83,14 @@ func New(cfg Config) (*Service, error) {
 // refreshPlans lets the plans show what was changed and committed. If its readers
 // cannot be updated now, they read it later: the change is stored.
 func (s *Service) refreshPlans(ctx context.Context) {
-	if s.Plans != nil {
+	if s.Plans != nil && store.JoinedTx(ctx) == nil {
 		_ = s.Plans.Refresh(ctx)
 	}
 }
+
+// PlansChanged lets the plans show what several calls changed within one transaction
+// ([store.WithTx]), once that is committed.
+func (s *Service) PlansChanged(ctx context.Context) { s.refreshPlans(ctx) }
 
 func (s *Service) id(prefix string) string { return record.NewID(prefix, s.Now()) }
 

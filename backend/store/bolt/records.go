@@ -20,6 +20,9 @@ const scanCheck = 256
 
 // View runs fn over the last committed state.
 func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
+	if tx := store.JoinedTx(ctx); tx != nil {
+		return fn(tx)
+	}
 	return s.view(ctx, func(in root) error {
 		return fn(&records{ctx: ctx, root: in, store: s})
 	})
@@ -27,6 +30,9 @@ func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
 
 // Update runs fn and commits what it wrote. fn may run more than once.
 func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
+	if tx := store.JoinedTx(ctx); tx != nil {
+		return fn(tx)
+	}
 	fn = store.RunCommitHook(ctx, fn)
 	var enqueued bool
 	err := s.writes.update(ctx, func(in root) (bool, error) {

@@ -17,6 +17,9 @@ import (
 
 // View runs fn over one committed state.
 func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
+	if tx := store.JoinedTx(ctx); tx != nil {
+		return fn(tx)
+	}
 	return s.transact(ctx, snapshot, func(tx pgx.Tx) error {
 		return fn(&records{ctx: ctx, tx: tx, store: s, known: map[string]*known{}})
 	})
@@ -25,6 +28,9 @@ func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
 // Update runs fn as if no other transaction ran meanwhile, and commits what it
 // wrote. fn is run again where another one got in the way.
 func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
+	if tx := store.JoinedTx(ctx); tx != nil {
+		return fn(tx)
+	}
 	fn = store.RunCommitHook(ctx, fn)
 	return s.transact(ctx, serial, func(tx pgx.Tx) error {
 		r := &records{ctx: ctx, tx: tx, store: s, writable: true, known: map[string]*known{}}

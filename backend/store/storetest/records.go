@@ -39,6 +39,7 @@ func Records(t *testing.T, open Open) {
 		{"cancelled", recordsCancelled},
 		{"panic", recordsPanic},
 		{"in commit", recordsInCommit},
+		{"each", recordsEach},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t, newClock().Now)) })
 	}
@@ -609,4 +610,60 @@ func ignore(err error) error {
 		return nil
 	}
 	return err
+}
+
+// recordsEach does several things in one transaction, of which some are refused, also after they
+// have written.
+func recordsEach(t *testing.T, h Store) {
+	refusal := errors.New("refused")
+	runs := 0
+	each := func(all bool) []error {
+		t.Helper()
+		errs, err := store.UpdateEach(t.Context(), h, 5, all, func(err error) bool { return errors.Is(err, refusal) }, func(ctx context.Context, i int) error {
+			runs++
+			if i == 1 {
+				return refusal // without a write
+			}
+			return h.Update(ctx, func(tx store.Tx) error {
+				if err := tx.Put("each", []byte{byte(i)}, []byte{byte(i)}); err != nil {
+					return err
+				}
+				if i == 3 {
+					return refusal
+				}
+				return h.View(ctx, func(tx store.Tx) error {
+					_, err := tx.Get("each", []byte{byte(i)}) // what the transaction has written
+					return err
+				})
+			})
+		})
+		ok(t, err)
+		return errs
+	}
+	stored := func() (list []byte) {
+		t.Helper()
+		ok(t, h.View(t.Context(), func(tx store.Tx) error {
+			list = nil
+			for e, err := range tx.Scan("each", nil, nil, false) {
+				ok(t, err)
+				list = append(list, e.Value...)
+			}
+			return nil
+		}))
+		return list
+	}
+	if errs := each(true); fmt.Sprint(errs) != "[<nil> refused <nil> refused <nil>]" || len(stored()) != 0 {
+		t.Errorf("all or none: %v, stored %v", errs, stored())
+	}
+	runs = 0
+	if errs := each(false); fmt.Sprint(errs) != "[<nil> refused <nil> refused <nil>]" || fmt.Sprint(stored()) != "[0 2 4]" || runs != 8 {
+		t.Errorf("%v after %d runs, stored %v", errs, runs, stored())
+	}
+	failure := errors.New("failed")
+	_, err := store.UpdateEach(t.Context(), h, 2, false, func(error) bool { return false }, func(ctx context.Context, i int) error {
+		return h.Update(ctx, func(tx store.Tx) error { return errors.Join(tx.Put("each", []byte{9}, []byte{9}), failure) })
+	})
+	if !errors.Is(err, failure) || fmt.Sprint(stored()) != "[0 2 4]" {
+		t.Errorf("%v, stored %v", err, stored())
+	}
 }

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+type joinedKey struct{}
+
+// WithTx returns a ctx whose View and Update run their closures in tx, instead of in
+// transactions of their own. It is for calls within the closure that tx belongs to.
+func WithTx(ctx context.Context, tx Tx) context.Context {
+	return context.WithValue(ctx, joinedKey{}, tx)
+}
+
+// JoinedTx returns the transaction that [WithTx] has put into ctx, nil if there is none. A
+// store uses it in View and Update.
+func JoinedTx(ctx context.Context) Tx {
+	tx, _ := ctx.Value(joinedKey{}).(Tx)
+	return tx
+}
+
+// How a transaction of [UpdateEach] ends without effect.
+var (
+	errAgain = errors.New("a refused item has written") // it runs again without the item
+	errNone  = errors.New("an item was refused and all were asked for")
+)
+
+// UpdateEach calls do for the items 0 to n-1 in one transaction, and returns the error of each
+// item, nil for one that was done. An item with an error that refused accepts has no effect;
+// any other error ends the transaction without effect and is returned as err. With all, one
+// refused item leaves the transaction without effect. do gets a ctx of [WithTx]; it may run
+// again for an item.
+func UpdateEach(ctx context.Context, records Records, n int, all bool, refused func(error) bool, do func(ctx context.Context, i int) error) (errs []error, err error) {
+	undone := make([]error, n) // of items that wrote before they were refused
+	for {
+		err = records.Update(ctx, func(tx Tx) error {
+			errs = make([]error, n)
+			some := false
+			for i := range n {
+				if errs[i] = undone[i]; errs[i] != nil {
+					some = true
+					continue
+				}
+				w := &watchedTx{Tx: tx}
+				err := do(WithTx(ctx, w), i)
+				if err == nil {
+					continue
+				}
+				if !refused(err) {
+					return err
+				}
+				if errs[i], some = err, true; w.wrote {
+					undone[i] = err
+					return errAgain
+				}
+			}
+			if some && all {
+				return errNone
+			}
+			return nil
+		})
+		switch {
+		case errors.Is(err, errAgain):
+		case errors.Is(err, errNone):
+			return errs, nil
+		default:
+			return errs, err
+		}
+	}
+}
