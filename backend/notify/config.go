@@ -16,6 +16,7 @@ const (
 	DefaultPriority   = "moderate" // the lowest that needs an action
 	updateDelay       = time.Minute
 	groupSpan         = time.Minute
+	connectionSpan    = 15 * time.Minute // groupSpan of lost connections: each site has its own rhythm
 	chatterCount      = 3                // ISA-18.2: changes in chatterSpan that make an alarm chatter
 	chatterSpan       = time.Minute      // of chatterCount
 	repeatCount       = 3                // times that an alarm is raised in repeatSpan

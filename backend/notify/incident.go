@@ -56,7 +56,9 @@ func (a *Alarm) same(b *Alarm) bool {
 
 // connection reports whether the alarm means that data do not arrive: a portal or a
 // connection may be the cause for several sites.
-func (a Alarm) connection() bool { return a.Family == "communication_gap" || a.Family == "site_silent" }
+func (a Alarm) connection() bool {
+	return a.Family == "communication_gap" || a.Family == "data_silence"
+}
 
 // Window is planned maintenance of a site, or of one of its units.
 type Window struct {
@@ -203,7 +205,7 @@ func (i *Incident) joins(a Alarm) (cause string, ok bool) {
 		b := &i.Alarms[n]
 		switch raised := a.At.Sub(b.RaisedAt).Abs() <= groupSpan; {
 		case b.Ended():
-		case a.connection() && b.connection() && raised:
+		case a.connection() && b.connection() && (a.SiteID == b.SiteID || a.At.Sub(b.RaisedAt).Abs() <= connectionSpan):
 			return "connection lost", true
 		case a.SiteID != b.SiteID:
 		case a.Onset.Sub(b.Onset).Abs() <= groupSpan && a.At.Sub(i.OpenedAt) < 24*time.Hour:

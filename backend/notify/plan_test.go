@@ -179,6 +179,16 @@ func TestGroups(t *testing.T) {
 	if got := kinds(p.sent("person:anna")); got != "raised update" {
 		t.Errorf("four sites without connection: %q", got)
 	}
+	// Silences of sites of one portal are noticed by their own rhythms, minutes apart.
+	p = newPlant(t, twoYears, simple())
+	for n := range 4 {
+		p.alarm(n, fmt.Sprint("s", n), stateUnacknowledged, func(a *Alarm) { a.Family, a.AssetID = "data_silence", "" })
+		p.until(p.now.Add(4 * time.Minute))
+	}
+	p.until(p.now.Add(5 * time.Minute))
+	if first := p.sent("person:anna")[0]; len(p.state.Incidents) != 1 || first.Message.Kind != KindRaised || strings.Count(kinds(p.sent("person:anna")), "raised") != 1 {
+		t.Errorf("four sites of a portal: %d incidents, %q", len(p.state.Incidents), kinds(p.sent("person:anna")))
+	}
 	p = newPlant(t, twoYears, simple())
 	p.alarm(1, "s1", stateUnacknowledged)
 	p.alarm(2, "s2", stateUnacknowledged)

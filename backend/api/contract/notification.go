@@ -16,6 +16,8 @@ var notificationCases = []Case{
 	For(api.SetNotificationItem, Case{Params: []Param{p("customer_id", goodCustomer), must("channel", goodChannel)}, Fields: words("success message version"),
 		Errors: []ErrorCase{{Why: "no item", With: map[string]any{"channel": nil}, Err: api.MissingField("channel")},
 			{Why: "an unknown kind", With: map[string]any{"channel": map[string]any{"channel_id": "x", "kind": "pigeon"}}, Err: api.InvalidField("channel", "")},
+			{Why: "a webhook in a private network", With: map[string]any{"channel": map[string]any{"channel_id": "x", "kind": "webhook", "url": "https://10.0.0.1/hook", "secret": "whsec_c2VjcmV0"}}, Err: api.InvalidField("channel", "")},
+			{Why: "a channel without its URL", With: map[string]any{"channel": map[string]any{"channel_id": "x", "kind": "ntfy"}}, Err: api.InvalidField("channel", "")},
 			{Why: "a person without a channel", With: map[string]any{"channel": nil, "person": map[string]any{"person_id": "x", "addresses": []any{map[string]any{"channel_id": "none"}}}}, Err: api.InvalidField("person", "")},
 			{Why: "a foreign customer", With: map[string]any{"customer_id": "{foreign_customer}"}, Err: api.ErrForbidden}}}),
 	For(api.RemoveNotificationItem, Case{Params: []Param{p("customer_id", goodCustomer), p("kind", "channel", "pigeon"), p("item_id", "mail")}, Fields: words("success message"),

@@ -88,7 +88,9 @@ func init() {
 }
 
 // CheckAddress validates the address of a recipient.
-func CheckAddress(kind, address string) error {
+func (c *Channels) CheckAddress(kind, address string) error { return checkAddress(kind, address) }
+
+func checkAddress(kind, address string) error {
 	if kind == notify.ChannelEmail {
 		if bare, err := mail.Address(address); err != nil || bare != address {
 			return errors.New("it is not a bare e-mail address")
@@ -103,6 +105,45 @@ func CheckAddress(kind, address string) error {
 		return fmt.Errorf("%s needs an address: %s", kind, s.address)
 	case strings.ContainsFunc(address, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return errors.New("it contains control characters")
+	}
+	return nil
+}
+
+// Check validates a channel before it is stored: its URL, its secret, and the address of
+// messages to itself, if it has one. The error is a [notify.Invalid] without an id, which
+// contains nothing of the URL and the secret. It may look up the host of the URL; one that
+// does not resolve now is accepted.
+func (c *Channels) Check(ctx context.Context, to notify.Target) error {
+	wrong := func(field string, err error) error {
+		return notify.Invalid{Kind: "channel", ID: to.ChannelID, Field: field, Reason: err.Error()}
+	}
+	if to.Kind == notify.ChannelEmail {
+		if to.URL != "" {
+			return wrong("url", errors.New("e-mail is sent by the mail server of the service: it has no URL"))
+		}
+	} else if to.URL == "" {
+		s, ok := services[to.Kind]
+		if !ok {
+			return wrong("kind", unknownKind(to.Kind))
+		}
+		return wrong("url", errors.New("it is missing, such as "+s.example))
+	} else if _, err := c.open(ctx, to); err != nil {
+		return wrong("url", err)
+	}
+	switch {
+	case to.Kind == notify.ChannelWebhook && to.Secret == "":
+		return wrong("secret", errors.New("it is missing: a webhook is signed with a secret such as whsec_ and 32 bytes in base64"))
+	case to.Kind == notify.ChannelWebhook:
+		if _, err := webhook.Sign([]string{to.Secret}, "check", c.now(), nil); err != nil {
+			return wrong("secret", errors.New("it is not whsec_ and bytes in base64"))
+		}
+	case to.Secret != "":
+		return wrong("secret", errors.New("only a webhook has one; other channels have their credentials in the URL"))
+	}
+	if to.Address != "" {
+		if err := checkAddress(to.Kind, to.Address); err != nil {
+			return wrong("address", err)
+		}
 	}
 	return nil
 }
@@ -123,7 +164,7 @@ func (c *Channels) Send(ctx context.Context, to notify.Target, m notify.Message)
 	if err != nil {
 		return notify.Receipt{}, err
 	}
-	if err := CheckAddress(to.Kind, to.Address); err != nil {
+	if err := checkAddress(to.Kind, to.Address); err != nil {
 		return notify.Receipt{}, notify.Permanent(fmt.Errorf("address of the recipient: %w", err))
 	}
 	receipt, err := services[to.Kind].send(ctx, call, m)

@@ -170,7 +170,7 @@ func TestRequests(t *testing.T) {
 			rc := &receiver{}
 			host, c := start(t, rc)
 			to := at(target.to, host)
-			if err := c.Check(t.Context(), to.Kind, to.URL); err != nil {
+			if err := c.Check(t.Context(), to); err != nil {
 				t.Fatal(err)
 			}
 			first := raised()
@@ -355,7 +355,7 @@ func TestGuard(t *testing.T) {
 	for _, target := range targets {
 		for _, place := range []string{host, "10.0.0.1", "[::1]", "localhost", "2130706433"} {
 			to := at(target.to, place)
-			if err := c.Check(t.Context(), to.Kind, to.URL); err == nil {
+			if err := c.Check(t.Context(), to); err == nil {
 				t.Errorf("%s: %s is accepted", target.name, place)
 			}
 			_, err := c.Send(t.Context(), to, raised())
@@ -394,18 +394,23 @@ func TestGuard(t *testing.T) {
 // TestCheck refuses URLs that no message can be sent to, without repeating them.
 func TestCheck(t *testing.T) {
 	host, c := start(t, &receiver{})
-	for _, test := range []struct{ kind, url, want string }{
-		{"fax", "https://x.example.org", `channel kind "fax" is none of`},
-		{notify.ChannelEmail, "https://" + password + ".example.org", "it has no URL"},
-		{notify.ChannelTelegram, "http://" + host, "lacks the token of the bot"},
-		{notify.ChannelMatrix, "http://" + userName + "@" + host, "lacks the access token"},
-		{notify.ChannelWebhook, "http://" + host + "/#" + password, "has a fragment"},
-		{notify.ChannelWebhook, "://" + password, "not a URL with a host"},
-		{notify.ChannelSMS, "http://" + host + "/send?text=" + password, "no parameter with {to} and {text}"},
-		{notify.ChannelSMS, "http://" + host + "/send?text={text}&to={to}#xml", "none of #form, #json, #get"},
-		{notify.ChannelGotify, "ftp://:" + password + "@ftp.example.org", "its scheme is not https"},
+	for _, test := range []struct{ kind, url, want, secret string }{
+		{kind: "fax", url: "https://x.example.org", want: `channel kind "fax" is none of`},
+		{kind: notify.ChannelEmail, url: "https://" + password + ".example.org", want: "it has no URL"},
+		{kind: notify.ChannelTelegram, url: "http://" + host, want: "lacks the token of the bot"},
+		{kind: notify.ChannelMatrix, url: "http://" + userName + "@" + host, want: "lacks the access token"},
+		{kind: notify.ChannelWebhook, url: "http://" + host + "/#" + password, want: "has a fragment"},
+		{kind: notify.ChannelWebhook, url: "://" + password, want: "not a URL with a host"},
+		{kind: notify.ChannelSMS, url: "http://" + host + "/send?text=" + password, want: "no parameter with {to} and {text}"},
+		{kind: notify.ChannelSMS, url: "http://" + host + "/send?text={text}&to={to}#xml", want: "none of #form, #json, #get"},
+		{kind: notify.ChannelNtfy, want: "url: it is missing, such as https://:TOKEN@ntfy.sh/TOPIC"},
+		{kind: notify.ChannelWebhook, url: "http://" + host + "/hook", want: "secret: it is missing"},
+		{kind: notify.ChannelWebhook, url: "http://" + host + "/hook", secret: "whsec_" + password + "!", want: "secret: it is not whsec_"},
+		{kind: notify.ChannelNtfy, url: "http://" + host + "/topic", secret: password, want: "secret: only a webhook has one"},
+		{kind: notify.ChannelGotify, url: "ftp://:" + password + "@ftp.example.org", want: "its scheme is not https"},
 	} {
-		err := c.Check(t.Context(), test.kind, test.url)
+		to := notify.Target{ChannelID: "x", Kind: test.kind, URL: test.url, Secret: test.secret}
+		err := c.Check(t.Context(), to)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.kind, err, test.want)
 			continue
@@ -413,7 +418,7 @@ func TestCheck(t *testing.T) {
 		checkSecrets(t, err, host)
 	}
 	for kind, address := range map[string]string{notify.ChannelEmail: "Ana <ana@example.org>", notify.ChannelTelegram: "", notify.ChannelSMS: "+49\r\n170", "fax": "1"} {
-		if err := channel.CheckAddress(kind, address); err == nil {
+		if err := c.CheckAddress(kind, address); err == nil {
 			t.Errorf("%s: address %q is accepted", kind, address)
 		}
 	}

@@ -22,7 +22,7 @@ func (c *Channels) sendMail(ctx context.Context, to notify.Target, m notify.Mess
 	if c.mailer == nil {
 		return notify.Receipt{}, notify.Permanent(errors.New("send by email: the service has no mail server"))
 	}
-	if err := CheckAddress(notify.ChannelEmail, to.Address); err != nil {
+	if err := checkAddress(notify.ChannelEmail, to.Address); err != nil {
 		return notify.Receipt{}, notify.Permanent(fmt.Errorf("address of the recipient: %w", err))
 	}
 	if c.chart != nil && len(m.ChartPNG) == 0 && m.SiteID != "" && m.Thread != "" {

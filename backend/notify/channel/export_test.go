@@ -2,7 +2,6 @@ package channel
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"app.sunloop/backend/notify"
@@ -10,19 +9,6 @@ import (
 
 // Close drops idle connections.
 func (c *Channels) Close() { c.client.CloseIdleConnections() }
-
-// Check validates the URL of a channel before it is stored. The error states what is
-// wrong and contains nothing of the URL.
-func (c *Channels) Check(ctx context.Context, kind, address string) error {
-	if kind == notify.ChannelEmail {
-		if address != "" {
-			return errors.New("e-mail is sent by the mail server of the service: it has no URL")
-		}
-		return nil
-	}
-	_, err := c.open(ctx, notify.Target{Kind: kind, URL: address})
-	return err
-}
 
 // Test sends a test message and returns its receipt.
 func (c *Channels) Test(ctx context.Context, to notify.Target, id string) (notify.Receipt, error) {
