@@ -174,15 +174,17 @@ func (p *parts) composeMaintenance(cfg Config, st *storage, d dependencies, key 
 // composeNotifications makes what plans and sends notifications.
 func (p *parts) composeNotifications(cfg Config, st *storage, d dependencies, key auth.Key, mailer freemium.Sender) error {
 	var sender notify.Sender = cfg.NotifySender
+	var checker notification.Checker
 	if sender == nil {
 		guard, err := webhook.NewGuard(cfg.WebhookAllow...)
 		if err != nil {
 			return fmt.Errorf("places that notifications may be sent to: %w", err)
 		}
-		sender = channel.New(channel.Config{Guard: guard, Mailer: mailer, Now: cfg.Wall, Chart: p.dayChart(cfg), Wrap: d.instruments.Tracer().Transport})
+		channels := channel.New(channel.Config{Guard: guard, Mailer: mailer, Now: cfg.Wall, Chart: p.dayChart(cfg), Wrap: d.instruments.Tracer().Transport})
+		sender, checker = channels, channels
 	}
 	var err error
-	p.notify, err = notification.New(notification.Config{Records: p.changes, Cluster: st.records, Domain: p.domain, Wall: cfg.Wall, Sender: sender, Sealer: key, Key: key[:],
+	p.notify, err = notification.New(notification.Config{Records: p.changes, Cluster: st.records, Domain: p.domain, Wall: cfg.Wall, Sender: sender, Checker: checker, Observer: d.instruments, Sealer: key, Key: key[:],
 		PublicURL: cfg.PublicURL, Shared: st.shared(), Log: cfg.Logger})
 	return err
 }

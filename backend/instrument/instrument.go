@@ -252,6 +252,14 @@ func (o *Instruments) Webhook(ctx context.Context, one webhook.Delivery) (contex
 	}
 }
 
+// Notified counts an attempt to send a notification.
+func (o *Instruments) Notified(channel, result string, took time.Duration) {
+	o.metrics.Notified(channel, result, took)
+}
+
+// NotificationSuppressed counts a notification that is not sent.
+func (o *Instruments) NotificationSuppressed(reason string) { o.metrics.NotificationSuppressed(reason) }
+
 // recordMail records for readiness whether the mail server accepts messages. A
 // server that rejects a single message does.
 func (o *Instruments) recordMail(err error) {

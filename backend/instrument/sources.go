@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/health"
 	"app.sunloop/backend/metrics"
 	"app.sunloop/backend/pipeline"
@@ -43,6 +44,9 @@ type Open struct {
 	}
 	Webhooks interface {
 		OutboxStatus(ctx context.Context) (maintenance.OutboxStatus, error)
+	}
+	Notifications interface {
+		Status(ctx context.Context) (notification.Status, error)
 	}
 	// LastBackup returns when the newest backup was made; zero if none is known.
 	LastBackup func(ctx context.Context) (time.Time, error)
@@ -134,6 +138,18 @@ func (o *Instruments) sources(s Sources) []metrics.Source {
 			f.Set(metrics.HooksWaiting, float64(st.Waiting))
 			f.Set(metrics.HooksOldest, age(o.wall(), st.Oldest))
 			f.Set(metrics.HooksDisabled, float64(st.Disabled))
+			return nil
+		}),
+		open("notifications", func(ctx context.Context, p *Open, f *metrics.Facts) error {
+			st, err := p.Notifications.Status(ctx)
+			if err != nil {
+				return err
+			}
+			now := o.wall()
+			f.Set(metrics.NotifyWaiting, float64(st.Waiting))
+			f.Set(metrics.NotifyOldest, age(now, st.Oldest))
+			f.Set(metrics.NotifyHeld, float64(st.Held))
+			f.Set(metrics.NotifyUnplanned, age(now, st.OldestEvent))
 			return nil
 		}),
 		{Part: "mail", Ask: func(_ context.Context, f *metrics.Facts) error {

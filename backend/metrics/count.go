@@ -23,6 +23,9 @@ var (
 	servers          = wordsOf(ServerHTTP, ServerSSH)
 	lanes            = wordsOf("unauthenticated", "idle", "overflow", "queue")
 	dropReasons      = wordsOf("network_share", "unauthenticated_share", "full", "timeout")
+	channels         = wordsOf("email", "webhook", "alertmanager", "ntfy", "slack", "teams", "telegram", "matrix", "pagerduty", "opsgenie", "gotify", "pushover", "sms")
+	results          = wordsOf("delivered", "failed", "dead")
+	silences         = wordsOf("shelved", "suppressed", "maintenance", "chattering", "threshold", "duplicate", "no_address", "ended", "recipient")
 	classes          = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
 )
 
@@ -170,6 +173,23 @@ func (m *Metrics) Message(failed bool) {
 	}
 	m.messages.WithLabelValues(outcome).Inc()
 	m.letters.WithLabelValues(outcome).Inc()
+}
+
+// Notified counts an attempt to send a notification.
+func (m *Metrics) Notified(channel, result string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	channel = channels.or(channel)
+	m.notified.WithLabelValues(channel, results.or(result)).Inc()
+	m.notifyTime.WithLabelValues(channel).Observe(took.Seconds())
+}
+
+// NotificationSuppressed counts a notification that is not sent.
+func (m *Metrics) NotificationSuppressed(reason string) {
+	if m != nil {
+		m.silenced.WithLabelValues(silences.or(reason)).Inc()
+	}
 }
 
 // WeatherCalled counts a call to the weather provider.

@@ -55,6 +55,8 @@ type Metrics struct {
 	posts                        *prometheus.CounterVec
 	postTime                     prometheus.Histogram
 	messages, letters            *prometheus.CounterVec // letters: the deprecated name
+	notified, silenced           *prometheus.CounterVec
+	notifyTime                   *prometheus.HistogramVec
 	weather                      *prometheus.CounterVec
 	weatherTime                  prometheus.Histogram
 	sourceErrors                 *prometheus.CounterVec
@@ -102,6 +104,9 @@ func New(c Config) *Metrics {
 	m.postTime = m.histogram("webhook_post_duration_seconds", "Time of an attempt to post a webhook.", callBuckets)
 	m.messages = m.counters("mail_messages_total", "E-mail messages by outcome (sent, failed).", "outcome")
 	m.letters = m.counters("mail_letters_total", deprecated("mail_messages_total"), "outcome")
+	m.notified = m.counters("notifications_total", "Attempts to send a notification, by channel and result (delivered, failed: to be retried, dead: after a permanent error or the last attempt).", "channel", "result")
+	m.notifyTime = m.histograms("notification_send_duration_seconds", "Time of an attempt to send a notification, by channel.", callBuckets, "channel")
+	m.silenced = m.counters("notifications_suppressed_total", "Notifications that were not sent, by reason (shelved, suppressed, maintenance, chattering, threshold, duplicate, no_address, ended, recipient).", "reason")
 	m.weather = m.counters("weather_calls_total", "Calls to the weather provider by outcome (ok, failed).", "outcome")
 	m.weatherTime = m.histogram("weather_call_duration_seconds", "Time of a call to the weather provider.", callBuckets)
 	m.sourceErrors = m.counters("scrape_source_errors_total", "Parts without data in a scrape; their metrics are missing from it.", "part")

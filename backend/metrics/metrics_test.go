@@ -61,6 +61,8 @@ func full(t *testing.T) (*Metrics, *clock, *error) {
 	m.Transaction("commit", time.Millisecond, true)
 	m.WebhookPosted("delivered", time.Second)
 	m.Message(false)
+	m.Notified("ntfy", "dead", time.Second)
+	m.NotificationSuppressed("shelved")
 	m.WeatherCalled(time.Second, true)
 	m.sourceErrors.WithLabelValues("none").Add(0)
 	return m, c, failing
@@ -162,6 +164,8 @@ func TestLabelsAreBounded(t *testing.T) {
 			m.Upload(odd("historical", "nowcast"), odd("accepted", "refused", "repeated", "imported", "failed"))
 			m.Transaction(odd("read", "write", "commit"), time.Second, r.IntN(2) == 0)
 			m.WebhookPosted(odd("delivered", "failed", "gone", "given_up", "cut"), time.Second)
+			m.Notified(odd("email", "sms"), odd("delivered", "failed", "dead"), time.Second)
+			m.NotificationSuppressed(odd("shelved", "chattering"))
 		}
 		n, err := testutil.GatherAndCount(m.registry)
 		if err != nil {
@@ -221,6 +225,8 @@ func TestNilIsSilent(*testing.T) {
 	m.Transaction("", 0, false)
 	m.WebhookPosted("", 0)
 	m.Message(false)
+	m.Notified("", "", 0)
+	m.NotificationSuppressed("")
 	m.WeatherCalled(0, false)
 }
 

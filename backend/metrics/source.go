@@ -66,6 +66,10 @@ const (
 	HooksWaiting     = "webhooks_waiting"
 	HooksOldest      = "webhooks_oldest_waiting_seconds"
 	HooksDisabled    = "webhook_subscriptions_disabled"
+	NotifyWaiting    = "notifications_waiting"
+	NotifyOldest     = "notifications_oldest_waiting_seconds"
+	NotifyHeld       = "notifications_held"
+	NotifyUnplanned  = "notification_events_oldest_seconds"
 	MailWaiting      = "mail_outbox_messages"
 	Consoles         = "ssh_consoles_open"
 	BackupAge        = "backup_age_seconds"
@@ -106,6 +110,10 @@ var facts = []struct {
 	{HooksWaiting, "", "Webhooks waiting for their first or next attempt.", false},
 	{HooksOldest, "", "Age of the oldest waiting webhook; 0 if none waits.", false},
 	{HooksDisabled, "", "Subscriptions that were disabled because their endpoint does not respond.", false},
+	{NotifyWaiting, "", "Notifications waiting for their first or next attempt.", false},
+	{NotifyOldest, "", "Age of the oldest waiting notification; 0 if none waits.", false},
+	{NotifyHeld, "", "Notifications that are held by quiet hours or the limit of messages.", false},
+	{NotifyUnplanned, "", "Age of the oldest change of an alarm that was not planned; 0 if there is none.", false},
 	{MailWaiting, "", "Messages in the outbox folder; only without a mail server.", false},
 	{Consoles, "", "Open consoles over SSH.", false},
 	{BackupAge, "", "Age of the newest backup of the data folder; missing without a backup of the last 90 days.", false},

@@ -21,15 +21,30 @@ import (
 // Fixture is the domain on a real store, with a clock that the test moves.
 type Fixture struct {
 	*domain.Services
-	T     *testing.T
-	Store *bolt.Store
-	Clock time.Time
+	T       *testing.T
+	Store   *bolt.Store   // nil on another storage
+	Records store.Records // of the storage
+	Clock   time.Time
+}
+
+// Morning is the time of the clock at first.
+var Morning = time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)
+
+// NewOn returns the domain on a storage that the test has opened and closes.
+func NewOn(t *testing.T, open func(now func() time.Time) (store.Records, store.Telemetry)) *Fixture {
+	t.Helper()
+	d := &Fixture{T: t, Clock: Morning}
+	now := func() time.Time { return d.Clock }
+	records, telemetry := open(now)
+	d.Records = records
+	d.Services = domain.New(records, telemetry, now)
+	return d
 }
 
 // New returns a Desk on an empty store, on a morning of June 2026.
 func New(t *testing.T) *Fixture {
 	t.Helper()
-	d := &Fixture{T: t, Clock: time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)}
+	d := &Fixture{T: t, Clock: Morning}
 	now := func() time.Time { return d.Clock }
 	var err error
 	if d.Store, err = bolt.Open(t.TempDir(), bolt.Options{Now: now}); err != nil {
@@ -40,6 +55,7 @@ func New(t *testing.T) *Fixture {
 			t.Error(err)
 		}
 	})
+	d.Records = d.Store
 	d.Services = domain.New(d.Store, d.Store, now)
 	return d
 }
@@ -153,7 +169,7 @@ func (d *Fixture) Report(site api.Site, asset string, from time.Time, powerKW, t
 // Update runs fn in a transaction and fails the test if it fails.
 func (d *Fixture) Update(fn func(tx store.Tx) error) {
 	d.T.Helper()
-	if err := d.Store.Update(d.T.Context(), fn); err != nil {
+	if err := d.Records.Update(d.T.Context(), fn); err != nil {
 		d.T.Fatal(err)
 	}
 }

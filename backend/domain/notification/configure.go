@@ -2,6 +2,7 @@ package notification
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,14 @@ var items = store.Table[item]{
 // place binds a secret to its channel and field.
 func (v item) place(field string) string {
 	return strings.Join([]string{"notify", v.Owner, v.ID, field}, "/")
+}
+
+// keepSecrets takes the secrets of the former state of a channel. A channel of another kind
+// has others: a URL with its credentials is never sent to another service.
+func (v *item) keepSecrets(old item) {
+	if v.Channel != nil && old.Channel != nil && v.Channel.Kind == old.Channel.Kind {
+		v.SealedURL, v.SealedSecret = old.SealedURL, old.SealedSecret
+	}
 }
 
 // itemsOf returns the items of an owner.
@@ -193,6 +202,9 @@ func (s *Service) Set(ctx context.Context, scope api.Scope, r api.NotificationsR
 	if err != nil {
 		return 0, nil, nil, err
 	}
+	if err := s.checkTargets(ctx, owner, givenItems(owner, c), false); err != nil {
+		return 0, nil, nil, err
+	}
 	err = s.Records.Update(ctx, func(tx store.Tx) error {
 		g := givenItems(owner, c)[0]
 		old, err := items.Get(tx, items.Key(g.item))
@@ -224,7 +236,7 @@ func versionConflict(kind, id string, version int) error {
 func (s *Service) store(tx store.Tx, scope api.Scope, g given, old item) (item, error) {
 	v := g.item
 	v.Version, v.UpdatedAt, v.UpdatedBy = old.Version+1, api.At(s.Wall()), scope.Actor
-	v.SealedURL, v.SealedSecret = old.SealedURL, old.SealedSecret
+	v.keepSecrets(old)
 	for _, one := range []struct {
 		text, field string
 		to          *[]byte
@@ -251,6 +263,70 @@ func (s *Service) check(tx store.Tx, owner string) error {
 		return err
 	}
 	return invalid(c.Check())
+}
+
+// checkTargets refuses channels to which no message can be sent, with the secrets that
+// they keep, and addresses of people that their channels do not take. whole says that the
+// given items are the whole configuration.
+func (s *Service) checkTargets(ctx context.Context, owner string, list []given, whole bool) error {
+	if s.Checker == nil {
+		return nil
+	}
+	var targets []notify.Target
+	kinds := map[string]string{} // of channels
+	err := s.Records.View(ctx, func(tx store.Tx) error {
+		targets = nil
+		stored, err := itemsOf(tx, owner)
+		if err != nil {
+			return err
+		}
+		if !whole {
+			for _, v := range stored {
+				if v.Channel != nil {
+					kinds[v.ID] = v.Channel.Kind
+				}
+			}
+		}
+		for _, g := range list {
+			if g.Channel == nil {
+				continue
+			}
+			kinds[g.ID] = g.Channel.Kind
+			t := notify.Target{ChannelID: g.ID, Kind: g.Channel.Kind, Address: g.Channel.Address, URL: g.url, Secret: g.secret}
+			if n := slices.IndexFunc(stored, func(v item) bool { return v.Kind == g.Kind && v.ID == g.ID && v.Channel.Kind == t.Kind }); n >= 0 {
+				is, err := s.unsealed(stored[n])
+				if err != nil {
+					return err
+				}
+				t.URL, t.Secret = cmp.Or(t.URL, is.URL), cmp.Or(t.Secret, is.Secret)
+			}
+			targets = append(targets, t)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if err := s.Checker.Check(ctx, t); err != nil {
+			return invalid(err)
+		}
+	}
+	for _, g := range list {
+		if g.Person == nil {
+			continue
+		}
+		for _, a := range g.Person.Addresses {
+			kind, ok := kinds[a.Channel]
+			if !ok {
+				continue // Config.Check says so
+			}
+			if err := s.Checker.CheckAddress(kind, a.Address); err != nil {
+				return invalid(notify.Invalid{Kind: kindPerson, ID: g.ID, Field: "addresses", Reason: fmt.Sprintf("channel %q: %v", a.Channel, err)})
+			}
+		}
+	}
+	return nil
 }
 
 // plain is an item as the audit trail and differences show it: without secrets, version
@@ -309,6 +385,9 @@ func (s *Service) Apply(ctx context.Context, scope api.Scope, r api.Notification
 	}
 	if err := configFrom(c).Check(); err != nil {
 		return nil, invalid(err)
+	}
+	if err := s.checkTargets(ctx, owner, wanted, true); err != nil {
+		return nil, err
 	}
 	work := s.Records.Update
 	if r.DryRun {
@@ -376,7 +455,7 @@ func (s *Service) difference(old item, g given) (api.NotificationChange, error) 
 		return c, nil
 	}
 	next := g.item
-	next.SealedURL, next.SealedSecret = old.SealedURL, old.SealedSecret
+	next.keepSecrets(old)
 	c.Before, c.After, c.Change = text(plain(old)), text(plain(next)), "changed"
 	for _, one := range []struct {
 		text, field string
@@ -427,19 +506,26 @@ func (s *Service) target(tx store.Tx, owner, channelID, address string) (notify.
 	if v.Channel.Disabled {
 		return t, notify.Permanent(fmt.Errorf("channel %s is disabled", channelID))
 	}
-	if v.SealedURL != nil {
-		b, err := s.Sealer.Open(v.SealedURL, v.place("url"))
-		if err != nil {
-			return t, fmt.Errorf("open the URL of channel %s: %w", channelID, err)
+	is, err := s.unsealed(v)
+	t.URL, t.Secret = is.URL, is.Secret
+	return t, err
+}
+
+// unsealed returns the secrets of a channel in plain.
+func (s *Service) unsealed(v item) (t notify.Target, err error) {
+	for _, one := range []struct {
+		field  string
+		sealed []byte
+		to     *string
+	}{{"url", v.SealedURL, &t.URL}, {"secret", v.SealedSecret, &t.Secret}} {
+		if one.sealed == nil {
+			continue
 		}
-		t.URL = string(b)
-	}
-	if v.SealedSecret != nil {
-		b, err := s.Sealer.Open(v.SealedSecret, v.place("secret"))
+		b, err := s.Sealer.Open(one.sealed, v.place(one.field))
 		if err != nil {
-			return t, fmt.Errorf("open the secret of channel %s: %w", channelID, err)
+			return t, fmt.Errorf("open the %s of channel %s: %w", one.field, v.ID, err)
 		}
-		t.Secret = string(b)
+		*one.to = string(b)
 	}
 	return t, nil
 }

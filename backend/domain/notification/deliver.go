@@ -203,6 +203,7 @@ func (s *Service) send(ctx context.Context, d delivery) {
 		return s.complete(tx, d, &to, &message)
 	})
 	var receipt notify.Receipt
+	begin := s.Wall()
 	if err == nil {
 		attempt, cancel := context.WithTimeout(ctx, sendTimeout)
 		receipt, err = s.Sender.Send(attempt, to, message)
@@ -214,8 +215,17 @@ func (s *Service) send(ctx context.Context, d delivery) {
 		return
 	}
 	chance := rand.Float64() //nolint:gosec // spreads retries, no secret
-	if err := s.record(context.WithoutCancel(ctx), d.DeliveryID, receipt, err, chance); err != nil {
-		s.Log.Error("delivery not recorded", "delivery_id", d.DeliveryID, "error", err.Error())
+	took := s.Wall().Sub(begin)
+	status, failed := s.record(context.WithoutCancel(ctx), d.DeliveryID, receipt, err, chance)
+	if failed != nil {
+		s.Log.Error("delivery not recorded", "delivery_id", d.DeliveryID, "error", failed.Error())
+		return
+	}
+	if s.Observer != nil {
+		if status == deliveryPending {
+			status = "failed"
+		}
+		s.Observer.Notified(to.Kind, status, took)
 	}
 }
 
@@ -251,9 +261,9 @@ func (s *Service) complete(tx store.Tx, d delivery, to *notify.Target, m *notify
 	return nil
 }
 
-// record stores what became of an attempt.
-func (s *Service) record(ctx context.Context, id string, receipt notify.Receipt, failure error, chance float64) error {
-	return s.Records.Update(ctx, func(tx store.Tx) error {
+// record stores what became of an attempt, and returns the status of the delivery.
+func (s *Service) record(ctx context.Context, id string, receipt notify.Receipt, failure error, chance float64) (status string, err error) {
+	err = s.Records.Update(ctx, func(tx store.Tx) error {
 		d, err := deliveryByID(tx, id)
 		if err != nil {
 			return err
@@ -274,8 +284,10 @@ func (s *Service) record(ctx context.Context, id string, receipt notify.Receipt,
 			}
 			d.Due, d.Since = now.Add(wait), now
 		}
+		status = d.Status
 		return record.Wrap(deliveries.Put(tx, d), "store delivery "+id)
 	})
+	return status, err
 }
 
 // delayAfter returns how long a failed delivery waits; again is false if it is dead.

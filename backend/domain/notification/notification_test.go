@@ -71,7 +71,11 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{Fixture: domaintest.New(t), receiver: new(receiver)}
+	return newDeskOn(domaintest.New(t))
+}
+
+func newDeskOn(f *domaintest.Fixture) *desk {
+	d := &desk{Fixture: f, receiver: new(receiver)}
 	d.restart()
 	d.site = d.AddSite("South", "acme")
 	d.AddUnit("INV-1", "South")
@@ -81,7 +85,7 @@ func newDesk(t *testing.T) *desk {
 // restart forgets all that the process knew.
 func (d *desk) restart() {
 	var err error
-	d.service, err = notification.New(notification.Config{Records: d.Store, Domain: d.Services, Wall: func() time.Time { return d.Clock }, Sender: d.receiver, Sealer: auth.Key{7},
+	d.service, err = notification.New(notification.Config{Records: d.Records, Domain: d.Services, Wall: func() time.Time { return d.Clock }, Sender: d.receiver, Sealer: auth.Key{7},
 		Key: []byte("a key of the test"), PublicURL: "https://sunloop.example.com"})
 	if err != nil {
 		d.T.Fatal(err)
@@ -139,7 +143,10 @@ func onePerson() api.NotificationConfig {
 // the transaction of the run, escalation continues until the link of a message
 // acknowledges, and the link works once.
 func TestFirstMessage(t *testing.T) {
-	d := newDesk(t)
+	onStorages(t, firstMessage)
+}
+
+func firstMessage(t *testing.T, d *desk) {
 	if n := len(d.apply(onePerson())); n != 4 {
 		t.Fatalf("%d changes", n)
 	}
@@ -208,6 +215,40 @@ func TestFirstMessage(t *testing.T) {
 	}
 }
 
+// observed counts attempts and suppressed messages.
+type observed map[string]int
+
+func (o observed) Notified(channel, result string, _ time.Duration) { o[channel+" "+result]++ }
+func (o observed) NotificationSuppressed(reason string)             { o[reason]++ }
+
+// TestObserved counts each attempt by channel and result, suppressed messages by reason,
+// and what waits.
+func TestObserved(t *testing.T) {
+	d := newDesk(t)
+	c := onePerson()
+	c.People = append(c.People, api.NotificationPerson{PersonID: "ben", Threshold: "critical", Addresses: c.People[0].Addresses},
+		api.NotificationPerson{PersonID: "carla", Addresses: []api.NotificationAddress{{ChannelID: "mail", Address: "carla@example.com", Priority: "critical"}}})
+	c.Routes[0].Priority, c.Routes[0].Steps = "normal", []api.NotificationStep{{To: []string{"person:anna", "person:ben", "person:carla"}}}
+	d.apply(c)
+	o := observed{}
+	d.service.Observer = o
+	d.refuse = func(notify.Target, notify.Message) error { return errors.New("connection refused") }
+	e := domaintest.Outage("INV-1", d.Clock.Add(-time.Hour), d.Clock)
+	e.Severity = api.SeverityWarning
+	d.RecordRun(d.site, e)
+	d.work()
+	waiting, err := d.service.Status(t.Context())
+	if err != nil || waiting.Waiting != 1 || !waiting.Oldest.Equal(d.Clock) || waiting.Held != 0 || !waiting.OldestEvent.IsZero() {
+		t.Errorf("%+v, %v", waiting, err)
+	}
+	d.refuse = nil
+	d.Clock = d.Clock.Add(time.Minute)
+	d.work()
+	if o["email failed"] != 1 || o["email delivered"] != 1 || o["threshold"] != 1 || o["no_address"] != 1 {
+		t.Errorf("counted %v", o)
+	}
+}
+
 // TestLinkExpires: a link acknowledges nothing after three days.
 func TestLinkExpires(t *testing.T) {
 	d := newDesk(t)
@@ -224,7 +265,10 @@ func TestLinkExpires(t *testing.T) {
 // TestEventsAreInTheTransaction: a change that is not committed announces nothing, and a
 // committed one is announced by another process.
 func TestEventsAreInTheTransaction(t *testing.T) {
-	d := newDesk(t)
+	onStorages(t, eventsAreInTheTransaction)
+}
+
+func eventsAreInTheTransaction(t *testing.T, d *desk) {
 	d.apply(onePerson())
 	d.RecordRun(d.site, domaintest.Outage("INV-1", d.Clock.Add(-time.Hour), d.Clock))
 	d.restart()
@@ -237,7 +281,10 @@ func TestEventsAreInTheTransaction(t *testing.T) {
 // TestRetries tries again what was refused, keeps the order of an incident, and ends with
 // a dead delivery that is sent when a person asks for it.
 func TestRetries(t *testing.T) {
-	d := newDesk(t)
+	onStorages(t, retries)
+}
+
+func retries(t *testing.T, d *desk) {
 	d.apply(onePerson())
 	tries := 0
 	d.refuse = func(notify.Target, notify.Message) error { tries++; return errors.New("connection refused") }
@@ -280,7 +327,10 @@ func TestRetries(t *testing.T) {
 
 // TestConfigurationIsIdempotent applies a configuration twice, with dry runs, and returns no secrets.
 func TestConfigurationIsIdempotent(t *testing.T) {
-	d := newDesk(t)
+	onStorages(t, configurationIsIdempotent)
+}
+
+func configurationIsIdempotent(t *testing.T, d *desk) {
 	c := onePerson()
 	d.apply(c)
 	if changes := d.apply(c); len(changes) != 0 {
@@ -312,13 +362,60 @@ func TestConfigurationIsIdempotent(t *testing.T) {
 	domaintest.WantError(t, err, 400, "")
 }
 
+// checker refuses channels without a token in their URL.
+type checker struct{ checked []notify.Target }
+
+func (c *checker) Check(_ context.Context, to notify.Target) error {
+	c.checked = append(c.checked, to)
+	if to.Kind != "email" && !strings.Contains(to.URL, "token") {
+		return notify.Invalid{Kind: "channel", ID: to.ChannelID, Field: "url", Reason: "it lacks the token"}
+	}
+	return nil
+}
+
+func (c *checker) CheckAddress(kind, address string) error {
+	if kind == "email" && !strings.Contains(address, "@") {
+		return errors.New("it is not a bare e-mail address")
+	}
+	return nil
+}
+
+// TestChannelsAreChecked refuses channels and addresses when they are stored, also in a dry
+// run. A change is checked with the stored URL, which another kind does not keep.
+func TestChannelsAreChecked(t *testing.T) {
+	d := newDesk(t)
+	c := &checker{}
+	d.service.Checker = c
+	set := func(ch api.NotificationChannel) error {
+		_, _, _, err := d.service.Set(t.Context(), domaintest.Acme, api.NotificationsRequest{CustomerID: "acme", Channel: &ch})
+		return err
+	}
+	domaintest.WantError(t, set(api.NotificationChannel{ChannelID: "push", Kind: "ntfy", URL: "https://ntfy.sh/topic"}), 400, api.InvalidField("channel", `channel "push": url: it lacks the token`).Message)
+	if err := set(api.NotificationChannel{ChannelID: "push", Kind: "ntfy", URL: "https://:token@ntfy.sh/topic"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(api.NotificationChannel{ChannelID: "push", Kind: "ntfy", Name: "Push"}); err != nil || c.checked[2].URL != "https://:token@ntfy.sh/topic" {
+		t.Errorf("a change is checked with %+v, %v", c.checked[2], err)
+	}
+	domaintest.WantError(t, set(api.NotificationChannel{ChannelID: "push", Kind: "gotify"}), 400, "")
+	if last := c.checked[len(c.checked)-1]; last.URL != "" {
+		t.Errorf("another kind keeps the URL %s", last.URL)
+	}
+	config := onePerson()
+	config.People[0].Addresses[0].Address = "anna"
+	config.Channels = config.Channels[:1]
+	config.Routes = nil
+	_, err := d.service.Apply(t.Context(), domaintest.Acme, api.NotificationsRequest{CustomerID: "acme", Configuration: &config, DryRun: true})
+	domaintest.WantError(t, err, 400, api.InvalidField("person", `person "anna": addresses: channel "mail": it is not a bare e-mail address`).Message)
+}
+
 // TestChannelSecretsAreSealed finds no URL and no secret of a channel in the store, and
 // both where they are used.
 func TestChannelSecretsAreSealed(t *testing.T) {
 	d := newDesk(t)
 	d.apply(onePerson())
 	for _, table := range notification.Tables() {
-		err := d.Store.View(t.Context(), func(tx store.Tx) error {
+		err := d.Records.View(t.Context(), func(tx store.Tx) error {
 			for e, err := range tx.Scan(table.Buckets()[0], nil, nil, false) {
 				if err != nil {
 					return err
@@ -355,7 +452,7 @@ func TestLatency(t *testing.T) {
 	c.People[0].Limit = 1000
 	d.apply(c)
 	received := make(chan sent, sites)
-	service, err := notification.New(notification.Config{Records: d.Store, Domain: d.Services, Wall: time.Now, Sender: senderFunc(func(to notify.Target, m notify.Message) { received <- sent{to, m} }),
+	service, err := notification.New(notification.Config{Records: d.Records, Domain: d.Services, Wall: time.Now, Sender: senderFunc(func(to notify.Target, m notify.Message) { received <- sent{to, m} }),
 		Sealer: auth.Key{7}, Key: []byte("a key of the test")})
 	if err != nil {
 		t.Fatal(err)
@@ -370,7 +467,7 @@ func TestLatency(t *testing.T) {
 	for _, s := range all {
 		runs.Go(func() {
 			e := domaintest.Outage("INV-1", d.Clock.Add(-time.Hour), d.Clock)
-			err := d.Store.Update(t.Context(), func(tx store.Tx) error {
+			err := d.Records.Update(t.Context(), func(tx store.Tx) error {
 				_, err := d.Detections.RecordRun(tx, finding.Run{Site: s, ModelVersion: "rules", From: d.Clock.Add(-30 * 24 * time.Hour), Now: d.Clock, Units: []string{"INV-1"}, Events: []finding.Event{e}})
 				mu.Lock()
 				begun[s.SiteID] = time.Now() // before the commit: it counts too
@@ -403,7 +500,10 @@ func (f senderFunc) Send(_ context.Context, to notify.Target, m notify.Message) 
 
 // TestSweep removes what is over after 90 days, and nothing before.
 func TestSweep(t *testing.T) {
-	d := newDesk(t)
+	onStorages(t, sweep)
+}
+
+func sweep(t *testing.T, d *desk) {
 	d.apply(onePerson())
 	d.RecordRun(d.site, domaintest.Outage("INV-1", d.Clock.Add(-time.Hour), d.Clock))
 	d.work()
@@ -413,7 +513,7 @@ func TestSweep(t *testing.T) {
 		if err := d.service.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		err := d.Store.View(t.Context(), func(tx store.Tx) error {
+		err := d.Records.View(t.Context(), func(tx store.Tx) error {
 			for _, table := range notification.Tables() {
 				if table.Buckets()[0] != "notify-items" {
 					n += table.Check(tx, func(err error) { t.Error(err) })
@@ -437,7 +537,10 @@ func TestSweep(t *testing.T) {
 
 // TestSimulation says whom an alarm would notify, and leaves nothing behind.
 func TestSimulation(t *testing.T) {
-	d := newDesk(t)
+	onStorages(t, simulation)
+}
+
+func simulation(t *testing.T, d *desk) {
 	c := onePerson()
 	c.People[0].QuietHours = []api.NotificationHours{{From: "00:00", To: "06:00"}}
 	d.apply(c)

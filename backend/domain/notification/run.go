@@ -85,9 +85,9 @@ func (s *Service) PlanDue(ctx context.Context) (next time.Time, err error) {
 	if err != nil || !due {
 		return next, record.Wrap(err, "look for notifications that are due")
 	}
-	sends, more := false, false
+	var done planned
 	err = s.Records.Update(ctx, func(tx store.Tx) error {
-		sends, more, err = s.plan(tx, now)
+		done, err = s.plan(tx, now)
 		if err != nil {
 			return err
 		}
@@ -97,13 +97,76 @@ func (s *Service) PlanDue(ctx context.Context) (next time.Time, err error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("plan notifications: %w", err)
 	}
-	if sends {
+	if s.Observer != nil {
+		for _, why := range done.suppressed {
+			s.Observer.NotificationSuppressed(reasonWord(why))
+		}
+	}
+	if done.sends {
 		hint(s.sending)
 	}
-	if more {
+	if done.more {
 		next = now
 	}
 	return next, nil
+}
+
+// reasonWord is the reason of a suppressed message as one of a few words.
+func reasonWord(why string) string {
+	for _, one := range []struct{ begin, word string }{
+		{"shelved", "shelved"}, {"suppressed", "suppressed"}, {"maintenance", "maintenance"}, {"chattering", "chattering"}, {"below the threshold", "threshold"},
+		{"the same message", "duplicate"}, {noAddress, "no_address"}, {"it ended", "ended"},
+	} {
+		if strings.HasPrefix(why, one.begin) {
+			return one.word
+		}
+	}
+	return "recipient" // removed, disabled, or a rotation without a person on call
+}
+
+// Status summarizes what waits.
+type Status struct {
+	Waiting     int       // deliveries, among them those that are tried again
+	Oldest      time.Time // when the oldest of them was made; zero: none waits
+	Held        int       // messages that wait for the end of quiet hours or of the limit
+	OldestEvent time.Time // the oldest change of an alarm that is not planned; zero: none
+}
+
+// mostCounted bounds what Status reads.
+const mostCounted = 20_000
+
+// Status reads all that waits.
+func (s *Service) Status(ctx context.Context) (out Status, err error) {
+	err = s.Records.View(ctx, func(tx store.Tx) error {
+		out = Status{}
+		waiting, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: mostCounted})
+		if err != nil {
+			return err
+		}
+		for _, d := range waiting {
+			if out.Waiting++; out.Oldest.IsZero() || d.CreatedAt.Before(out.Oldest) {
+				out.Oldest = d.CreatedAt
+			}
+		}
+		held, _, err := entries.List(tx, store.Query{Index: "held", Limit: mostCounted})
+		if err != nil {
+			return err
+		}
+		out.Held = len(held)
+		first, _, err := events.List(tx, store.Query{Index: "id", Limit: 1})
+		if len(first) > 0 {
+			out.OldestEvent = first[0].Alarm.At
+		}
+		return err
+	})
+	return out, record.Wrap(err, "count waiting notifications")
+}
+
+// planned is what a plan did.
+type planned struct {
+	sends      bool     // there are new deliveries
+	more       bool     // there are further events
+	suppressed []string // the reasons of messages that are not sent
 }
 
 // nextDue returns when an incident is evaluated or a held message is released next.
@@ -125,20 +188,19 @@ func nextDue(tx store.Tx) (next time.Time, err error) {
 	return next, nil
 }
 
-// plan makes a plan from the events and of what is due, and stores it. more reports that
-// there are further events.
-func (s *Service) plan(tx store.Tx, now time.Time) (sends, more bool, err error) {
+// plan makes a plan from the events and of what is due, and stores it.
+func (s *Service) plan(tx store.Tx, now time.Time) (out planned, err error) {
 	list, cursor, err := events.List(tx, store.Query{Index: "id", Limit: planEvents})
 	if err != nil {
-		return false, false, fmt.Errorf("read events: %w", err)
+		return out, fmt.Errorf("read events: %w", err)
 	}
 	state, err := stateFor(tx, list, now)
 	if err != nil {
-		return false, false, err
+		return out, err
 	}
 	in := notify.Input{Now: now, NewID: func(prefix string) string { return s.newID(prefix, now) }}
 	if in.Configs, err = allConfigs(tx); err != nil {
-		return false, false, err
+		return out, err
 	}
 	sites := map[string]bool{}
 	for _, e := range list {
@@ -153,12 +215,12 @@ func (s *Service) plan(tx store.Tx, now time.Time) (sends, more bool, err error)
 		}
 	}
 	if in.Windows, err = windowsOf(tx, now, sites); err != nil {
-		return false, false, err
+		return out, err
 	}
 	plan := notify.Make(state, in)
 	for _, i := range plan.Incidents {
 		if err := incidents.Put(tx, i); err != nil {
-			return false, false, fmt.Errorf("store incident %s: %w", i.ID, err)
+			return out, fmt.Errorf("store incident %s: %w", i.ID, err)
 		}
 	}
 	for _, e := range plan.Entries {
@@ -166,26 +228,34 @@ func (s *Service) plan(tx store.Tx, now time.Time) (sends, more bool, err error)
 			e.SiteID = noSite
 		}
 		if err := entries.Put(tx, e); err != nil {
-			return false, false, fmt.Errorf("store message %s: %w", e.ID, err)
+			return out, fmt.Errorf("store message %s: %w", e.ID, err)
+		}
+		if e.Status == notify.StatusSuppressed {
+			out.suppressed = append(out.suppressed, e.Why)
 		}
 		if e.Status != notify.StatusDue {
 			continue
 		}
 		for _, c := range in.Configs {
 			if c.Owner == e.Owner {
-				sends = true
-				if err := s.fan(tx, c.Config, e); err != nil {
-					return false, false, err
+				out.sends = true
+				n, err := s.fan(tx, c.Config, e)
+				if err != nil {
+					return out, err
+				}
+				if n == 0 {
+					out.suppressed = append(out.suppressed, noAddress)
 				}
 			}
 		}
 	}
 	for _, e := range list {
 		if err := events.Delete(tx, events.Key(e)); err != nil {
-			return false, false, fmt.Errorf("remove event %s: %w", e.EventID, err)
+			return out, fmt.Errorf("remove event %s: %w", e.EventID, err)
 		}
 	}
-	return sends, cursor != "", nil
+	out.more = cursor != ""
+	return out, nil
 }
 
 // noSite is the site of messages about several sites.
@@ -258,8 +328,12 @@ func stateFor(tx store.Tx, list []event, now time.Time) (state notify.State, err
 	return state, nil
 }
 
-// fan makes a delivery of a due message for each address of its recipient.
-func (s *Service) fan(tx store.Tx, c notify.Config, e notify.Entry) error {
+// noAddress begins the reason of a message for whose priority its recipient has no address.
+const noAddress = "no address of the person takes priority"
+
+// fan makes a delivery of a due message for each address of its recipient, and returns
+// their number.
+func (s *Service) fan(tx store.Tx, c notify.Config, e notify.Entry) (int, error) {
 	if e.SiteID == "" {
 		e.SiteID = noSite
 	}
@@ -278,8 +352,8 @@ func (s *Service) fan(tx store.Tx, c notify.Config, e notify.Entry) error {
 		to = append(to, notify.Address{Channel: id, Address: v.Address})
 	}
 	if len(to) == 0 {
-		e.Status, e.Why = notify.StatusSuppressed, "no address of the person takes priority "+e.Message.Priority
-		return record.Wrap(entries.Put(tx, e), "store message "+e.ID)
+		e.Status, e.Why = notify.StatusSuppressed, noAddress+" "+e.Message.Priority
+		return 0, record.Wrap(entries.Put(tx, e), "store message "+e.ID)
 	}
 	now := s.Wall().UTC()
 	for _, a := range to {
@@ -287,10 +361,10 @@ func (s *Service) fan(tx store.Tx, c notify.Config, e notify.Entry) error {
 			Status: deliveryPending, Message: e.Message, CreatedAt: now, Due: now, Since: now}
 		d.Message.ID = d.DeliveryID
 		if err := deliveries.Put(tx, d); err != nil {
-			return fmt.Errorf("store delivery %s: %w", d.DeliveryID, err)
+			return 0, fmt.Errorf("store delivery %s: %w", d.DeliveryID, err)
 		}
 	}
-	return nil
+	return len(to), nil
 }
 
 // Retention of what is over.

@@ -33,16 +33,37 @@ type Sealer interface {
 	Open(sealed []byte, place string) ([]byte, error)
 }
 
-// Config is what a [Service] is made from. All but PublicURL, Cluster and Log are
-// required.
+// Checker validates channels and addresses before they are stored. Its errors contain
+// nothing of URLs and secrets.
+type Checker interface {
+	// Check returns a [notify.Invalid]. It may look up names, so that it is not called
+	// within a transaction.
+	Check(ctx context.Context, to notify.Target) error
+	CheckAddress(kind, address string) error
+}
+
+// Observer counts what happens to messages, after it is stored.
+type Observer interface {
+	// Notified is called after an attempt to send by a kind of channel; the result is
+	// delivered, failed (to be retried) or dead.
+	Notified(channel, result string, took time.Duration)
+	// NotificationSuppressed is called for a message that is not sent; reason is one of a
+	// few words.
+	NotificationSuppressed(reason string)
+}
+
+// Config is what a [Service] is made from. All but Checker, Observer, PublicURL, Cluster and Log
+// are required.
 type Config struct {
-	Records store.Records
-	Cluster store.Cluster // optional: nil is one process
-	Domain  *domain.Services
-	Wall    func() time.Time // the real clock
-	Sender  notify.Sender
-	Sealer  Sealer
-	Key     []byte // signs acknowledgement links
+	Records  store.Records
+	Cluster  store.Cluster // optional: nil is one process
+	Domain   *domain.Services
+	Wall     func() time.Time // the real clock
+	Sender   notify.Sender
+	Sealer   Sealer
+	Checker  Checker  // nil: channels are not checked
+	Observer Observer // nil: nothing is counted
+	Key      []byte   // signs acknowledgement links
 
 	// PublicURL is the address of the service for people, such as
 	// https://sunloop.example.com. Without one, messages have no links.
@@ -344,7 +365,8 @@ func (s *Service) Enqueue(ctx context.Context, owner, personID string, m notify.
 		case err != nil:
 			return fmt.Errorf("store message %s: %w", m.ID, err)
 		}
-		return s.fan(tx, config, e)
+		_, err = s.fan(tx, config, e)
+		return err
 	})
 	hint(s.sending)
 	return err
