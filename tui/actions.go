@@ -18,6 +18,7 @@ import (
 	"app.sunloop/tui/view/analysis"
 	"app.sunloop/tui/view/app"
 	"app.sunloop/tui/view/maintenance"
+	"app.sunloop/tui/view/notification"
 	"app.sunloop/tui/view/operations"
 	"app.sunloop/tui/view/plant"
 	"app.sunloop/tui/view/widget"
@@ -51,6 +52,7 @@ var actions = map[keymap.Action]action{
 	keymap.KPIs:          open(func(*Model) view.View { return analysis.NewKPIs() }),
 	keymap.Log:           open(func(m *Model) view.View { return admin.NewLog(m.o.LogLines) }),
 	keymap.Models:        open(func(*Model) view.View { return analysis.NewModels() }),
+	keymap.Notifications: open(func(*Model) view.View { return notification.NewScreen() }),
 	keymap.OpenUnit:      open(func(m *Model) view.View { return analysis.NewUnit(m.nav.selection.AssetID) }),
 	keymap.OrderWhole:    open(func(*Model) view.View { return maintenance.NewOrderScreen() }),
 	keymap.PlanChoices:   open(func(m *Model) view.View { return maintenance.NewPlanChoices(m.chosenDay()) }),

@@ -127,6 +127,7 @@ var floors = []struct {
 	{"app.sunloop/tui/view/alarm", viewMay("tui/view/widget")},
 	{"app.sunloop/tui/view/workflow", viewMay("tui/view/widget")},
 	{"app.sunloop/tui/view/admin", viewMay("tui/view/widget")},
+	{"app.sunloop/tui/view/notification", viewMay("tui/view/widget")},
 	{"app.sunloop/tui/view/plant", viewMay("tui/view/widget")},
 	{"app.sunloop/tui/view/app", viewMay("tui/view/widget", "tui/settings")},
 	{"app.sunloop/tui/view/operations", viewMay("tui/view/widget", "tui/view/alarm", "tui/view/workflow", "tui/view/plant")},

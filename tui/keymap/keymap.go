@@ -47,6 +47,7 @@ const (
 
 	SubscriptionList Scope = "the list of subscriptions"
 	DeliveryList     Scope = "the list of deliveries"
+	NotifyList       Scope = "the notifications"
 	Dialog           Scope = "dialogs"
 )
 
@@ -75,7 +76,7 @@ var scopes = []struct {
 	{ModelList, oneScreen},
 	{KPIList, oneScreen},
 	{GapList, oneScreen},
-	{PlanList, oneScreen}, {StockList, oneScreen}, {SubscriptionList, oneScreen}, {DeliveryList, oneScreen},
+	{PlanList, oneScreen}, {StockList, oneScreen}, {SubscriptionList, oneScreen}, {DeliveryList, oneScreen}, {NotifyList, oneScreen},
 	{Dialog, dialogs},
 }
 

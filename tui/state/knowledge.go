@@ -152,6 +152,7 @@ var queryWords = map[Query]string{
 	QuerySamples: "samples", QueryForeseen: "former forecasts", QueryKeys: "API keys", QueryUsers: "users", QueryFleet: "fleet", QueryLog: "log", QueryAudit: "audit trail", QueryAllUploads: "uploads", QueryImport: "the import", QueryAccuracy: "accuracy",
 	QueryModelHistory: "history of models", QueryInterpolations: "gap filling", QueryGaps: "gaps", QueryIssues: "issues", QueryEvidence: "evidence", QueryAvailability: "availability",
 	QueryStretches: "availability of the unit", QueryRecords: "records", QueryKPIs: "KPIs", QueryDaily: "daily energies",
+	QueryNotifyConfig: "notifications", QueryOnCall: "who is on call", QueryShifts: "the calendar", QueryNotifyDeliveries: "deliveries", QueryExplanation: "the explanation", QuerySimulation: "the simulation",
 }
 
 // KnowledgeText says of which needs of a view the values are unknown or

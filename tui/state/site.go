@@ -52,6 +52,7 @@ type Site struct {
 	Diagnosed  map[string]bool     // findings that were diagnosed from this console
 
 	Reports
+	Notify Notify
 
 	Subscriptions Value[[]api.Subscription]
 	Deliveries    Value[[]api.Delivery] // of one subscription, newest first

@@ -27,7 +27,7 @@ type source struct {
 // sources are all queries.
 var sources = func() map[Query]source {
 	all := map[Query]source{}
-	for _, part := range []map[Query]source{siteSources, workSources, adminSources, alertSources, reportSources, dailySources} {
+	for _, part := range []map[Query]source{siteSources, workSources, adminSources, alertSources, reportSources, dailySources, notifySources} {
 		maps.Copy(all, part)
 	}
 	return all

@@ -200,6 +200,10 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 			is.Warnings, is.RunnersUp = nil, nil
 		}
 		return api.InspectResponse{Success: true, Inspection: is}, nil
+	case api.PathNotifications:
+		if len(s.Plants) > 0 {
+			return s.Plants[0].notifications(now, body)
+		}
 	case api.PathUploads:
 		if q.SiteID == "" {
 			var all []api.Upload
