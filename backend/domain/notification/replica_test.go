@@ -47,7 +47,7 @@ func onStorages(t *testing.T, test func(t *testing.T, d *desk)) {
 }
 
 // TestReplicas has two replicas over one database raise alarms, plan and send. The first
-// one ends half-way. Each alarm is one message, whoever raised it.
+// one ends half-way. Each alarm is one message, whichever replica raised it.
 func TestReplicas(t *testing.T) {
 	url := pgtest.Database(t)
 	r := new(receiver)

@@ -289,7 +289,7 @@ func NewRotationForm(owner string, c api.NotificationConfig, id string) *widget.
 // an absence, in which the next in turn replaces a person.
 func NewOverrideForm(v view.Context, owner string, c api.NotificationConfig, r api.NotificationRotation, absence bool) *widget.StepForm {
 	zone := zoneOf(r.Timezone)
-	d := &widget.StepForm{Heading: "Override in " + cmp.Or(r.Name, r.RotationID), Verb: "store", Intro: []string{"The person is on call for this time, whoever has the turn. Times are those of " + cmp.Or(r.Timezone, "UTC") + "."}}
+	d := &widget.StepForm{Heading: "Override in " + cmp.Or(r.Name, r.RotationID), Verb: "store", Intro: []string{"In this time the person is on call instead of the one in turn. Times are those of " + cmp.Or(r.Timezone, "UTC") + "."}}
 	people := []string{}
 	for _, p := range c.People {
 		people = append(people, p.PersonID)
