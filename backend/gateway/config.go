@@ -16,6 +16,7 @@ import (
 
 	"app.sunloop/backend/gateway/modbus"
 	"app.sunloop/engine/reading"
+	"app.sunloop/engine/registermap"
 )
 
 // Config is the file of sources.
@@ -54,6 +55,7 @@ type Device struct {
 	Asset        string       `toml:"asset" json:"asset"`               // id of its unit in Sunloop
 	Name         string       `toml:"name,omitempty" json:"name,omitempty"`
 	Kind         reading.Kind `toml:"kind" json:"kind"`
+	Map          string       `toml:"map,omitempty" json:"map,omitempty"` // of its registers; empty: SunSpec
 	Manufacturer string       `toml:"manufacturer,omitempty" json:"manufacturer,omitempty"`
 	Model        string       `toml:"model,omitempty" json:"model,omitempty"`
 	Serial       string       `toml:"serial,omitempty" json:"serial,omitempty"`
@@ -227,6 +229,14 @@ func (c *Config) check() error {
 				return fmt.Errorf("registers of %s: invalid value %d: from 1 to 125", d.Asset, d.Registers)
 			case d.Index < 0:
 				return fmt.Errorf("index of %s: 0 or more", d.Asset)
+			}
+			if d.Map != "" {
+				if _, err := registermap.Load(d.Map); err != nil {
+					return fmt.Errorf("map of %s: %w", d.Asset, err)
+				}
+				if d.Base != 0 || d.Index != 0 || d.Registers != 0 {
+					return fmt.Errorf("device %s: base, index and registers are of devices with SunSpec", d.Asset)
+				}
 			}
 			if err := d.check(fmt.Sprintf("unit %d of %s", d.Unit, s.Address), assets); err != nil {
 				return err

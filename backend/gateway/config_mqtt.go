@@ -93,8 +93,8 @@ func (c *Config) checkMQTT(assets map[string]bool) error {
 				return fmt.Errorf("id of %s: required: the name of the device in the messages", d.Asset)
 			case ids[d.ID]:
 				return fmt.Errorf("id %q of %s: two devices have it", d.ID, m.Address)
-			case d.Unit != 0 || d.Base != 0 || d.Index != 0 || d.Registers != 0:
-				return fmt.Errorf("device %s: unit, base, index and registers are of devices that are read over Modbus", d.Asset)
+			case d.Unit != 0 || d.Base != 0 || d.Index != 0 || d.Registers != 0 || d.Map != "":
+				return fmt.Errorf("device %s: unit, base, index, registers and map are of devices that are read over Modbus", d.Asset)
 			}
 			ids[d.ID] = true
 			if err := d.check("device "+d.ID+" of "+m.Address, assets); err != nil {

@@ -74,7 +74,7 @@ func (d *Discovery) Run(ctx context.Context) (found []Found, missed []string, er
 		}
 		found = append(found, here...)
 		if len(here) == 0 {
-			why := "no SunSpec device"
+			why := "no device with SunSpec or a map of Sunloop"
 			if err != nil {
 				why = err.Error()
 			}
@@ -208,7 +208,7 @@ func (d *Discovery) search(ctx context.Context, address string) ([]Found, error)
 // maxUnit is the last unit id of Modbus.
 const maxUnit = 247
 
-// searchUnit looks for a map at the bases.
+// searchUnit looks for a SunSpec map at the bases, and for the maps of vendors.
 func (d *Discovery) searchUnit(ctx context.Context, line *modbus.Line, address string, unit int) ([]Found, error) {
 	m := &registerMap{line: line, unit: uint8(unit), limit: sunspec.MaxRegisters}
 	var last error
@@ -228,7 +228,11 @@ func (d *Discovery) searchUnit(ctx context.Context, line *modbus.Line, address s
 		}
 		return found, nil
 	}
-	return nil, last
+	found, err := d.searchMaps(ctx, line, address, unit)
+	if len(found) == 0 && err == nil {
+		err = last
+	}
+	return found, err
 }
 
 // describe reads rating and power of a device, if they can be read.

@@ -120,6 +120,12 @@ func startPlant(t *testing.T) (*plant, string) {
 	p.maps[126] = chain(common("DER", "D1"), model(701, 153, map[int]uint16{4: 3, 6: 0, 7: 0, 10: 7000, 116: 0, 16: 2300, 114: 0xFFFF, 17: 0, 18: 5000, 115: 0xFFFE, 19: 0, 20: 0, 21: 1, 22: 5, 120: 0}),
 		model(702, 50, map[int]uint16{2: 150, 45: 2}))
 	p.maps[4] = chain(common("METEO", "W1"), model(307, 11, map[int]uint16{2: 215, 5: 3}), model(302, 5, map[int]uint16{2: 700, 3: 800}))
+	return p, serveRegisters(t, p)
+}
+
+// serveRegisters serves registers over Modbus TCP.
+func serveRegisters(t *testing.T, p wire.RequestHandler) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +140,7 @@ func startPlant(t *testing.T) (*plant, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { srv.Stop() })
-	return p, address
+	return address
 }
 
 // memory is a Store that keeps the last value of each sample.

@@ -16,6 +16,7 @@ import (
 	"app.sunloop/backend/gateway/modbus"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/reading"
+	"app.sunloop/engine/registermap"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/sunspec"
@@ -76,6 +77,7 @@ type device struct {
 	Device
 	address string
 	regs    registerMap
+	mapped  *mapped // nil: the device has SunSpec, or publishes messages
 	checker reading.Checker
 
 	blocks   []sunspec.Block // nil: the map is to be read
@@ -129,7 +131,11 @@ func NewPoller(o Options) (*Poller, error) {
 	for _, s := range o.Config.Sources {
 		l := byAddress[s.Address]
 		if l == nil {
-			m, err := modbus.New(modbus.Config{URL: s.Address, Timeout: time.Duration(s.Timeout), Pause: time.Duration(s.Pause), Settle: time.Duration(s.Settle), Now: o.Now})
+			timeout, settle, err := s.manners()
+			if err != nil {
+				return nil, err
+			}
+			m, err := modbus.New(modbus.Config{URL: s.Address, Timeout: timeout, Pause: time.Duration(s.Pause), Settle: settle, Now: o.Now})
 			if err != nil {
 				return nil, err
 			}
@@ -147,8 +153,16 @@ func NewPoller(o Options) (*Poller, error) {
 				limit = d.Registers
 			}
 			inverters = inverters || d.Kind == reading.Inverter
-			l.devices = append(l.devices, &device{Device: d, address: s.Address, marks: map[reading.Mark]int{}, last: reading.Sample{Measurement: reading.None()},
-				regs: registerMap{line: l.reader, unit: uint8(d.Unit), limit: limit}, checker: reading.Checker{RatingW: d.CapacityKW * 1000}})
+			is := &device{Device: d, address: s.Address, marks: map[reading.Mark]int{}, last: reading.Sample{Measurement: reading.None()},
+				regs: registerMap{line: l.reader, unit: uint8(d.Unit), limit: limit}, checker: reading.Checker{RatingW: d.CapacityKW * 1000}}
+			if d.Map != "" {
+				m, err := registermap.Load(d.Map)
+				if err != nil {
+					return nil, fmt.Errorf("map of %s: %w", d.Asset, err)
+				}
+				is.mapped = &mapped{Map: m, line: l.reader, unit: uint8(d.Unit), absent: map[int]bool{}}
+			}
+			l.devices = append(l.devices, is)
 		}
 	}
 	for _, m := range o.Config.MQTT {
@@ -168,6 +182,28 @@ func NewPoller(o Options) (*Poller, error) {
 		p.units[d.Asset] = d.Kind == reading.Inverter || d.Kind == reading.Meter && !inverters
 	}
 	return p, nil
+}
+
+// manners are the time-out and the pause after connecting that the maps of the devices
+// of a source need, unless the file has others; 0: the default.
+func (s *Source) manners() (timeout, settle time.Duration, err error) {
+	timeout, settle = time.Duration(s.Timeout), time.Duration(s.Settle)
+	for _, d := range s.Devices {
+		if d.Map == "" {
+			continue
+		}
+		m, err := registermap.Load(d.Map)
+		if err != nil {
+			return 0, 0, fmt.Errorf("map of %s: %w", d.Asset, err)
+		}
+		if s.Timeout == 0 {
+			timeout = max(timeout, m.Timeout)
+		}
+		if s.Settle == 0 {
+			settle = max(settle, m.Settle)
+		}
+	}
+	return timeout, settle, nil
 }
 
 // devices yields all devices.
@@ -285,14 +321,25 @@ const (
 
 // pollDevice takes one reading.
 func (p *Poller) pollDevice(ctx context.Context, d *device, at time.Time) {
-	if d.blocks == nil || at.Sub(d.verified) >= verifyEvery || at.Before(d.verified) {
+	if !d.isPlanned() || at.Sub(d.verified) >= verifyEvery || at.Before(d.verified) {
 		if err := p.verify(ctx, d, at); err != nil {
 			p.fail(ctx, d, at, err)
 			return
 		}
 	}
 	began := p.options.Now()
-	measured, words, raw, err := d.regs.readBlocks(ctx, d.blocks)
+	var measured []sunspec.Measured
+	var words []uint16
+	var raw []response
+	var err error
+	var m reading.Measurement
+	var byMap mappedReading
+	if d.mapped != nil {
+		m, words, byMap, err = d.mapped.measure(ctx)
+	} else {
+		measured, words, raw, err = d.regs.readBlocks(ctx, d.blocks)
+		m = sunspec.Measure(measured)
+	}
 	if err != nil {
 		p.fail(ctx, d, at, err)
 		return
@@ -302,7 +349,7 @@ func (p *Poller) pollDevice(ctx context.Context, d *device, at time.Time) {
 	if late := middle.Truncate(time.Duration(p.options.Config.Poll)); late.After(at) {
 		at = late
 	}
-	s := reading.Sample{Device: d.Asset, At: at, Measurement: sunspec.Measure(measured)}
+	s := reading.Sample{Device: d.Asset, At: at, Measurement: m}
 	if d.Kind == reading.Meter && d.ImportIsPlus {
 		s.PowerW, s.EnergyWh, s.ImportWh = -s.PowerW, s.ImportWh, s.EnergyWh
 	}
@@ -310,6 +357,9 @@ func (p *Poller) pollDevice(ctx context.Context, d *device, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d.raw, d.measured = raw, measured
+	if d.mapped != nil {
+		d.mapped.last = byMap
+	}
 	d.reads, d.failed, d.lastRead, d.nextTry = d.reads+1, 0, at, time.Time{}
 	d.asleep = s.State == reading.StateSleeping || s.State == reading.StateOff && p.isNight(at)
 	p.accept(d, r, at)
@@ -394,8 +444,19 @@ func (d *device) space(gap time.Duration) {
 	d.spacing = slices.Min(d.gaps)
 }
 
+// isPlanned reports whether it is known what to read of a device.
+func (d *device) isPlanned() bool {
+	if d.mapped != nil {
+		return d.mapped.requests != nil
+	}
+	return d.blocks != nil
+}
+
 // verify reads the map of a device and compares its serial number.
 func (p *Poller) verify(ctx context.Context, d *device, at time.Time) error {
+	if d.mapped != nil {
+		return p.verifyMapped(ctx, d, at)
+	}
 	devices, err := sunspec.Walk(uint16(d.Base), d.regs.read(ctx))
 	if err != nil {
 		return err
@@ -449,6 +510,9 @@ func (p *Poller) fail(ctx context.Context, d *device, at time.Time, err error) {
 	}
 	if d.failed >= verifyAfter || errors.Is(err, modbus.ErrRefused) {
 		d.blocks = nil // it may have another map now
+		if d.mapped != nil {
+			d.mapped.requests = nil
+		}
 	}
 	wasAsleep := d.asleep
 	d.asleep = p.isAsleep(d, at, err)

@@ -83,7 +83,9 @@ type Explanation struct {
 	Blocks  []Block  `json:"blocks"`
 	Inputs  []string `json:"inputs,omitempty"`
 
-	Values map[string]float64 `json:"values,omitempty"` // of the last reading, by the names of mappings
+	Values    map[string]float64 `json:"values,omitempty"`         // of the last reading, by the names of mappings
+	Registers []Registers        `json:"registers_read,omitempty"` // of a device with a map of its vendor
+	Lines     []string           `json:"map_values,omitempty"`     // its values with their registers
 }
 
 // Block is a model that is polled, with the registers and the points of the last
@@ -191,6 +193,14 @@ func (p *Poller) Explain(name string) (e Explanation, ok bool) {
 		}
 		if !d.last.At.IsZero() {
 			e.Values = d.last.Values()
+		}
+		if d.mapped != nil {
+			for i, words := range d.mapped.last.responses {
+				e.Registers = append(e.Registers, Registers{d.mapped.last.requests[i].Address, words})
+			}
+			for _, v := range d.mapped.last.values {
+				e.Lines = append(e.Lines, v.String())
+			}
 		}
 		for k, in := range d.last.Inputs {
 			e.Inputs = append(e.Inputs, fmt.Sprintf("%d: %s", k+1, cmp.Or(in.Name, "without a name")))

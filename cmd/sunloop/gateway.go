@@ -24,7 +24,7 @@ import (
 
 // GatewayCmd reads the devices of a plant.
 type GatewayCmd struct {
-	Discover GatewayDiscoverCmd `cmd:"" help:"Search addresses for SunSpec devices and show what would be read."`
+	Discover GatewayDiscoverCmd `cmd:"" help:"Search addresses for devices and show what would be read."`
 	Run      GatewayRunCmd      `cmd:"" help:"Read the devices of the sources file into the data folder, without a listening port."`
 	Status   GatewayStatusCmd   `cmd:"" help:"Show the devices of a running gateway with the age of their data."`
 	Invite   GatewayInviteCmd   `cmd:"" help:"Make a code with which one gateway joins a site of this service, or of a remote one."`
@@ -352,7 +352,9 @@ func (c *GatewayExplainCmd) Run(ctx context.Context, g *Globals, std streams) er
 	}
 	out := std.out
 	fmt.Fprintf(out, "%s: %s %s, serial number %s, version %s\n", e.Asset, e.Manufacturer, e.Model, cmp.Or(e.Serial, "unknown"), cmp.Or(e.Version, "unknown"))
-	if e.ID != "" {
+	if e.Map != "" {
+		fmt.Fprintf(out, "%s at %s, unit %d, map %s\n", e.State, e.Address, e.Unit, e.Map)
+	} else if e.ID != "" {
 		fmt.Fprintf(out, "%s at %s as %s\n", e.State, e.Address, e.ID)
 	} else {
 		fmt.Fprintf(out, "%s at %s, unit %d, base %d, at most %d registers in a request\n", e.State, e.Address, e.Unit, e.Base, e.Limit)
@@ -364,7 +366,13 @@ func (c *GatewayExplainCmd) Run(ctx context.Context, g *Globals, std streams) er
 	if e.Error != "" {
 		fmt.Fprintf(out, "last error at %s: %s\n", e.ErrorAt.UTC().Format(time.RFC3339), e.Error)
 	}
-	if len(e.Blocks) == 0 {
+	for _, line := range e.Lines {
+		fmt.Fprintln(out, " ", line)
+	}
+	for _, r := range e.Registers {
+		fmt.Fprintf(out, "  registers %d to %d: %04x\n", r.Address, r.Address+len(r.Words)-1, r.Words)
+	}
+	if len(e.Blocks) == 0 && len(e.Lines) == 0 {
 		for _, name := range slices.Sorted(maps.Keys(e.Values)) {
 			fmt.Fprintf(out, "  %-16s %.10g\n", name, e.Values[name])
 		}
