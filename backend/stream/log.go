@@ -95,7 +95,7 @@ func (l *Log) View(ctx context.Context, fn func(tx store.Tx) error) error {
 func (l *Log) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 	some := false
 	err := l.records.Update(ctx, func(tx store.Tx) error {
-		w := &watchedTx{Tx: tx}
+		w := &watchedTx{Tx: tx, index: map[string]int{}}
 		if err := fn(w); err != nil {
 			return err
 		}
@@ -134,10 +134,11 @@ func (l *Log) notify() {
 	}
 }
 
-// watchedTx gathers the changes of a transaction.
+// watchedTx collects the changes of a transaction, one for each key of the log.
 type watchedTx struct {
 	store.Tx
 	changed []Change
+	index   map[string]int // position in changed by key
 }
 
 // written are the fields of stored alerts, findings, orders and forecasts that changes have.
@@ -181,12 +182,12 @@ func (w *watchedTx) Put(bucket string, key, value []byte) error {
 	case api.StreamForecast: // the newest of a site replaces the former
 		c.AssetID = ""
 	}
-	for i, former := range w.changed {
-		if former.SiteID == c.SiteID && former.Kind == c.Kind && former.ID == c.ID {
-			w.changed[i] = c
-			return nil
-		}
+	logKey := string(changes.Key(c))
+	if i, ok := w.index[logKey]; ok {
+		w.changed[i] = c
+		return nil
 	}
+	w.index[logKey] = len(w.changed)
 	w.changed = append(w.changed, c)
 	return nil
 }

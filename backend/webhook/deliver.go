@@ -6,16 +6,18 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"app.sunloop/internal/clock"
 )
 
-// Outbox keeps the deliveries that wait.
+// Outbox stores pending deliveries.
 type Outbox interface {
-	// Claim takes up to n deliveries that are due, the longest due first, and
-	// keeps them from others until now+lease: a process that dies loses none.
+	// Claim returns up to n due deliveries, the longest due first, and leases
+	// them until now+lease. If the process dies, they are due again after it.
 	Claim(ctx context.Context, now time.Time, lease time.Duration, n int) ([]Delivery, error)
-	// Delivered keeps what became of an attempt.
+	// Delivered stores the result of an attempt.
 	Delivered(ctx context.Context, id string, out PostResult) error
-	// NextDelivery is when the next one is due; ok is false when none waits.
+	// NextDelivery returns when the next delivery is due; ok is false if none is pending.
 	NextDelivery(ctx context.Context) (at time.Time, ok bool, err error)
 	// Added receives after deliveries were added. It is a hint that may be late
 	// or missing.
@@ -27,7 +29,7 @@ var delays = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
-// Attempts is how often a delivery is tried.
+// Attempts is the number of attempts for a delivery.
 var Attempts = len(delays) + 1
 
 // jitter is the largest share by which a delay is lengthened, so that
@@ -49,11 +51,11 @@ func next(attempt int, out PostResult, chance float64) time.Time {
 const (
 	atOnce   = 16          // calls at a time
 	lease    = time.Minute // longer than a call takes
-	idleLook = time.Minute // at most so long between two looks
+	idleLook = time.Minute // longest pause between two queries of the outbox
 	pause    = 5 * time.Second
 )
 
-// Deliverer sends what waits in an outbox.
+// Deliverer sends the deliveries of an outbox.
 type Deliverer struct {
 	Outbox Outbox
 	Poster *Poster
@@ -66,7 +68,7 @@ type Deliverer struct {
 
 // Run sends until ctx ends, then waits for the running calls, which are
 // interrupted; their deliveries are due again after their lease. A place that
-// is slow to answer holds up none of the others.
+// responds slowly does not delay the others.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer d.Poster.Close()
 	var calls sync.WaitGroup
@@ -98,12 +100,12 @@ func (d *Deliverer) Run(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil {
 			if !failing { // log a storage outage once
-				d.Log.Error("claim a webhook", "error", err.Error())
+				d.Log.Error("claim webhook", "error", err.Error())
 			}
 			look = pause
 		}
 		failing = err != nil
-		d.wait(ctx, look)
+		clock.Wait(ctx, look, d.Outbox.Added())
 	}
 }
 
@@ -116,22 +118,12 @@ func (d *Deliverer) send(ctx context.Context, one Delivery) {
 	out := d.Poster.Post(ctx, one)
 	if ctx.Err() != nil && out.Failure != "" {
 		ended(out)
-		return // cut short: no attempt of the place's
+		return // interrupted by the shutdown: this does not count as an attempt
 	}
 	out.Next = next(one.Attempt, out, rand.Float64()) //nolint:gosec // spreads retries, no secret
 	ended(out)
 	// What was received must not be sent again because the service ends.
 	if err := d.Outbox.Delivered(context.WithoutCancel(ctx), one.ID, out); err != nil {
-		d.Log.ErrorContext(ctx, "keep what became of a webhook", "delivery_id", one.ID, "error", err.Error())
-	}
-}
-
-func (d *Deliverer) wait(ctx context.Context, most time.Duration) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-d.Outbox.Added():
+		d.Log.ErrorContext(ctx, "store result of webhook", "delivery_id", one.ID, "error", err.Error())
 	}
 }

@@ -58,7 +58,7 @@ func TestUpstreamLibraryVerifies(t *testing.T) {
 }
 
 func TestOnly2xxReceives(t *testing.T) {
-	p := NewPoster(newGuard(t, nil, "127.0.0.1"), clock)
+	p := NewPoster(newGuard(t, nil, "127.0.0.1"), testNow)
 	defer p.Close()
 	status, after := 0, ""
 	place, _ := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -75,7 +75,7 @@ func TestOnly2xxReceives(t *testing.T) {
 		wait   time.Duration
 	}{
 		{200, "", true, false, 0}, {202, "", true, false, 0}, {204, "", true, false, 0}, {304, "", false, false, 0}, {400, "", false, false, 0},
-		{410, "", false, true, 0}, {429, "120", false, false, 2 * time.Minute}, {503, clock().Add(time.Hour).Format(http.TimeFormat), false, false, time.Hour},
+		{410, "", false, true, 0}, {429, "120", false, false, 2 * time.Minute}, {503, testNow().Add(time.Hour).Format(http.TimeFormat), false, false, time.Hour},
 		{503, "99999999999", false, false, maxRetryAfter}, {500, "-5", false, false, 0}, {500, "soon", false, false, 0},
 	} {
 		status, after = c.status, c.after
@@ -87,31 +87,31 @@ func TestOnly2xxReceives(t *testing.T) {
 }
 
 func TestRetries(t *testing.T) {
-	failed := PostResult{At: clock(), Failure: "it answered 500"}
+	failed := PostResult{At: testNow(), Failure: "it answered 500"}
 	want := []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour}
 	for i, d := range want {
-		if got := next(i+1, failed, 0).Sub(clock()); got != d {
+		if got := next(i+1, failed, 0).Sub(testNow()); got != d {
 			t.Errorf("after attempt %d the next comes in %s, want %s", i+1, got, d)
 		}
-		if got := next(i+1, failed, 0.999).Sub(clock()); got <= d || got > d+d/10 {
+		if got := next(i+1, failed, 0.999).Sub(testNow()); got <= d || got > d+d/10 {
 			t.Errorf("after attempt %d the latest comes in %s, want up to a tenth more than %s", i+1, got, d)
 		}
 	}
 	if got := next(Attempts, failed, 0); !got.IsZero() {
 		t.Errorf("after the last attempt another comes at %s", got)
 	}
-	if got := next(1, PostResult{At: clock()}, 0); !got.IsZero() {
+	if got := next(1, PostResult{At: testNow()}, 0); !got.IsZero() {
 		t.Errorf("what was received is sent again at %s", got)
 	}
-	if got := next(1, PostResult{At: clock(), Failure: "x", Gone: true}, 0); !got.IsZero() {
+	if got := next(1, PostResult{At: testNow(), Failure: "x", Gone: true}, 0); !got.IsZero() {
 		t.Errorf("a place that is gone is tried again at %s", got)
 	}
 	asked := failed
 	asked.RetryAfter = time.Hour
-	if got := next(1, asked, 0).Sub(clock()); got != time.Hour {
+	if got := next(1, asked, 0).Sub(testNow()); got != time.Hour {
 		t.Errorf("asked to wait an hour, it comes in %s", got)
 	}
-	if got := next(4, asked, 0).Sub(clock()); got != 2*time.Hour {
+	if got := next(4, asked, 0).Sub(testNow()); got != 2*time.Hour {
 		t.Errorf("asked to wait an hour of two, it comes in %s", got)
 	}
 }

@@ -109,7 +109,7 @@ func receiver(t *testing.T, answer http.HandlerFunc) (s *httptest.Server, reache
 	return s, reached
 }
 
-func clock() time.Time { return time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC) }
+func testNow() time.Time { return time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC) }
 
 func delivery(place string) Delivery {
 	return Delivery{ID: "whd_1", URL: place, Secrets: []string{NewSecret()}, Body: []byte(`{"order_id":"ord_1"}`), Attempt: 1}
@@ -139,7 +139,7 @@ func TestRebindingNameReachesNothing(t *testing.T) {
 	if err := g.Check(t.Context(), "https://rebind.example.org/"); err != nil {
 		t.Fatalf("public at first: %v", err)
 	}
-	p := NewPoster(g, clock)
+	p := NewPoster(g, testNow)
 	for _, place := range []string{"https://rebind.example.org:" + port + "/", "http://rebind.example.org:" + port + "/", "http://127.0.0.1:" + port + "/",
 		"http://[::ffff:127.0.0.1]:" + port + "/", "http://localhost:" + port + "/"} {
 		if out := p.Post(t.Context(), delivery(place)); out.Status != 0 || !strings.Contains(out.Failure, "127.0.0.1 is not an address of the public internet") {
@@ -168,7 +168,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	outside, called := receiver(t, func(w http.ResponseWriter, q *http.Request) {
 		http.Redirect(w, q, inside.URL, http.StatusTemporaryRedirect)
 	})
-	p := NewPoster(newGuard(t, nil, outside.Listener.Addr().String()), clock)
+	p := NewPoster(newGuard(t, nil, outside.Listener.Addr().String()), testNow)
 	defer p.Close()
 	if out := p.Post(t.Context(), delivery(outside.URL)); out.Status != 307 || !strings.Contains(out.Failure, "redirects are not followed") {
 		t.Errorf("%+v", out)
@@ -183,10 +183,10 @@ func TestNoProxy(t *testing.T) {
 	proxy, reached := receiver(t, func(http.ResponseWriter, *http.Request) {})
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
-	if tr := NewPoster(newGuard(t, nil), clock).client.Transport.(*http.Transport); tr.Proxy != nil {
+	if tr := NewPoster(newGuard(t, nil), testNow).client.Transport.(*http.Transport); tr.Proxy != nil {
 		t.Error("the transport has a proxy")
 	}
-	p := NewPoster(newGuard(t, names("")), clock)
+	p := NewPoster(newGuard(t, names("")), testNow)
 	if out := p.Post(t.Context(), delivery("http://example.org/")); out.Failure != "its name does not resolve" || reached.Load() != 0 {
 		t.Errorf("%+v, %d calls of the proxy", out, reached.Load())
 	}
@@ -204,7 +204,7 @@ func TestAnswerIsReadUpToABound(t *testing.T) {
 			}
 		}
 	})
-	p := NewPoster(newGuard(t, nil, "127.0.0.1"), clock)
+	p := NewPoster(newGuard(t, nil, "127.0.0.1"), testNow)
 	defer p.Close()
 	if out := p.Post(t.Context(), delivery(endless.URL)); out.Status != 200 || out.Failure != "" {
 		t.Errorf("%+v", out)
