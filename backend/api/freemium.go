@@ -56,7 +56,7 @@ type FreemiumResponse struct {
 type FreemiumForecast struct {
 	SiteName      string          `json:"site_name"`
 	Location      string          `json:"location"`
-	Manufacturer  string          `json:"manufacturer"` // that the file gives away, else "unknown"
+	Manufacturer  string          `json:"manufacturer"` // identified by the file, else "unknown"
 	ForecastHours int             `json:"forecast_hours"`
 	GeneratedAt   Time            `json:"generated_at"`
 	ModelType     string          `json:"model_type"`

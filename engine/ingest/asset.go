@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// assetData is one asset on its way from columns to a frame.
+// assetData holds the columns of one asset, from which its frame is built.
 type assetData struct {
 	name    string
 	group   *group
@@ -32,8 +32,8 @@ type assetData struct {
 // mainRoles are the roles that production can come from.
 func mainRole(r role) bool { return r >= rolePower && r <= roleDaily }
 
-// assetsOf lays the columns out by asset: those that name a device to it, the
-// others to all.
+// assetsOf assigns the columns to assets: those that name a device to that device,
+// the others to all.
 func (t *table) assetsOf(groups []*group) []*assetData {
 	var devices []string
 	for _, c := range t.columns {
@@ -113,8 +113,8 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 		}
 		if o.kind == KindPower {
 			for _, other := range order[i+1:] {
-				if other.column != nil && (other.column.count > tooFew*o.column.count || flat(o.column) && a.shows(other.column, other.kind)) {
-					rep.nearly("columns", "%s instead of %s", o.column.label(), other.column.label())
+				if other.column != nil && (other.column.count > tooFew*o.column.count || isZero(o.column) && a.hasProduction(other.column, other.kind)) {
+					rep.addRunnerUp("columns", "%s instead of %s", o.column.label(), other.column.label())
 					rep.warn("columns", "%s has values in %d rows only, %s in %d; the latter is used", o.column.label(), o.column.count, other.column.label(), other.column.count)
 					o = other
 					break
@@ -124,7 +124,7 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 		a.main, a.kind = o.column, o.kind
 		break
 	}
-	if a.main == nil || a.buys(seconds) {
+	if a.main == nil || a.isGridImport(seconds) {
 		return a.chooseFeedIn(seconds, rep)
 	}
 	a.warnOthers(rep)
@@ -132,7 +132,7 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 		rep.decideOnce("values", "%s is %s: %s", a.main.label(), kindWords[a.kind], why)
 	}
 	if a.main == doubtful {
-		rep.nearly("values", "%s is the energy of each day, not a counter", a.main.label())
+		rep.addRunnerUp("values", "%s is the energy of each day, not a counter", a.main.label())
 		rep.warn("values", "%s may also be the energy of each day, on days that became brighter; its %d values fit both", a.main.label(), a.main.count)
 	}
 	a.keepEnergy(interval, counter, daily)
@@ -221,15 +221,15 @@ func (a *assetData) settleEnergy(step time.Duration, rep *report) {
 	}
 }
 
-// buys reports whether the selected column is the energy from the grid rather than
-// production: its name does not say production, and it is zero, or positive in the
-// dark, while the energy fed into the grid is as production is.
-func (a *assetData) buys(step int64) bool {
+// isGridImport reports whether the selected column is the energy from the grid
+// rather than production: its name does not denote production, and it is zero, or
+// positive at night, while the energy fed into the grid looks like production.
+func (a *assetData) isGridImport(step int64) bool {
 	fed := a.best(roleFeedIn)
-	if fed == nil || a.main.fixed || flat(fed) || conceptsOf(a.main.name)&cProduction != 0 {
+	if fed == nil || a.main.fixed || isZero(fed) || conceptsOf(a.main.name)&cProduction != 0 {
 		return false
 	}
-	if flat(a.main) {
+	if isZero(a.main) {
 		return true
 	}
 	kind := KindPower
@@ -258,9 +258,9 @@ func (a *assetData) chooseFeedIn(step int64, rep *report) bool {
 	return true
 }
 
-// best is the column of a role with the highest rank that holds values; a column
-// of zeros, one phase of three, or a sum over assets only where there is nothing
-// else. A sum is preferred to one of three phases.
+// best returns the column of a role with the highest rank that holds values. It
+// returns a column of zeros, one phase of three, or a sum over assets only if there
+// is no other. A sum is preferred to one of three phases.
 func (a *assetData) best(r role) *column {
 	var best *column
 	for _, c := range a.columns {
@@ -278,10 +278,10 @@ func (a *assetData) best(r role) *column {
 // one of its role.
 func (c *column) betterThan(other *column) bool {
 	if !c.fixed && !other.fixed {
-		if zeros, otherZeros := flat(c), flat(other); zeros != otherZeros {
+		if zeros, otherZeros := isZero(c), isZero(other); zeros != otherZeros {
 			return otherZeros
 		}
-		if phase, otherPhase := takeApart(c.name).oneOfThree(), takeApart(other.name).oneOfThree(); phase != otherPhase && (c.means.total || other.means.total) {
+		if phase, otherPhase := parseHeader(c.name).oneOfThree(), parseHeader(other.name).oneOfThree(); phase != otherPhase && (c.means.total || other.means.total) {
 			return otherPhase
 		}
 	}
@@ -295,8 +295,8 @@ func (c *column) betterThan(other *column) bool {
 func (a *assetData) warnOthers(rep *report) {
 	for _, c := range a.columns {
 		if c != a.main && c.means.role == a.main.means.role && c.means.total == a.main.means.total && c.means.rank == a.main.means.rank && a.has(c) && !a.main.parts {
-			rep.nearly("columns", "%s instead of %s", c.label(), a.main.label())
-			rep.warn("columns", "%s is used; others, such as %s, may be production as well, of another unit or another statement of the same", a.main.label(), c.label())
+			rep.addRunnerUp("columns", "%s instead of %s", c.label(), a.main.label())
+			rep.warn("columns", "%s is used; others, such as %s, may be production as well, of another unit or as another measurement of the same power", a.main.label(), c.label())
 			return
 		}
 	}
@@ -344,8 +344,8 @@ func (a *assetData) has(c *column) bool {
 	return false
 }
 
-// flat reports whether a column is always zero.
-func flat(c *column) bool {
+// isZero reports whether a column is always zero.
+func isZero(c *column) bool {
 	for _, v := range c.values {
 		if v != 0 && !math.IsNaN(v) {
 			return false
@@ -354,12 +354,12 @@ func flat(c *column) bool {
 	return true
 }
 
-// shows reports whether an energy column shows production. A counter shows it only
+// hasProduction reports whether an energy column shows production. A counter shows it only
 // if it rises: a file of one row, or of a night, has a power of zero and the
-// reading of the evening.
-func (a *assetData) shows(c *column, kind string) bool {
+// reading of the evening before.
+func (a *assetData) hasProduction(c *column, kind string) bool {
 	if kind != KindCounter && kind != KindDailyCounter {
-		return !flat(c)
+		return !isZero(c)
 	}
 	first := math.NaN()
 	for _, v := range a.group.gather(c) {
@@ -411,8 +411,9 @@ func (a *assetData) derive(step time.Duration, site *time.Location, hold float64
 	}
 }
 
-// dropOutside blanks power far beyond the capacity, and energy that would need it
-// in its interval and the gap before it: a logger without a connection adds up.
+// dropOutside removes power far beyond the capacity, and energy that would require
+// it over its interval and the gap before it: a logger without a connection adds
+// the energy of the gap to the next value.
 func (a *assetData) dropOutside(capacityKW float64, step time.Duration) {
 	most := 10 * capacityKW
 	if a.kind == KindIntervalEnergy {
@@ -482,8 +483,8 @@ func (r *report) decideOnce(topic, format string, args ...any) {
 	}
 }
 
-// say reports what was done with counters and values.
-func (n counterNotes) say(name string, rep *report) {
+// report adds what was done with counters and values to the decisions.
+func (n counterNotes) report(name string, rep *report) {
 	of := ""
 	if name != "" {
 		of = " of " + name

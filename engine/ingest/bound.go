@@ -2,8 +2,8 @@ package ingest
 
 import "bytes"
 
-// What a line of any export stays below: beyond it a file of the size of an
-// upload would cost a hundred times its size.
+// Limits that no line of an export reaches. Beyond them, reading a file would need
+// a hundred times its size.
 const (
 	maxColumns   = 5000 // as wide as the units of the largest plants
 	maxLineBytes = 1 << 20

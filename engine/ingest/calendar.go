@@ -48,7 +48,7 @@ var monthPrefixes = sync.OnceValue(func() map[string]int {
 	return prefixes
 })
 
-// monthNamed is the month that a name or an abbreviation means; 0 for none.
+// monthNamed returns the month that a name or an abbreviation means; 0 for none.
 func monthNamed(word string) int {
 	return max(0, monthPrefixes()[fold(word)])
 }
@@ -89,13 +89,13 @@ var zoneOffsets = map[string]int{
 	"NZST": 12 * hour, "NZDT": 13 * hour,
 }
 
-// ambiguousOffsets hold where the site's zone does not use the abbreviation.
+// ambiguousOffsets apply if the site's zone does not use the abbreviation.
 var ambiguousOffsets = map[string]int{
 	"EST": -5 * hour, "CST": -6 * hour, "BST": hour, "IST": 5*hour + 30*minute, "AST": -4 * hour,
 }
 
-// abbreviationOffset looks up an abbreviation in the zone itself, as in force
-// within the half year around t, then in the table.
+// abbreviationOffset looks up an abbreviation in the zone itself, within half a year
+// around t, then in the tables.
 func abbreviationOffset(abbr string, t int64, site *time.Location) (int, bool) {
 	for _, at := range []int64{t, t - 182*day, t + 182*day} {
 		if name, off := time.Unix(at, 0).In(site).Zone(); name == abbr {

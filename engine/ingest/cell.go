@@ -36,7 +36,7 @@ func (c *column) readAs(u unit, cell []byte) float64 {
 		}
 		return math.NaN()
 	}
-	cell, negative := withoutSignBehind(cell)
+	cell, negative := withoutTrailingSign(cell)
 	v, rest, ok := parseNumber(cell, c.style)
 	if !ok {
 		c.unread += digits(cell)
@@ -56,7 +56,7 @@ func (c *column) readAs(u unit, cell []byte) float64 {
 	return u.base(v)
 }
 
-// note remembers a unit that a cell carries.
+// note records the unit that a cell contains.
 func (c *column) note(name string) {
 	for _, u := range c.units {
 		if u == name {
@@ -87,8 +87,8 @@ func (m meaning) stateOf(cell []byte) float64 {
 	return math.NaN()
 }
 
-// withoutSignBehind is a number without the marks of negative numbers in accounts, "(12.5)" and "12.5-".
-func withoutSignBehind(cell []byte) (number []byte, negative bool) {
+// withoutTrailingSign returns a number without the marks of negative numbers in accounts, "(12.5)" and "12.5-".
+func withoutTrailingSign(cell []byte) (number []byte, negative bool) {
 	n := len(cell)
 	switch {
 	case n > 2 && cell[0] == '(' && cell[n-1] == ')' && digit(cell[1]):
@@ -99,7 +99,7 @@ func withoutSignBehind(cell []byte) (number []byte, negative bool) {
 	return cell, false
 }
 
-// digits is 1 for a cell that has a digit, so that it may be a number in a form that is not known.
+// digits returns 1 for a cell that has a digit, so that it may be a number in a form that is not known.
 func digits(cell []byte) int {
 	if bytes.ContainsAny(cell, "0123456789") {
 		return 1

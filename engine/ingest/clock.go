@@ -126,8 +126,8 @@ func parseClock(cell []byte) (sec int, zone zoneMark, ok bool) {
 	return s.sec, s.zone, true
 }
 
-// fileClock reads the time of day behind a date in the style of the names of files, "_14-15-00", "_14_15" and " 14-15-00". It
-// takes nothing where the text is another one.
+// fileClock reads the time of day after a date in the style of file names, "_14-15-00", "_14_15" and " 14-15-00". It
+// reads nothing from other text.
 func (c *cursor) fileClock(s *stamp) bool {
 	b := c.b
 	var mark byte
@@ -164,7 +164,7 @@ func (c *cursor) leadingHalf() byte {
 	return 0
 }
 
-// setHalf moves a time of day of twelve hours to its half of the day; false where it is none.
+// setHalf moves a time of day of twelve hours to its half of the day; it returns false if the hour is above twelve.
 func (s *stamp) setHalf(half byte) bool {
 	if s.sec >= 13*hour {
 		return false

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Column states what one column of a file is taken for.
+// Column is the inferred role of one column of a file.
 type Column struct {
 	Number int    `json:"number"` // from 1; of the values, where a row names its quantity
 	Title  string `json:"title,omitempty"`
 	Role   string `json:"role"` // a role of a [Mapping], "feed_in" or "ignored"
 	Unit   string `json:"unit,omitempty"`
 	Asset  string `json:"asset,omitempty"` // unit that it belongs to; empty: all of the file
-	Reason string `json:"reason"`          // why it has the role, or why it is ignored
+	Reason string `json:"reason"`          // reason of the role, or for ignoring the column
 }
 
 // Roles of a [Column] that no mapping states.
@@ -55,7 +55,7 @@ func (p *plan) fixesProduction() bool {
 	return false
 }
 
-// mappable is the title by which a mapping names column c.
+// mappable returns the title by which a mapping names column c.
 func (p *plan) mappable(c int) string {
 	if titles := p.head.columnTitles(c); len(titles) > 0 {
 		for _, title := range []string{titles[len(titles)-1], p.title(c)} {
@@ -67,7 +67,7 @@ func (p *plan) mappable(c int) string {
 	return "#" + strconv.Itoa(c+1)
 }
 
-// withColumns adds what the columns were taken for to a refusal, so that a person can state a mapping.
+// withColumns adds the roles of the columns to a refusal, so that the user can write a mapping.
 func (p *plan) withColumns(err error) error {
 	var r *Refusal
 	if errors.As(err, &r) && r.Columns == nil {
@@ -76,7 +76,7 @@ func (p *plan) withColumns(err error) error {
 	return err
 }
 
-// reportColumns states what became of each column. assets are those of the result.
+// reportColumns returns the role of each column. assets are those of the result.
 func (p *plan) reportColumns(t *table, assets []*assetData) []Column {
 	var out []Column
 	for c := range p.cells {
@@ -97,7 +97,7 @@ func (p *plan) structural(c int) (Column, bool) {
 	out := Column{Number: c + 1, Title: clean(p.mappable(c))}
 	byName := "its name and its values"
 	if p.given {
-		byName = "only so do rows of one time not contradict each other"
+		byName = "without it, rows of the same time contradict each other"
 	}
 	if p.mapped {
 		byName = "the mapping says so"
@@ -127,7 +127,7 @@ func (p *plan) structural(c int) (Column, bool) {
 	return out, true
 }
 
-// reportColumn states what a column of measurements was taken for.
+// reportColumn returns the role of a column of measurements.
 func (p *plan) reportColumn(c int, assets []*assetData) Column {
 	out := Column{Number: c + 1, Title: clean(p.mappable(c)), Role: RoleIgnored}
 	i := slices.IndexFunc(p.described, func(col *column) bool { return col.index == c })
@@ -144,13 +144,13 @@ func (p *plan) reportColumn(c int, assets []*assetData) Column {
 	return out
 }
 
-// reportMeasures states what the quantities of a long file were taken for.
+// reportMeasures returns the roles of the quantities of a long file.
 func (t *table) reportMeasures(assets []*assetData) []Column {
 	var out []Column
 	for name, col := range t.measures {
 		r := Column{Number: col.index + 1, Title: clean(name), Unit: col.shownUnit()}
 		if r.Role, r.Reason = col.use(assets); r.Role == RoleIgnored && r.Reason == "" {
-			h := takeApart(name)
+			h := parseHeader(name)
 			r.Reason = reasonOf(ruleOf(h))
 		}
 		out = append(out, r)
@@ -170,7 +170,7 @@ func (c *column) shownUnit() string {
 	return c.inferred
 }
 
-// use is the role of a column in the frames of the assets.
+// use returns the role of a column in the frames of the assets.
 func (c *column) use(assets []*assetData) (as, reason string) {
 	because := func(why string) string {
 		if c.fixed {
@@ -219,9 +219,9 @@ func (c *column) use(assets []*assetData) (as, reason string) {
 	return RoleIgnored, ""
 }
 
-// rule is the rule that gave the column its meaning.
+// rule returns the rule that gave the column its meaning.
 func (c *column) rule() string {
-	h := takeApart(c.title)
+	h := parseHeader(c.title)
 	if h.unit.dim == dimNone {
 		h.unit = c.unit
 	}
@@ -234,7 +234,7 @@ func (c *column) rule() string {
 	return ""
 }
 
-// ruleOf is the rule that applies to a header, "" if none does.
+// ruleOf returns the rule that applies to a header, "" if none does.
 func ruleOf(h header) string {
 	if len(h.tokens) <= 3 && h.dim(dimNone, dimPower, dimEnergy, dimTemperature) {
 		letters := strings.Join(h.tokens, "")
@@ -263,9 +263,9 @@ func reasonOf(rule string) string {
 	return "its name or unit says " + rule
 }
 
-// whyIgnored is why a column without a use has none, by its name.
+// whyIgnored returns the reason why a column is not used, by its name.
 func (p *plan) whyIgnored(c int) string {
-	switch h := takeApart(p.title(c)); {
+	switch h := parseHeader(p.title(c)); {
 	case p.readsAsTime(c):
 		return "it holds other times"
 	case p.share(c, func(string) bool { return true }) == 0:
@@ -278,7 +278,7 @@ func (p *plan) whyIgnored(c int) string {
 	return "its name is unknown, and its values do not look like measurements"
 }
 
-// suggest is the mapping with which the file is read as it was.
+// suggest returns the mapping that reads the file in the same way.
 func (p *plan) suggest(columns []Column) Mapping {
 	var m Mapping
 	units := map[string]bool{}

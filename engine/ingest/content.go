@@ -14,15 +14,15 @@ type content struct {
 	name     string  // in the file; "" if the file is this table only
 	encoding string  // of its text, or its format
 	text     []byte  // UTF-8
-	dialect  dialect // zero: to be found in the text
+	dialect  dialect // zero: inferred from the text
 	long     bool    // its columns have the names of [format.Table.Long]
 	how      []string
 	notes    []string
 	refused  error // why it has no text
 }
 
-// CheckStart judges a file by its beginning of a few kilobytes at least. whole reports that only the whole file
-// can be read, as of an archive, a workbook or JSON; the error is a *[Refusal] for formats that are not read.
+// CheckStart checks the beginning of a file, at least a few kilobytes. whole is true if only the whole file
+// can be read, as with an archive, a workbook or JSON; the error is a *[Refusal] for formats that are not read.
 func CheckStart(start []byte) (whole bool, err error) {
 	if err := format.Refusal(start); err != nil {
 		return true, formatRefusal(err, NotText)
@@ -30,9 +30,9 @@ func CheckStart(start []byte) (whole bool, err error) {
 	return format.Packed(start) || format.Structured(start), nil
 }
 
-// open finds the tables of a file. There is one at least, or an error.
+// open returns the tables of a file, at least one, or an error.
 func open(raw []byte, maxBytes int64) ([]content, error) {
-	budget := format.NewBudget(2 * maxBytes) // of markup and archives, the text is what takes memory
+	budget := format.NewBudget(2 * maxBytes) // with markup and archives, most memory is for the text
 	parts, err := format.Unpack(raw, budget)
 	if err != nil {
 		return nil, formatRefusal(err, NotText)
@@ -89,7 +89,7 @@ func tableContents(tables []format.Table) []content {
 	return contents
 }
 
-// longKeys are the columns of a long table that identify what its values are.
+// longKeys returns the columns of a long table that identify what its values are.
 func (h *head) longKeys() keys {
 	k := noKeys
 	for i, name := range h.stack[len(h.stack)-1].cells {
@@ -105,7 +105,7 @@ func (h *head) longKeys() keys {
 	return k
 }
 
-// report states how the table was found in the file.
+// report adds to the decisions how the table was found in the file.
 func (c content) report(rep *report) {
 	if len(c.how) > 0 {
 		rep.decide("file", "packed with %s", strings.Join(c.how, ", then "))
@@ -115,7 +115,7 @@ func (c content) report(rep *report) {
 	}
 }
 
-// formatRefusal is a refusal of package format as one of this package.
+// formatRefusal returns a refusal of package format as one of this package.
 func formatRefusal(err error, kind Kind) error {
 	e, ok := errors.AsType[*format.Error](err)
 	if !ok {

@@ -7,17 +7,16 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// counterNotes counts what happened to a counter on the way.
+// counterNotes counts the corrections of a counter.
 type counterNotes struct{ glitches, rollovers, resets, outside int }
 
-// moduli are where counters start again from zero: 16 and 32 bit, whole, in
+// moduli are the values at which counters start again from zero: 16 and 32 bit, whole, in
 // tenths, hundredths and thousandths, and decimal displays.
 var moduli = []float64{65536, 6553.6, 655.36, 4294967296, 429496729.6, 42949672.96, 4294967.296, 65.536, 100, 1000, 10000, 100000, 1000000, 10000000}
 
 // counterPower turns readings of a lifetime counter in kWh into mean power
 // since the reading before, stamped at the later one. hold is the largest
-// power that can be, 0 unknown. Readings that turn out to be glitches are
-// blanked in place.
+// possible power, 0 if unknown. Readings that are glitches are removed in place.
 func counterPower(times []int64, kWh []float64, hold float64) (powerKW []float64, n counterNotes) {
 	n.glitches = dropGlitches(kWh)
 	powerKW = make([]float64, len(kWh))
@@ -37,8 +36,8 @@ func counterPower(times []int64, kWh []float64, hold float64) (powerKW []float64
 				}
 			}
 			switch p := gain / hours; {
-			case gain < -slip*kWh[prev]:
-				n.resets++ // a new counter: what it missed is not known
+			case gain < -fallTolerance*kWh[prev]:
+				n.resets++ // a new counter: the energy before its first reading is unknown
 			case hold > 0 && p > hold:
 				n.outside++
 			default:
@@ -50,7 +49,7 @@ func counterPower(times []int64, kWh []float64, hold float64) (powerKW []float64
 	return powerKW, n
 }
 
-// rollover is the modulus that the fall from a to b passed, 0 for none.
+// rollover returns the modulus that the fall from a to b passed, 0 for none.
 func rollover(a, b, mostKWh float64) float64 {
 	for _, m := range moduli {
 		if a >= 0.97*m && a <= m && b >= 0 && b <= 0.03*m {
@@ -106,8 +105,8 @@ func dropGlitches(kWh []float64) (dropped int) {
 	return dropped
 }
 
-// dayCounterPower is the same for a counter of the day so far: a fall is a
-// start from zero, so that the new reading is the difference.
+// dayCounterPower returns the same for a counter of the day so far: a fall is a
+// restart from zero, so that the new reading is the difference.
 func dayCounterPower(times []int64, kWh []float64, hold float64) (powerKW []float64, n counterNotes) {
 	const surelyNewDay = 20 * hour
 	powerKW = make([]float64, len(kWh))
@@ -190,7 +189,7 @@ func intervalLengths(times []int64, common int64, site *time.Location) func(i in
 	}
 }
 
-// usualSteps are the steps that a good part of the series has: a file whose
+// usualSteps returns the steps that a large part of the series has: a file whose
 // logger was set from 30 to 60 minutes has two.
 func usualSteps(times []int64) map[int64]bool {
 	var steps tally
@@ -206,8 +205,8 @@ func usualSteps(times []int64) map[int64]bool {
 	return usual
 }
 
-// withoutSign turns the readings of a signed register of 16 or 32 bit, which continue at the lowest number behind the highest, into those of
-// an unsigned one. It returns false where the readings are none of such a register.
+// withoutSign turns the readings of a signed register of 16 or 32 bit, which continue at the lowest number after the highest, into those of
+// an unsigned one. It returns false if the readings are not those of such a register.
 func (c *column) withoutSign() bool {
 	const near = 0.9 // of both ends of the register
 	low, high := 0.0, 0.0
@@ -229,7 +228,7 @@ func (c *column) withoutSign() bool {
 	for _, bits := range []float64{1 << 16, 1 << 32} {
 		for _, part := range []float64{1, 0.1, 0.01, 0.001} {
 			half := bits / 2 * part * scale
-			if low < -half*(1+slip) || high > half*(1+slip) || low > -near*half || high < near*half {
+			if low < -half*(1+fallTolerance) || high > half*(1+fallTolerance) || low > -near*half || high < near*half {
 				continue
 			}
 			for i, v := range c.values {

@@ -20,7 +20,7 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// unpacked is a file of ../shared/data, without gzip.
+// unpacked returns a file of ../shared/data, without gzip.
 func unpacked(t testing.TB, path string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -106,7 +106,7 @@ func TestRealFiles(t *testing.T) {
 	}
 }
 
-// learnt is a result in the terms of known.
+// learnt returns a result in the terms of known.
 func learnt(res *Result) known {
 	s := Summarize(res, nil)
 	k := known{Kind: s.ValueKind, Unit: s.UnitSource, Maker: res.Manufacturer, Minutes: s.IntervalMinutes, Assets: strings.Join(s.Assets, " "),

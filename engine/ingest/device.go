@@ -21,7 +21,7 @@ func (p *plan) splitDevices() {
 			stacked[col.device] = true
 		}
 	}
-	if len(stacked) > 0 { // serial numbers or devices stand above the columns
+	if len(stacked) > 0 { // serial numbers or devices are above the columns
 		p.nameOthers(stacked)
 		return
 	}
@@ -98,7 +98,7 @@ func (p *plan) numberedTotals() {
 				families[strings.TrimRight(rest, "0123456789 -_")] = append(families[strings.TrimRight(rest, "0123456789 -_")], col)
 			}
 			// A number in front of the word: "INV1/Total Active Power". Phases are no units.
-			if family := p.family(col); strings.Contains(family, "#") && !takeApart(col.name).oneOfThree() {
+			if family := p.family(col); strings.Contains(family, "#") && !parseHeader(col.name).oneOfThree() {
 				families["# "+family] = append(families["# "+family], col)
 			}
 		}

@@ -14,7 +14,7 @@ type dialect struct {
 	why     string
 }
 
-// delimiters in order of trust: a comma may also be a decimal mark.
+// delimiters in order of reliability: a comma may also be a decimal mark.
 var delimiters = []byte{';', '\t', '|', ','}
 
 var delimiterNames = map[byte]string{';': "semicolon", '\t': "tab", '|': "pipe", ',': "comma"}
@@ -23,8 +23,8 @@ var delimiterNames = map[byte]string{';': "semicolon", '\t': "tab", '|': "pipe",
 // layout.
 const sampleRecords = 400
 
-// sniff finds the delimiter: the file's own word first, else the one that
-// splits most records into the same number of clean cells.
+// sniff finds the delimiter: the one that the file names, else the one that splits
+// most records into the same number of clean cells.
 func sniff(text []byte) dialect {
 	d := dialect{line: 1}
 	if first, rest, ok := cutLine(text); ok || len(first) > 0 {
@@ -60,7 +60,7 @@ func cutLine(text []byte) (line, rest []byte, ok bool) {
 	return text[:i], rest[1:], true
 }
 
-// announced reads statements such as "Version CSV1|…|Delimiter semicolon|
+// announced reads declarations such as "Version CSV1|…|Delimiter semicolon|
 // Decimalpoint comma" from the first lines.
 func (d *dialect) announced(text []byte) {
 	marks := map[string]byte{"comma": ',', "dot": '.', "point": '.', "semicolon": ';', "tab": '\t', "tabulator": '\t', "pipe": '|'}
@@ -85,7 +85,7 @@ func (d *dialect) announced(text []byte) {
 	}
 }
 
-// splitScore is the share of records with the commonest number of cells (two
+// splitScore returns the share of records with the commonest number of cells (two
 // at least), lowered where cells still hold another delimiter, and raised if all
 // records have that number, the header too.
 func splitScore(text []byte, delim byte) float64 {
@@ -125,7 +125,7 @@ func splitScore(text []byte, delim byte) float64 {
 	return score
 }
 
-// otherDelimiters leaves the comma out: inside cells it is a decimal mark.
+// otherDelimiters does not contain the comma: inside cells it is a decimal mark.
 func otherDelimiters(delim byte) string {
 	return strings.ReplaceAll(";\t|", string(delim), "")
 }

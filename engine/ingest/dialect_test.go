@@ -333,7 +333,7 @@ func (p plant) usable(kind string, device int) map[int64]float64 {
 	return out
 }
 
-// measured is the power that is there.
+// measured returns the power that is there.
 func measured(f series.Frame) map[int64]float64 {
 	out := map[int64]float64{}
 	for i, v := range f.Values(series.PowerKW) {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// marksOfScripts are what other scripts write between digits.
+// marksOfScripts are the marks between digits in other scripts.
 var marksOfScripts = map[rune]byte{
 	'．': '.', '，': ',', '：': ':', '／': '/', '－': '-', // full width
 	'\u3000': ' ',           // between date and time
@@ -73,7 +73,7 @@ func startsWithDigit(text []byte) bool {
 	return ok || r < utf8.RuneSelf && digit(byte(r)) //nolint:gosec // below RuneSelf
 }
 
-// digitOf is the ASCII digit of a digit of another script. The digits of a script follow one another from zero.
+// digitOf returns the ASCII digit of a digit of another script. The digits of a script follow one another from zero.
 func digitOf(r rune) (d byte, ok bool) {
 	if r < utf8.RuneSelf || !unicode.Is(unicode.Nd, r) {
 		return 0, false
@@ -91,7 +91,7 @@ func digitOf(r rune) (d byte, ok bool) {
 	return 0, false
 }
 
-// withoutFlag is the text behind a number without the mark of an estimated value: "*", "(e)", "(est.)".
+// withoutFlag returns the text after a number without the mark of an estimated value: "*", "(e)", "(est.)".
 func withoutFlag(rest []byte) []byte {
 	for _, flag := range []string{"*", "(e)", "(E)", "(est)", "(est.)", "†"} {
 		if short, ok := bytes.CutSuffix(rest, []byte(flag)); ok {
@@ -101,7 +101,7 @@ func withoutFlag(rest []byte) []byte {
 	return rest
 }
 
-// withoutFormula is the text of a cell that a spreadsheet protects from being read as a number, ="1234".
+// withoutFormula returns the text of a cell that is written as a formula to keep it text, ="1234".
 func withoutFormula(cell []byte) []byte {
 	if n := len(cell); n > 3 && cell[0] == '=' && cell[1] == '"' && cell[n-1] == '"' {
 		return trim(cell[2 : n-1])

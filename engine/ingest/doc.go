@@ -14,9 +14,8 @@
 // (order.go, zone.go, season.go, calendar.go) → power (asset.go, kind.go,
 // counter.go, scale.go) → units without totals (total.go) → frames (frame.go).
 //
-// Names are only a hint. If rows contradict each other, the columns that
-// identify the units are searched by their values (keys.go) and the file is
-// read again. A file that no interpretation explains is rejected.
+// Names are only hints. If rows contradict each other, the columns that identify
+// the units are found by their values (keys.go) and the file is read again. A file that no interpretation explains is rejected.
 //
 // The package reads no clock, no file and no network, and imports nothing of
 // Sunloop except series and format.

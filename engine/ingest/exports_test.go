@@ -26,7 +26,7 @@ func local(q int) string { return quarters(q).Format("2006-01-02 15:04:05") }
 func iso(q int) string   { return quarters(q).Format(time.RFC3339) }
 func epoch(q int) int64  { return quarters(q).Unix() }
 
-// oneUnit is what a file of one unit contains, twoUnits of one that has a second with half the power.
+// oneUnit returns what a file of one unit contains, twoUnits of one that has a second with half the power.
 func oneUnit(name, format string) wantFile {
 	return wantFile{units: []string{name}, kwh: []float64{dayKWh()}, rows: 96, step: 15 * time.Minute, first: "2025-06-01T00:00:00Z", decide: format}
 }
@@ -128,7 +128,7 @@ func TestDatabaseExports(t *testing.T) {
 	refused(t, []byte("entity_id,state,last_changed\nsensor.house_consumption,5,2025-06-01T10:00:00Z\nsensor.house_consumption,6,2025-06-01T10:10:00Z\n"), ingest.NoPowerOrEnergy, "")
 }
 
-// nemDay is a day of NEM12 with half hours, of the energy of two quarters each.
+// nemDay returns a day of NEM12 with half hours, of the energy of two quarters each.
 func nemDay(date string, share float64) string {
 	parts := make([]string, 48)
 	for i := range parts {
@@ -163,7 +163,7 @@ func TestMeters(t *testing.T) {
 	refused(t, []byte("\"TOB1\",\"Roof\"\r\n\x00\x01"), ingest.NotText, "TOA5")
 }
 
-// espiFeed is an Atom feed of Green Button with quarter hours of energy in units of 10⁻⁴ Wh, all of one
+// espiFeed returns an Atom feed of Green Button with quarter hours of energy in units of 10⁻⁴ Wh, all of one
 // flow direction. The reading type follows the readings, as links allow.
 func espiFeed(flow int) string {
 	const base = "/espi/1_1/resource/Subscription/9/UsagePoint/UP1/MeterReading/M1"

@@ -22,7 +22,7 @@ type DayPoint struct {
 	PowerKW float64   `json:"power_kw"`
 }
 
-// EnergyKWh is the energy of the day.
+// EnergyKWh returns the energy of the day.
 func (d *Day) EnergyKWh() float64 {
 	sum := 0.0
 	for _, p := range d.Points {

@@ -24,7 +24,7 @@ import (
 // formatNow is after all files of these tests.
 var formatNow = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
-// sunny is the power in W at a quarter of an hour of a clear day.
+// sunny returns the power in W at a quarter of an hour of a clear day.
 func sunny(quarter int) float64 {
 	h := float64(quarter) / 4
 	if h < 5 || h > 19 {
@@ -33,12 +33,12 @@ func sunny(quarter int) float64 {
 	return math.Round(50000*math.Sin((h-5)/14*math.Pi)) / 10
 }
 
-// quarters is the time of a quarter of an hour from 1 June 2025.
+// quarters returns the time of a quarter of an hour from 1 June 2025.
 func quarters(quarter int) time.Time {
 	return time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(quarter) * 15 * time.Minute)
 }
 
-// plainCSV is a file of one unit: quarters from..to of a plant that produces scale times sunny.
+// plainCSV returns a file of one unit: quarters from..to of a plant that produces scale times sunny.
 func plainCSV(from, to int, scale float64) string {
 	var b strings.Builder
 	b.WriteString("time,power (W)\n")
@@ -141,7 +141,7 @@ func refused(t *testing.T, data []byte, kind ingest.Kind, part string) {
 	}
 }
 
-// dayKWh is the energy of a day of sunny.
+// dayKWh returns the energy of a day of sunny.
 func dayKWh() float64 {
 	sum := 0.0
 	for q := range 96 {
@@ -228,7 +228,7 @@ func TestExpansion(t *testing.T) {
 	refused(t, zipped(t, many...), ingest.TooLarge, "more than 2000 files")
 }
 
-// workbook is a workbook with one sheet, written by ECMA-376.
+// workbook returns a workbook with one sheet, written by ECMA-376.
 func workbook(t *testing.T, sheet string) []byte {
 	t.Helper()
 	return zipped(t, "[Content_Types].xml", "<Types/>",
@@ -257,7 +257,7 @@ func TestWorkbooks(t *testing.T) {
 	refused(t, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00"), ingest.NotText, "password")
 }
 
-// odsOf is a spreadsheet of OpenDocument 1.2 with the rows of one table.
+// odsOf returns a spreadsheet of OpenDocument 1.2 with the rows of one table.
 func odsOf(t *testing.T, rows string) []byte {
 	t.Helper()
 	return zipped(t, "mimetype", "application/vnd.oasis.opendocument.spreadsheet", "content.xml",

@@ -9,7 +9,7 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// group are the rows of one asset in time order.
+// group holds the rows of one asset in time order.
 type group struct {
 	name     string
 	rows     []int32 // by time, then by line; nil where direct
@@ -95,7 +95,7 @@ func byTime(utc []int64, a, b int32) int {
 	return int(a - b)
 }
 
-// gather is the column in the group's order; of rows with one time the latest
+// gather returns the column in the group's order; of rows with one time the latest
 // line with a value counts. The result may be the column itself.
 func (g *group) gather(c *column) []float64 {
 	if g.direct {
@@ -131,7 +131,7 @@ func (g *group) further(q series.Quantity, c *column) []float64 {
 	return g.measured[c]
 }
 
-// interval is the commonest step of all groups: to the minute where steps are
+// interval returns the commonest step of all groups: to the minute where steps are
 // longer than half of one, because loggers stagger.
 func interval(groups []*group) time.Duration {
 	var steps tally
@@ -153,8 +153,8 @@ func interval(groups []*group) time.Duration {
 	return time.Duration(best) * time.Second
 }
 
-// tally counts how often each value comes; steps between times are mostly the
-// step before, so a run is counted at once.
+// tally counts how often each value occurs; steps between times are mostly equal to
+// the step before, so a run is counted at once.
 type tally struct {
 	counts map[int64]int
 	value  int64 // of the run that is not yet in counts
@@ -169,7 +169,7 @@ func (t *tally) add(v int64) {
 	t.run++
 }
 
-// counted is the count of each value so far.
+// counted returns the count of each value so far.
 func (t *tally) counted() map[int64]int {
 	if t.counts == nil {
 		t.counts = map[int64]int{}
@@ -181,15 +181,15 @@ func (t *tally) counted() map[int64]int {
 	return t.counts
 }
 
-// limits are what a quantity can be; beyond them a sensor or a register is
-// broken and the value missing.
+// limits are the possible values of a quantity. A value beyond them is a fault of a
+// sensor or a register and counts as missing.
 var limits = map[series.Quantity][2]float64{
 	series.TemperatureC: {-60, 70}, series.ModuleTemperatureC: {-60, 130}, series.CabinetTempC: {-60, 150}, series.PredictedTempC: {-60, 70},
 	series.IrradianceWM2: {-50, 2000}, series.PredictedGHIWM2: {-50, 1600}, series.WindSpeedMS: {0, 90}, series.PowerFactor: {-1.05, 1.05},
 	series.VoltageV: {0, 50000}, series.StateOfCharge: {0, 110}, series.StateOfHealth: {0, 150},
 }
 
-// inLimits is values, or a copy of them without what cannot be.
+// inLimits returns values, or a copy of them without impossible ones.
 func inLimits(q series.Quantity, values []float64) []float64 {
 	lim, ok := limits[q]
 	if !ok {
@@ -245,7 +245,7 @@ func (a *assetData) assemble() series.Frame {
 	return withoutEmpty(f)
 }
 
-// runState is 1 while an operating state feeds in, else 0.
+// runState returns 1 for an operating state that feeds in, else 0.
 func runState(state float64) float64 {
 	switch state {
 	case 4, 5: // MPPT, throttled
@@ -257,8 +257,8 @@ func runState(state float64) float64 {
 	return 0
 }
 
-// withoutEmpty drops stamps at which nothing was measured. A few are left in:
-// the columns that assets of a wide file share would have to be copied.
+// withoutEmpty drops times at which nothing was measured. If they are few, they
+// stay, because the columns that assets of a wide file share would have to be copied.
 func withoutEmpty(f series.Frame) series.Frame {
 	measured := func(i int) bool {
 		for _, c := range f.Columns {

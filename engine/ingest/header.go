@@ -37,7 +37,7 @@ func takeSample(text []byte, d dialect) []sampled {
 	return out
 }
 
-// cell is the text of column c, "" where the record has none.
+// cell returns the text of column c, "" where the record has none.
 func (s sampled) cell(c int) string {
 	if c < len(s.cells) {
 		return s.cells[c]
@@ -58,7 +58,7 @@ func (s sampled) filled() int {
 // annotations begin the lines that an annotated CSV of InfluxDB has above its header.
 var annotations = []string{"#group", "#datatype", "#default", "#constant"}
 
-// remark reports whether the line is a comment and no header that starts with "#".
+// remark reports whether the line is a comment, not a header that starts with "#".
 func (s sampled) remark() bool {
 	if len(s.cells) > 0 && slices.Contains(annotations, s.cells[0]) {
 		return true
@@ -112,7 +112,7 @@ const (
 	formCompact           // 20240615 or longer, digits only
 	formEpoch
 	formSerial
-	formParts // year, month, day in columns of their own
+	formParts // year, month and day in separate columns
 )
 
 func formOf(cell string) timeForm {
@@ -139,7 +139,7 @@ func timeNameRank(name string) int {
 	if datePattern.MatchString(name) {
 		return 4
 	}
-	h := takeApart(name)
+	h := parseHeader(name)
 	rank := -1
 	switch {
 	case h.any(cStart):
@@ -160,7 +160,7 @@ func timeNameRank(name string) int {
 		rank = 1 // "inverter startup time"
 	}
 	if rank == 4 && (zoneNamedIn(name) != nil || contains(h.tokens, "utc")) {
-		rank = 5 // of "Time (UTC)" and "Time (local)" the one that says more
+		rank = 5 // "Time (UTC)" rather than "Time (local)"
 	}
 	return rank
 }
@@ -225,7 +225,7 @@ func locate(sample []sampled) (head, error) {
 	h.first, h.column, h.form = best.first, best.column, best.form
 	h.headerRows()
 	if line := h.foreignRows(); line > 0 {
-		return h, refuse(InconsistentColumns, line, "rows of data stand above the header of line %d: two files were joined", h.stack[0].line)
+		return h, refuse(InconsistentColumns, line, "rows of data precede the header in line %d: two files were joined", h.stack[0].line)
 	}
 	if len(h.stack) == 0 {
 		return h, refuse(NoHeader, sample[h.first].line, "the data start without a header line, so neither the unit nor the meaning of a column is known")
@@ -282,7 +282,7 @@ func candidate(sample []sampled, forms []timeForm, c int, form timeForm) (timeCa
 		switch {
 		case form == formCalendar || form == formCompact && c == 0:
 			return cand, true
-		case form == formEpoch && c == 0, cand.rank >= 3, risesEvenly(sample[i:], c): // plain numbers need a name, or rise evenly
+		case form == formEpoch && c == 0, cand.rank >= 3, risesEvenly(sample[i:], c): // plain numbers are times only by their name or if they rise evenly
 			return cand, true
 		}
 		return cand, false
@@ -328,8 +328,8 @@ func lineAbove(sample []sampled, i int) *sampled {
 	return nil
 }
 
-// better prefers calendar dates to plain numbers, then the better name; the
-// leftmost wins a tie. A column with few times loses to one with many.
+// better prefers a column with many times to one with few, calendar dates to plain
+// numbers, then the better name; of equal columns the leftmost is used.
 func better(a, b timeCandidate) bool {
 	switch {
 	case b.column < 0:
@@ -346,7 +346,7 @@ func better(a, b timeCandidate) bool {
 	return a.rank > b.rank
 }
 
-// dateParts name columns that hold a part of the date each.
+// dateParts name columns that each hold a part of the date.
 var dateParts = [3]map[string]bool{
 	{"year": true, "jahr": true, "annee": true, "anno": true, "ano": true, "jaar": true, "yyyy": true, "年": true},
 	{"month": true, "monat": true, "mois": true, "mese": true, "mes": true, "maand": true, "mm": true, "月": true},
@@ -356,7 +356,7 @@ var dateParts = [3]map[string]bool{
 // dayOfYear names columns that hold the number of the day in its year.
 var dayOfYear = regexp.MustCompile(`^(doy|day ?of ?(the )?year|dayofyear|julian( ?day)?|jday|yday|tag des jahres|jour de l'annee|jour julien|dia del ano|giorno dell'anno|dag van het jaar|年积日|通日)$`)
 
-// partColumns are the columns of year, month and day in a header line, or of year and day of the year, where the month is -1.
+// partColumns returns the columns of year, month and day in a header line, or of year and day of the year, where the month is -1.
 func partColumns(cells []string) (parts [3]int, ok bool) {
 	for p, names := range dateParts {
 		parts[p] = -1
@@ -399,7 +399,7 @@ func noTimes(sample []sampled) error {
 	for i, s := range sample {
 		timed, measured := false, false
 		for _, c := range s.cells {
-			h := takeApart(c)
+			h := parseHeader(c)
 			timed = timed || h.any(cTime|cDate|cStart) || datePattern.MatchString(c)
 			measured = measured || meaningOf(h).role != roleNone
 		}
@@ -481,7 +481,7 @@ func (h *head) headerRows() {
 	}
 }
 
-// foreignRows is the first of several lines above the header that begin with a date
+// foreignRows returns the first of several lines above the header that begin with a date
 // and hold a number: data of another file; 0 where there are none.
 func (h *head) foreignRows() (line int) {
 	const several = 3

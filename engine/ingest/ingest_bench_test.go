@@ -15,7 +15,7 @@ import (
 	"app.sunloop/engine/realdata"
 )
 
-// year is a file of 300 000 records and 10 MB: time, power, temperature.
+// year returns a file of 300 000 records and 10 MB: time, power, temperature.
 func year() []byte {
 	var b bytes.Buffer
 	b.WriteString("timestamp,AC power (kW),temperature (C)\n")
@@ -28,7 +28,7 @@ func year() []byte {
 	return b.Bytes()
 }
 
-// semicolonYear is the same with semicolons and decimal commas.
+// semicolonYear returns the same with semicolons and decimal commas.
 func semicolonYear() []byte {
 	return bytes.ReplaceAll(bytes.ReplaceAll(year(), []byte(","), []byte(";")), []byte("."), []byte(","))
 }
@@ -98,7 +98,7 @@ func csvAlone(b *testing.B, text []byte, delim rune) {
 	}
 }
 
-// peakHeap is the largest heap seen while f runs, dead objects included.
+// peakHeap returns the largest heap seen while f runs, dead objects included.
 func peakHeap(f func()) uint64 {
 	runtime.GC()
 	stop, peak := make(chan struct{}), make(chan uint64)

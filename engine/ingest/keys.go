@@ -29,7 +29,7 @@ const (
 	maxKeyDistinct = 20000
 )
 
-// keyScan is what a pass over all records shows of the columns that may be keys.
+// keyScan is the result of a pass over all records about the columns that may be keys.
 type keyScan struct {
 	columns []int
 	cells   [][]uint32 // by column, then row: the number of the cell's text
@@ -93,7 +93,7 @@ func (p *plan) scanKeys(text []byte, d dialect) *keyScan {
 	return s
 }
 
-// timeColumns are the columns that the time is read from.
+// timeColumns returns the columns that the time is read from.
 func (p *plan) timeColumns() []int {
 	columns := []int{p.time.column, p.time.clock, p.time.hour, p.time.minute, p.time.offset}
 	if p.time.form == formParts {
@@ -102,7 +102,7 @@ func (p *plan) timeColumns() []int {
 	return slices.DeleteFunc(columns, func(c int) bool { return c < 0 })
 }
 
-// conflicts is the number of rows that share time and keys with another row that differs from them, and the lines of two such rows.
+// conflicts returns the number of rows that share time and keys with another row that differs from them, and the lines of two such rows.
 func (s *keyScan) conflicts(columns ...int) (n int, lines [2]int) {
 	type place struct {
 		row  uint64
@@ -156,7 +156,7 @@ func (p *plan) searchKeys(s *keyScan) (k keys, ok bool) {
 				return
 			}
 			c.distinct *= n
-			h := takeApart(p.title(s.columns[i]))
+			h := parseHeader(p.title(s.columns[i]))
 			switch {
 			case h.any(noKey|cValue|cLifetime) || h.unit.dim != dimNone:
 				c.rank -= 2
@@ -172,7 +172,7 @@ func (p *plan) searchKeys(s *keyScan) (k keys, ok bool) {
 		consider(i)
 	}
 	single := len(choices) > 0
-	names := func(i int) bool { return takeApart(p.title(s.columns[i])).any(cSerial | cDevice) }
+	names := func(i int) bool { return parseHeader(p.title(s.columns[i])).any(cSerial | cDevice) }
 	for i := range s.columns {
 		for j := range i {
 			// A number per series distinguishes rows as well, but only a name and a quantity describe
@@ -239,7 +239,7 @@ func (p *plan) namesQuantity(s *keyScan, i, unit int) bool {
 	}
 	meanings, units := map[kind]bool{}, 0
 	for name := range s.names[i] {
-		h := takeApart(name)
+		h := parseHeader(name)
 		if h.unit.dim != dimNone {
 			units++
 		}
@@ -247,7 +247,7 @@ func (p *plan) namesQuantity(s *keyScan, i, unit int) bool {
 			meanings[kind{m.role, m.quantity, h.unit.dim}] = true
 		}
 	}
-	if len(meanings) > 1 || units*2 > len(s.names[i]) || len(meanings) > 0 && takeApart(p.title(s.columns[i])).any(cMeasure) {
+	if len(meanings) > 1 || units*2 > len(s.names[i]) || len(meanings) > 0 && parseHeader(p.title(s.columns[i])).any(cMeasure) {
 		return true
 	}
 	at := slices.Index(s.columns, unit)
@@ -264,7 +264,7 @@ func (p *plan) namesQuantity(s *keyScan, i, unit int) bool {
 	return true
 }
 
-// assetName is the name of a record's asset; it is valid until the next call.
+// assetName returns the name of a record's asset; it is valid until the next call.
 func (t *table) assetName(cells [][]byte) []byte {
 	name := cellAt(cells, t.plan.keys.asset)
 	if t.plan.keys.second < 0 {
@@ -278,7 +278,7 @@ func (t *table) assetName(cells [][]byte) []byte {
 	return t.joined
 }
 
-// indexes are the places of keys among the scanned columns.
+// indexes returns the places of keys among the scanned columns.
 func (s *keyScan) indexes(k keys) []int {
 	var out []int
 	for _, c := range []int{k.asset, k.second, k.measure} {
@@ -289,10 +289,10 @@ func (s *keyScan) indexes(k keys) []int {
 	return out
 }
 
-// fewConflicts are rows that may contradict others in any file, as corrections do.
+// fewConflicts is the number of rows that may contradict others in any file, such as corrections.
 const fewConflicts = 5
 
-// conflicts is the number of rows whose production differs from that of another row of the same asset and time.
+// conflicts returns the number of rows whose production differs from that of another row of the same asset and time.
 func (t *table) conflicts(groups []*group) int {
 	n := 0
 	for _, g := range groups {
@@ -315,7 +315,7 @@ func (t *table) conflicts(groups []*group) int {
 	return n
 }
 
-// repeated is how many of the rows of one asset and time, in a file with a row for each quantity, have a quantity that a row before has.
+// repeated returns how many of the rows of one asset and time, in a file with a row for each quantity, have a quantity that a row before has.
 func (t *table) repeated(rows []int32) int {
 	n := 0
 	for _, c := range t.columns {
@@ -330,7 +330,7 @@ func (t *table) repeated(rows []int32) int {
 	return n
 }
 
-// contradictions is how many of the rows of one asset and time differ from the first in a column of production.
+// contradictions returns how many of the rows of one asset and time differ from the first in a column of production.
 func (t *table) contradictions(rows []int32) int {
 	n := 0
 	for _, c := range t.columns {

@@ -16,9 +16,9 @@ type energyShape struct {
 	days      int     // begun
 }
 
-// slip is the part of its level by which a counter may fall without having
-// fallen: some subtract what the inverter itself uses.
-const slip = 1e-4
+// fallTolerance is the share of its level by which a counter may fall without a
+// reset: some counters subtract the inverter's own consumption.
+const fallTolerance = 1e-4
 
 // returns reports whether a fall is a glitch: the next few readings bring the level back.
 func returns(next []float64, level float64) bool {
@@ -55,7 +55,7 @@ func shapeOf(times []int64, values []float64) energyShape {
 		case math.IsNaN(last):
 			s.first = v
 			s.steps--
-		case v < last && last-v <= slip*last:
+		case v < last && last-v <= fallTolerance*last:
 		case v < last:
 			s.falls++
 			if v < last/10 {
@@ -78,8 +78,8 @@ func shapeOf(times []int64, values []float64) energyShape {
 // intervals.
 const fewDays = 2
 
-// kindHint is what other files of the source have shown, for a short file whose
-// names and values do not decide.
+// kindHint returns the kind found in other files of the source, for a short file
+// whose names and values do not decide.
 func kindHint(former string, promise role, s energyShape) bool {
 	switch {
 	case former == "" || promise != roleEnergy || s.days > fewDays:
@@ -98,8 +98,8 @@ func kindHint(former string, promise role, s energyShape) bool {
 func kindByValues(promise role, s energyShape, interval int64) (kind, why string) {
 	daily := interval >= 20*hour
 	neverFalls := s.falls-s.toZero <= s.steps/200 && s.toZero <= 2+s.steps/500
-	// A lifetime counter starts far above one step, or rests at night; what an
-	// interval produces does neither.
+	// A lifetime counter starts far above one step, or is constant at night; interval
+	// energy does neither.
 	counting := s.steps > 0 && (s.level > 0 || s.first > 3*s.rise)
 	switch {
 	case promise == roleDaily && !daily && s.days > fewDays && s.falls == 0 && s.first > 3*s.rise:
@@ -113,7 +113,7 @@ func kindByValues(promise role, s energyShape, interval int64) (kind, why string
 	case neverFalls && s.falls == 0 && counting:
 		return KindCounter, "the values never fall and rest above zero"
 	case neverFalls && counting && s.first > 3*s.rise:
-		return KindCounter, "the values hardly ever fall and stand far above one step"
+		return KindCounter, "the values rarely fall and are far above one step"
 	case !daily && s.falls > 0 && s.falls == s.toZero && s.falls <= s.days+1 && 2*s.falls+1 >= s.days && s.level > 0:
 		return KindDailyCounter, "the values only fall once a day, to zero"
 	}
@@ -127,9 +127,9 @@ func (s energyShape) mayBeDaily(interval int64) bool {
 	return interval >= 20*hour && s.level == 0 && s.steps < season && s.first < far*s.rise
 }
 
-// registerLimits are readings of registers that are not set, in order: the
-// ends of 16 and 32 bit, whole and in tenths and hundredths, and what loggers
-// write for "no answer".
+// registerLimits are readings of registers that are not set, in order: the limits
+// of 16 and 32 bits, whole, in tenths and in hundredths, and the values that loggers
+// write if a device does not respond.
 var registerLimits = sorted(
 	65535, 65534, 32767, 32768, -32768, -32767, 4294967295, 4294967294, 2147483647, 2147483648, -2147483648, -2147483647,
 	6553.5, 6553.4, 3276.7, -3276.8, 655.35, 327.67, -327.68, 65.535, 32.767, -32.768,
@@ -141,9 +141,8 @@ func sorted(values ...float64) []float64 {
 	return values
 }
 
-// limitFinder distinguishes register limits from other values of a unit. The
-// next value mostly lies between the same two limits as the last, so it
-// remembers them.
+// limitFinder distinguishes register limits from other values of a unit. Most
+// values are between the same two limits as the one before, so it keeps them.
 type limitFinder struct {
 	unit     *unit
 	from, to float64 // values in between are no limits
@@ -223,8 +222,8 @@ func (c *column) dropSentinels(capacityKW float64) {
 	}
 }
 
-// survey examines a column once: mean and largest size of its values, the
-// lowest value that is no register limit (0 at most), and the number of limits.
+// survey computes the mean and the largest magnitude of a column's values, the
+// lowest value that is not a register limit (0 at most), and the number of limits.
 func (c *column) survey() (mean, largest, low float64, limits int) {
 	finder := limitFinder{unit: &c.unit}
 	n := 0

@@ -2,9 +2,9 @@ package ingest
 
 import "strings"
 
-// signatures are marks that only the files of one brand carry, all of which
-// must be in the head of the file. A brand's own name is enough where it is no
-// everyday word.
+// signatures are marks that only the files of one manufacturer have, all of which
+// must be in the head of the file. The manufacturer's name is sufficient unless it
+// is an everyday word.
 var signatures = []struct {
 	brand string
 	marks []string
@@ -63,7 +63,7 @@ var signatures = []struct {
 	{"HomeWizard", []string{"HomeWizard"}},
 }
 
-// makerOf is the brand that the head of a file gives away, with the mark.
+// makerOf returns the manufacturer that the head of a file identifies, and the mark.
 func makerOf(head string) (brand, mark string) {
 	low := strings.ToLower(head)
 next:

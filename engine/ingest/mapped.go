@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Mapped is the refusal of a file that a mapping does not fit.
+// Mapped is the kind of refusal of a file that does not match its mapping.
 const Mapped Kind = "mapping"
 
 // locateMapped finds the header of a file with a mapping: as without one, unless the columns that the mapping names are not in it.
@@ -69,7 +69,7 @@ func (m *titleMaps) add(c int, titles []string, form func(string) string) {
 	}
 }
 
-// columnTitles are the titles by which a mapping may name a column.
+// columnTitles returns the titles by which a mapping may name a column.
 func (h *head) columnTitles(c int) []string {
 	var parts []string
 	for _, s := range h.stack {
@@ -122,7 +122,7 @@ func (h *head) findColumn(name string) []int {
 	return nil
 }
 
-// columns are the entries of a mapping that name columns. With a column of quantities, the others name quantities.
+// columns returns the entries of a mapping that name columns. With a column of quantities, the others name quantities.
 func (m Mapping) columns() []MappingEntry {
 	long := m.value(MapQuantity) != ""
 	return slices.DeleteFunc(slices.Clone(m.Entries), func(e MappingEntry) bool {
@@ -154,7 +154,7 @@ func (h *head) columnError(m Mapping) error {
 	return nil
 }
 
-// columnOf is the column of an entry, which the file has.
+// columnOf returns the column of an entry, which the file has.
 func (h *head) columnOf(value string) int {
 	if value == "" {
 		return -1
@@ -228,7 +228,7 @@ func (p *plan) applyColumns(m Mapping) {
 			continue
 		}
 		if i < 0 {
-			h := takeApart(p.title(c))
+			h := parseHeader(p.title(c))
 			p.columns = append(p.columns, &column{index: c, title: p.title(c), name: h.name, unit: h.unit, style: plainStyle})
 			i = len(p.columns) - 1
 		}
@@ -283,7 +283,7 @@ func (c *column) fitsUnit() bool {
 	return c.unit.dim == dimEnergy
 }
 
-// meaningOfEntry is the meaning of an entry that names a measurement.
+// meaningOfEntry returns the meaning of an entry that names a measurement.
 func meaningOfEntry(e MappingEntry) (meaning, bool) {
 	const first = 100 // before all that are inferred
 	if r := productionRoles[e.Role]; r != roleNone {
@@ -295,7 +295,7 @@ func meaningOfEntry(e MappingEntry) (meaning, bool) {
 	return meaning{}, false
 }
 
-// keysOf are the key columns that a mapping names.
+// keysOf returns the key columns that a mapping names.
 func (p *plan) keysOf(m Mapping) keys {
 	k := noKeys
 	for _, e := range m.Entries {

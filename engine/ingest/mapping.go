@@ -9,8 +9,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// Mapping is a reading of a file that a person states. What it leaves out is
-// inferred; what it names is not questioned.
+// Mapping states how a file is to be read. Roles and settings that it does not
+// name are inferred; those that it names are used without a check by values.
 type Mapping struct{ Entries []MappingEntry }
 
 // MappingEntry is one statement: what a column holds, or a setting.
@@ -69,7 +69,7 @@ func quantityOf(name string) (series.Quantity, bool) {
 	return q, err == nil
 }
 
-// quantityRole is the role of a quantity in a mapping.
+// quantityRole returns the role of a quantity in a mapping.
 func quantityRole(q series.Quantity) string {
 	for name, is := range shortQuantities {
 		if is == q {

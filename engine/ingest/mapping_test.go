@@ -10,7 +10,7 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// dayOf is a file of a day in steps of an hour: header, then a row by f.
+// dayOf returns a file of a day in steps of an hour: header, then a row by f.
 func dayOf(header string, row func(hour int, light float64) string) string {
 	b := header + "\n"
 	for h := range 24 {

@@ -113,7 +113,7 @@ func groups(b []byte, group byte) bool {
 	return len(b) >= 3 && digit(b[0]) && digit(b[1]) && digit(b[2]) && (len(b) == 3 || !digit(b[3]))
 }
 
-// groupMarkLen is the length of a thousands mark at the start of b: dot,
+// groupMarkLen returns the length of a thousands mark at the start of b: dot,
 // comma, blank, apostrophe (straight or curved), no-break, thin, figure or narrow blank.
 func groupMarkLen(b []byte) int {
 	switch {
@@ -179,14 +179,14 @@ type numberEvidence struct {
 	units []unitEvidence // of numbers with a unit in the cell
 }
 
-// unitEvidence counts the numbers that have a unit in their cell: 726 W next to 1.099 kW does not say what the mark is.
+// unitEvidence counts the numbers that have a unit in their cell: 726 W next to 1.099 kW does not determine the mark.
 type unitEvidence struct {
 	unit         string
 	three        bool // one mark before exactly three digits
 	small, large int
 }
 
-// of is the evidence of numbers with a unit.
+// of returns the evidence of numbers with a unit.
 func (e *numberEvidence) of(unit []byte) *unitEvidence {
 	const most = 8
 	for i := range e.units {
@@ -198,7 +198,7 @@ func (e *numberEvidence) of(unit []byte) *unitEvidence {
 	return &e.units[len(e.units)-1]
 }
 
-// whole is the number of unmarked whole numbers that say what a mark before three digits is.
+// whole returns the number of unmarked whole numbers that determine a mark before three digits.
 func (e *numberEvidence) whole() (small, large int) {
 	small, large = e.small, e.large
 	for _, u := range e.units {
@@ -209,7 +209,7 @@ func (e *numberEvidence) whole() (small, large int) {
 	return small, large
 }
 
-func (e *numberEvidence) look(cell []byte) {
+func (e *numberEvidence) observe(cell []byte) {
 	i := 0
 	for i < len(cell) && (cell[i] == '-' || cell[i] == '+' || cell[i] == ' ') {
 		i++

@@ -143,7 +143,7 @@ func TestNumberStyle(t *testing.T) {
 	} {
 		var e numberEvidence
 		for _, cell := range c.cells {
-			e.look([]byte(cell))
+			e.observe([]byte(cell))
 		}
 		if style, _ := e.style(c.delim); style.decimal != c.want {
 			t.Errorf("%q with delimiter %q has decimal %q, want %q", c.cells, c.delim, style.decimal, c.want)

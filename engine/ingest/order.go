@@ -4,14 +4,13 @@ import (
 	"time"
 )
 
-// monthFirstZones begin the names of zones where 6/1/2024 is the first of June.
+// monthFirstZones are names of zones, or their beginnings, where 6/1/2024 is the first of June.
 var monthFirstZones = map[string]bool{
 	"America/New_York": true, "America/Chicago": true, "America/Denver": true, "America/Los_Angeles": true,
 	"America/Phoenix": true, "America/Anchorage": true, "America/Detroit": true, "America/Boise": true, "Pacific/Honolulu": true,
 }
 
-// chooseOrder settles whether the day or the month comes first in dates that
-// leave the choice: a pattern in the header, then an impossible month, then
+// chooseOrder decides whether the day or the month comes first in ambiguous dates: a pattern in the header, then an impossible month, then
 // the order that gives the more even series.
 func (t *table) chooseOrder(site *time.Location, rep *report) {
 	if t.swapped == nil {
@@ -52,23 +51,23 @@ func (t *table) evenOrder(site *time.Location, rep *report) (dateOrder, string) 
 	asDay, asMonth := evenness(t.walls), evenness(t.swapped)
 	switch {
 	case asDay > asMonth:
-		return dayFirst, "only so is the series unbroken"
+		return dayFirst, "only this order gives a series without breaks"
 	case asMonth > asDay:
-		return monthFirst, "only so is the series unbroken"
+		return monthFirst, "only this order gives a series without breaks"
 	}
-	order, why := dayFirst, "nothing in the file speaks against it"
+	order, why := dayFirst, "nothing in the file contradicts it"
 	switch {
 	case t.dotted:
 		return dayFirst, "dates are written with dots"
 	case monthFirstZones[site.String()]:
-		order, why = monthFirst, "it is the custom in "+site.String()
+		order, why = monthFirst, "it is the usual order in "+site.String()
 	}
-	rep.nearly("date", "%s", map[dateOrder]string{dayFirst: "month before day", monthFirst: "day before month"}[order])
+	rep.addRunnerUp("date", "%s", map[dateOrder]string{dayFirst: "month before day", monthFirst: "day before month"}[order])
 	rep.warn("date", "every date also fits the other order of day and month; check the first and last date")
 	return order, why
 }
 
-// evenness is the number of steps that equal the commonest one.
+// evenness returns the number of steps that equal the commonest one.
 func evenness(walls []int64) int {
 	const enough = 50000
 	var steps tally

@@ -26,7 +26,7 @@ type column struct {
 	unread     int       // cells with digits that are no number that can be read
 	sentinels  int
 	mark       byte   // before three digits, of eitherMark
-	readings   bool   // its name says that it holds the readings of a meter, though not of what
+	readings   bool   // its name denotes the readings of a meter, but not the quantity
 	parts      bool   // it is the sum of other columns of its unit
 	fixed      bool   // a mapping states its role
 	inferred   string // name of the unit that is not written and was inferred
@@ -58,7 +58,7 @@ type plan struct {
 	decimal    byte               // mark that it states; 0 if none
 	fixed      map[string]meaning // of the quantities of a long file that it names
 	described  []*column          // all columns with a meaning, also those that are dropped later
-	left       []leftOut          // columns whose names say that they are no production of this plant
+	left       []leftOut          // columns whose names denote something else than production of this plant
 	ignored    map[int]string     // why columns were dropped, by index
 }
 
@@ -175,7 +175,7 @@ func (p *plan) findValue() {
 	}
 }
 
-// isNumber reports whether a cell holds a number, whatever marks it uses, alone or with a unit of power or energy.
+// isNumber reports whether a cell holds a number with any marks, with or without a unit of power or energy.
 func isNumber(cell string) bool {
 	for _, style := range []numberStyle{{'.', ','}, {',', '.'}} {
 		_, rest, ok := parseNumber([]byte(cell), style)
@@ -192,7 +192,7 @@ func isNumber(cell string) bool {
 // readPreamble takes unit, quantity, zone and identity from above the header.
 func (p *plan) readPreamble() {
 	for _, kv := range p.head.pairs() {
-		key, value := takeApart(kv.key), takeApart(kv.value)
+		key, value := parseHeader(kv.key), parseHeader(kv.value)
 		switch {
 		case kv.key == "":
 			// The title nearest to the header has priority, unless only another one names a unit.
@@ -248,7 +248,7 @@ func (p *plan) data(c int, f func(cell string)) {
 	}
 }
 
-// share is the part of the filled cells of column c for which ok holds.
+// share returns the part of the filled cells of column c for which ok holds.
 func (p *plan) share(c int, ok func(cell string) bool) float64 {
 	n, good := 0, 0
 	p.data(c, func(cell string) {
@@ -270,7 +270,7 @@ func (p *plan) readsAsTime(c int) bool {
 	return p.share(c, func(cell string) bool { return formOf(cell) == formCalendar }) > 0.5
 }
 
-// title is the lowest header text of a column that is not a mere unit.
+// title returns the lowest header text of a column that is not a mere unit.
 func (p *plan) title(c int) string {
 	for i := len(p.head.stack) - 1; i >= 0; i-- {
 		text := p.head.stack[i].cell(c)
@@ -295,10 +295,10 @@ func (p *plan) findClock(taken map[int]bool) {
 		return
 	}
 	for c := range p.cells {
-		if taken[c] || p.time.clock >= 0 || takeApart(p.title(c)).unit.dim != dimNone {
+		if taken[c] || p.time.clock >= 0 || parseHeader(p.title(c)).unit.dim != dimNone {
 			continue
 		}
-		named := takeApart(p.title(c)).any(cTime | cStart)
+		named := parseHeader(p.title(c)).any(cTime | cStart)
 		clock := p.share(c, func(cell string) bool {
 			_, _, ok := parseClock([]byte(cell))
 			return ok && (named || strings.Contains(cell, ":"))
@@ -436,8 +436,8 @@ func (p *plan) findHours(taken map[int]bool) {
 	p.columns = append(p.columns, values)
 }
 
-// describe gives column c its meaning from all of its header lines; nil where
-// it has none that is of use.
+// describe gives column c its meaning from all of its header lines. It returns nil
+// for a column that is not used.
 func (p *plan) describe(c int) *column {
 	col := &column{index: c, style: plainStyle}
 	unitLine, letters := false, false
@@ -451,9 +451,9 @@ func (p *plan) describe(c int) *column {
 			unitLine = col.title != "" || col.device != ""
 			continue
 		}
-		h := takeApart(text)
+		h := parseHeader(text)
 		if p.lettered(s, c) {
-			h, letters = takeApartLettered(text), true
+			h, letters = parseLettered(text), true
 		}
 		serial, isSerial := strings.CutPrefix(text, "SN: ")
 		switch {
@@ -464,7 +464,7 @@ func (p *plan) describe(c int) *column {
 		case identifier.MatchString(h.name):
 			col.device, col.unit = h.name, h.unit
 		case len(p.head.stack) > 1 && h.has&^(cDevice|cCabinet|cSite|cCount) == 0 && h.unit.dim == dimNone && !h.any(cLifetime) && meaningOf(h).role == roleNone && !h.names():
-			if col.device == "" && col.title == "" { // "Analog", "Mean" below a name is none
+			if col.device == "" && col.title == "" { // "Analog" or "Mean" below a name is not a unit
 				col.device = text
 			}
 		default:
@@ -480,9 +480,9 @@ func (p *plan) describe(c int) *column {
 	if name, device, ok := strings.Cut(col.title, " | "); ok { // "Energie | Symo 8.2-3-M (1)"
 		col.title, col.device = name, device
 	}
-	h := takeApart(col.title)
+	h := parseHeader(col.title)
 	if letters {
-		h = takeApartLettered(col.title)
+		h = parseLettered(col.title)
 	}
 	if h.unit.dim == dimNone {
 		h.unit = col.unit
@@ -526,7 +526,7 @@ func (p *plan) lettered(s sampled, c int) bool {
 	return false
 }
 
-// withoutLetter is a name without the last single letter that is a word of it.
+// withoutLetter returns a name without the last single letter that is a word of it.
 func withoutLetter(name string) (rest string, ok bool) {
 	words := rawTokens(name)
 	for i := len(words) - 1; i > 0; i-- {
@@ -538,10 +538,10 @@ func withoutLetter(name string) (rest string, ok bool) {
 	return name, false
 }
 
-// takeApartLettered takes a name apart of which one letter is neither a unit nor a word.
-func takeApartLettered(name string) header {
+// parseLettered parses a name in which one letter is neither a unit nor a word.
+func parseLettered(name string) header {
 	rest, _ := withoutLetter(name)
-	h := takeApart(rest)
+	h := parseHeader(rest)
 	h.name = name
 	if h.unit.dim != dimNone {
 		h.name, _, _ = splitUnit(name)
@@ -550,8 +550,8 @@ func takeApartLettered(name string) header {
 	return h
 }
 
-// names reports whether the header is that of a column of names, "Device" or
-// "Serial no.", and not itself a name, as "Inverter 2" is.
+// names reports whether the header is that of a column of names, such as "Device"
+// or "Serial no.", and not itself a name, such as "Inverter 2".
 func (h header) names() bool {
 	return h.unknown == 0 && h.any(cSerial|cDevice|cSite) && !strings.ContainsAny(h.name, "0123456789")
 }
@@ -576,7 +576,7 @@ func (p *plan) measures(c int) bool {
 	return len(seen) > 1 && p.share(c, isNumber) > 0.6 && (long*2 > n || len(seen)*5 > n)
 }
 
-// borrowContext completes a column that is only called "Value".
+// borrowContext completes the meaning of a column that is only called "Value" from the title.
 func (p *plan) borrowContext(col *column) {
 	if col.unit.dim == dimNone {
 		col.unit = p.context.unit
@@ -584,7 +584,7 @@ func (p *plan) borrowContext(col *column) {
 	h := header{name: p.context.name, unit: col.unit, has: p.context.has, tokens: p.context.tokens}
 	if m := meaningOf(h); m.role != roleNone && m.role != roleValue {
 		m.bare = p.vague()
-		m.rank -= len(rules) // a column whose own name says what it holds is the better one
+		m.rank -= len(rules) // prefer a column whose own name states its meaning
 		col.means = m
 	}
 }
@@ -608,7 +608,7 @@ func (p *plan) findKeys() {
 	var keep []*column
 	best := -1
 	for _, col := range p.columns {
-		h := takeApart(col.title)
+		h := parseHeader(col.title)
 		if col.means.role == roleValue && p.keys.measure < 0 && p.share(col.index, isNumber) < 0.2 && p.names(col.index) {
 			p.keys.measure = col.index
 			continue
@@ -645,7 +645,7 @@ func (p *plan) findMeasure() {
 	}
 	repeats := p.repeatsTimes()
 	quantity := func(cell string) bool {
-		h := takeApart(cell)
+		h := parseHeader(cell)
 		if !repeats { // there is one quantity only, or the words are those of a state
 			return h.unit.dim != dimNone && mainRole(meaningOf(h).role)
 		}
@@ -685,7 +685,7 @@ const noKey = cPower | cEnergy | cConsumption | cGrid | cBattery | cAC | cDC | c
 
 // names reports whether the cells of column c name quantities.
 func (p *plan) names(c int) bool {
-	return p.share(c, func(cell string) bool { return meaningOf(takeApart(cell)).role != roleNone }) > 0.2
+	return p.share(c, func(cell string) bool { return meaningOf(parseHeader(cell)).role != roleNone }) > 0.2
 }
 
 func isUnit(cell string) bool { _, ok := parseUnit(cell); return ok }
@@ -736,7 +736,7 @@ func named(columns []*column) []*column {
 	return out
 }
 
-// find is the first column of the roles, for messages.
+// find returns the first column of the roles, for messages.
 func (p *plan) find(roles ...role) *column {
 	for _, r := range roles {
 		for _, col := range p.columns {

@@ -25,12 +25,12 @@ func portalDay(line func(at time.Time, i int, a, b float64) string) string {
 	return text.String()
 }
 
-// portalPower is the power at an hour of a unit whose best hour is noon; it is at most 8 kW.
+// portalPower returns the power at an hour of a unit whose best hour is noon; it is at most 8 kW.
 func portalPower(h, noon float64) float64 {
 	return math.Round(8000*max(0, math.Cos((h-noon)/14*math.Pi))) / 1000
 }
 
-// portalEnergy is the energy of the units of a day with those hours of noon.
+// portalEnergy returns the energy of the units of a day with those hours of noon.
 func portalEnergy(noons ...float64) (kWh float64) {
 	for _, noon := range noons {
 		for i := range 96 {

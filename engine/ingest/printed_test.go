@@ -20,7 +20,7 @@ func threeUnits(f func(at time.Time, kW [3]float64)) {
 	}
 }
 
-// energies are the kWh of each unit that [threeUnits] gives.
+// energies returns the kWh of each unit that [threeUnits] gives.
 func energies(units ...string) map[string]float64 {
 	out := map[string]float64{}
 	threeUnits(func(_ time.Time, kW [3]float64) {

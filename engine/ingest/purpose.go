@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// purpose is what a name says about values that are power or energy as well as production is.
+// purpose is the use of values of power or energy by their name: production or something else.
 type purpose uint8
 
 const (
@@ -31,7 +31,7 @@ var purposeText = map[purpose]string{
 // for, with the purpose of each.
 var purposeConcepts = map[concept]purpose{cMeasured: purposeMeasured, cEstimate: purposeForecast, cReference: purposeForeign, cAppliance: purposeConsumer, cAmbiguous: purposeDoubtful}
 
-// purposeOf is what a name says that its values are.
+// purposeOf returns the purpose that a name states.
 func purposeOf(name string) purpose {
 	tokens := tokensOf(name)
 	joined := " " + strings.Join(tokens, " ") + " "
@@ -78,7 +78,7 @@ func generates(tokens []string, has concept) bool {
 	})
 }
 
-// measuredOnly reports whether a name says no more than that the values were measured.
+// measuredOnly reports whether a name only states that the values were measured.
 func measuredOnly(name string) bool {
 	tokens := tokensOf(name)
 	return len(tokens) > 0 && !slices.ContainsFunc(tokens, func(t string) bool { return purposeOf(t) != purposeMeasured })
@@ -88,7 +88,7 @@ func measuredOnly(name string) bool {
 type leftOut struct {
 	name string
 	what purpose
-	sole bool // nothing else is production, so it is used all the same
+	sole bool // nothing else is production, so it is used despite its name
 }
 
 // dropOthers leaves out the columns whose names say that they are a forecast, a consumer or another plant, if a
@@ -173,7 +173,7 @@ func (p *plan) reportLeft(rep *report) {
 		case l.sole:
 			rep.warn("columns", "the name of %s says that it is %s; it is used, as no other column is production", l.name, purposeText[l.what])
 		case l.what == purposeForeign:
-			rep.nearly("columns", "%s is a unit of the plant", l.name)
+			rep.addRunnerUp("columns", "%s is a unit of the plant", l.name)
 			rep.warn("columns", "%s is left out: its name says that it is %s", l.name, purposeText[l.what])
 		default:
 			rep.decide("columns", "%s is left out: its name says that it is %s", l.name, purposeText[l.what])
@@ -246,7 +246,7 @@ func (p *plan) dropOtherUnits(assets []*assetData, rep *report) []*assetData {
 			rep.warn("assets", "the name of %s says that it is %s; it is used, as no other unit is surely production", a.shown(), purposeText[what])
 			return false
 		case what == purposeForeign:
-			rep.nearly("assets", "%s is a unit of the plant", a.shown())
+			rep.addRunnerUp("assets", "%s is a unit of the plant", a.shown())
 			rep.warn("assets", "%s is left out: its name says that it is %s", a.shown(), purposeText[what])
 		default:
 			rep.decide("assets", "%s is left out: its name or type says that it is %s", a.shown(), purposeText[what])
@@ -284,7 +284,7 @@ func (p *plan) withoutKinds(assets []*assetData) []*assetData {
 // withoutQuantities shortens the names of units that the rows state, such as "WR1
 // Leistung", if all of them end in the words of a quantity and stay different.
 //
-// All units of a file or none are shortened, unless the mapping says so of each: pieces of a
+// All units of a file or none are shortened, unless the mapping requires it: pieces of a
 // file differ in their units.
 func (p *plan) withoutQuantities(assets []*assetData, rep *report) {
 	own, taken := make([]string, len(assets)), map[string]bool{}
@@ -371,7 +371,7 @@ func (p *plan) doubtKinds(assets []*assetData, rep *report) {
 				return
 			}
 		}
-		rep.nearly("assets", "the values of %q are kinds of values of one unit", p.title(c))
+		rep.addRunnerUp("assets", "the values of %q are kinds of values of one unit", p.title(c))
 		rep.warn("assets", "only the column %q distinguishes rows of one time, so that each of %s is taken for a unit; if one is a forecast or a target, remove its rows from the file", p.title(c), shownAll(assets))
 	}
 }
@@ -383,7 +383,7 @@ func (p *plan) produces(assets []*assetData, others map[*assetData]purpose) bool
 	})
 }
 
-// nightShare is the mean of the darkest four hours over that of the brightest.
+// nightShare returns the mean of the darkest four hours over that of the brightest.
 func (a *assetData) nightShare() float64 {
 	var sums, counts [24]float64
 	for i, v := range a.source {
@@ -444,7 +444,7 @@ func (a *assetData) reverseSign(rep *report) {
 		turned[i] = 0 - v
 	}
 	a.source = turned
-	rep.nearly("values", "%s is consumption", a.shown())
+	rep.addRunnerUp("values", "%s is consumption", a.shown())
 	rep.warn("values", "the values of %s are negative all day; the sign is reversed, as production is positive", a.shown())
 }
 
@@ -463,7 +463,7 @@ func sumPhases(assets []*assetData, rep *report) []*assetData {
 			}
 		}
 		if a.group != first.group || a.kind != first.kind || a.kind != KindPower && a.kind != KindIntervalEnergy || a.main.fixed ||
-			a.main.unit != first.main.unit || !takeApart(a.main.name).oneOfThree() {
+			a.main.unit != first.main.unit || !parseHeader(a.main.name).oneOfThree() {
 			return assets
 		}
 	}
@@ -536,7 +536,7 @@ func dropOtherTables(tables []tableResult, rep *report) (kept, others []tableRes
 	return kept, others
 }
 
-// noUnit is the refusal of a file of which one column may be production, but neither its name nor a unit says so.
+// noUnit returns the refusal of a file with a column that may be production, but has neither a name nor a unit that states it.
 func (t *table) noUnit() error {
 	p := t.plan
 	return refuse(NoPowerOrEnergy, p.head.stack[len(p.head.stack)-1].line, "%s",

@@ -34,7 +34,7 @@ func twoDays(f func(stamp string, hour float64)) {
 	}
 }
 
-// wide is a file with a column for each of the names, "name=values".
+// wide returns a file with a column for each of the names, "name=values".
 func wide(columns ...string) string {
 	var b strings.Builder
 	b.WriteString("time")
@@ -52,7 +52,7 @@ func wide(columns ...string) string {
 	return b.String() + "\n"
 }
 
-// long is a file with a row for each unit and time.
+// long returns a file with a row for each unit and time.
 func long(header string, units ...string) string {
 	var b strings.Builder
 	b.WriteString(header)
@@ -65,7 +65,7 @@ func long(header string, units ...string) string {
 	return b.String() + "\n"
 }
 
-// archive is a ZIP file of tables by name.
+// archive returns a ZIP file of tables by name.
 func archive(t *testing.T, names []string, texts []string) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Read imports one file. The error is a *[Refusal] where the file itself is to
-// blame, else the error of r. Read needs three to six times the memory of the
+// Read imports one file. The error is a *[Refusal] if the file itself cannot be
+// imported, else the error of r. Read needs three to six times the memory of the
 // file; [Options.MaxBytes] bounds it.
 func Read(r io.Reader, o Options) (*Result, error) {
 	o.ZoneFrom = cmp.Or(o.ZoneFrom, "the given zone")
@@ -77,7 +77,7 @@ func readContent(c content, o Options) (*Result, error) {
 		encoding += ", each line in quotes as a whole"
 	}
 	if turned {
-		encoding += "; times stand as columns, so rows and columns are exchanged"
+		encoding += "; times are in columns, so rows and columns are swapped"
 	}
 	attempt := func(given *keys) (*plan, *Result, error) {
 		p, err := makePlan(h, maker, given, mapping)
@@ -206,7 +206,7 @@ func (p *plan) timeWords() string {
 // result turns the table into frames.
 func (t *table) result(o Options, rep *report) (*Result, error) {
 	p := t.plan
-	t.level()
+	t.alignColumns()
 	t.chooseOrder(p.zone, rep)
 	t.assignUnknown(o.CapacityKW, rep)
 	t.dropLoads(rep)
@@ -222,7 +222,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	}
 	for _, c := range t.columns {
 		if (c.means.role == roleEnergy || c.means.role == roleCounter) && c.withoutSign() {
-			rep.decide("values", "the readings of %s are those of a register with a sign: behind the highest number they continue at the lowest", c.label())
+			rep.decide("values", "the readings of %s are those of a signed register: after the highest number they continue at the lowest", c.label())
 		}
 		if mainRole(c.means.role) || c.means.role == roleFeedIn || c.means.role == roleQuantity {
 			c.dropSentinels(o.CapacityKW)
@@ -234,7 +234,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	utc, reversed := t.times(p.zone, o.Now, rep)
 	groups := t.groups(utc, reversed)
 	if len(groups) == 0 {
-		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a time that can be")
+		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a possible time")
 	}
 	if n := t.conflicts(groups); n > fewConflicts && float64(n) > maxConflicts*float64(len(t.walls)) {
 		return nil, refuse(ConflictingRows, t.firstLine, "%d of %d rows contradict another row of the same unit and time", n, len(t.walls))
@@ -249,7 +249,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 			continue
 		}
 		if a.main.device == "" {
-			a.name = a.group.name // the plant's own column was the better one
+			a.name = a.group.name // the plant's column was preferred
 		}
 		a.source, a.scale = a.group.gather(a.main), 1
 		assets = append(assets, a)
@@ -268,7 +268,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	kept := dropTotals(assets, rep)
 	for _, a := range assets {
 		if !slices.Contains(kept, a) && a.group.name == "" {
-			p.ignore(a.main.index, "it is the sum of the units, a part of one or another statement of them")
+			p.ignore(a.main.index, "it is the sum of the units, a part of one, or another measurement of them")
 		}
 	}
 	assets = kept
@@ -286,7 +286,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 // startIntervals sets times that the header calls the end of an interval to its start.
 // Readings of counters belong to the moment itself.
 func (p *plan) startIntervals(assets []*assetData, step time.Duration, rep *report) {
-	h := takeApart(p.title(p.head.column))
+	h := parseHeader(p.title(p.head.column))
 	if !h.any(cEnd) || h.any(cStart) || step <= 0 || step > 24*time.Hour || len(p.hours) > 0 || p.head.column < 0 {
 		return
 	}
@@ -312,8 +312,7 @@ func (p *plan) startIntervals(assets []*assetData, step time.Duration, rep *repo
 	rep.decide("time", "%q is the end of each interval of %s; the times that are stored are its start", p.title(p.head.column), step)
 }
 
-// settleUnits names the unit of the source, and infers it where it is not
-// written.
+// settleUnits determines the unit of the source, and infers it if it is not written.
 func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, rep *report) string {
 	var open []*assetData
 	var written []string
@@ -349,7 +348,7 @@ func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, re
 		}
 		rep.decide("unit", "%s, which is not written: %s", g.name, g.why)
 		if g.doubt != "" {
-			rep.nearly("unit", "%s", g.doubt)
+			rep.addRunnerUp("unit", "%s", g.doubt)
 			rep.warn("unit", "%s was assumed; %s", g.name, g.doubt)
 		}
 		add(g.name)
@@ -362,7 +361,7 @@ func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, re
 // mostPowerKW is more than all plants of a country have.
 const mostPowerKW = 1e9
 
-// settleMilliwatts reads "mW" as it is written where as megawatts, which are mostly meant, no plant could have the power.
+// settleMilliwatts reads "mW" as milliwatts if no plant could have the power in megawatts, which "mW" mostly means.
 func settleMilliwatts(assets []*assetData) {
 	const milliOfMega = 1e-9
 	highest := 0.0
@@ -385,7 +384,7 @@ func settleMilliwatts(assets []*assetData) {
 	}
 }
 
-// warnOfPower warns of a power that no plant has, so that the unit is wrong.
+// warnOfPower warns of a power above that of any plant: the unit is wrong.
 func warnOfPower(assets []*assetData, rep *report) {
 	for _, a := range assets {
 		if p := peak(a.powerKW); p > mostPowerKW {
@@ -470,11 +469,11 @@ func settleMarks(assets []*assetData, step time.Duration, o Options, rep *report
 			return
 		}
 	}
-	rep.nearly("numbers", "all values %g times as large", other)
-	rep.warn("numbers", "the mark in numbers such as 1%c234 may be a decimal mark or stand between thousands; if it is the other, all values are %g times as large", open[0].main.mark, other)
+	rep.addRunnerUp("numbers", "all values %g times as large", other)
+	rep.warn("numbers", "the mark in numbers such as 1%c234 may be a decimal mark or a thousands separator; with the other meaning, all values are %g times as large", open[0].main.mark, other)
 }
 
-// peak is the highest power without the last thousandth, which may be faults.
+// peak returns the highest power without the last thousandth, which may be faults.
 func peak(power []float64) float64 {
 	const share = 0.999
 	n := 0
@@ -507,11 +506,11 @@ func (t *table) finish(res *Result, groups []*group, assets []*assetData, step t
 		if o.CapacityKW > 0 {
 			a.dropOutside(o.CapacityKW, step)
 		}
-		if a.mostlyOutside() { // then it is the capacity that is wrong, or the unit
+		if a.mostlyOutside() { // then the capacity or the unit is wrong
 			a.derive(step, t.plan.zone, 0)
 			rep.warn("values", "most values of %s are far beyond the capacity of %g kW; check the capacity and the unit", a.main.label(), o.CapacityKW)
 		}
-		a.notes.say(a.name, rep)
+		a.notes.report(a.name, rep)
 		if !slices.Contains(kinds, a.kind) {
 			kinds = append(kinds, a.kind)
 		}
@@ -542,7 +541,7 @@ func (t *table) finish(res *Result, groups []*group, assets []*assetData, step t
 		rep.warn("rows", "line %d, the last one, is cut and left out; the rest of the file may be missing", t.cutLine)
 	}
 	if res.Rows.Stored == 0 {
-		rep.warn("values", "not one power could be derived; a counter needs two readings")
+		rep.warn("values", "no power can be derived; a counter needs two readings")
 	}
 	res.Decisions, res.Warnings, res.RunnersUp = rep.decisions, rep.warnings, rep.runnersUp
 	res.Columns = t.plan.reportColumns(t, assets)
@@ -553,7 +552,7 @@ func usable(res *Result) bool {
 	return slices.ContainsFunc(res.Assets, func(a Asset) bool { return a.Times.Stored+a.Times.Underived > 0 })
 }
 
-// count is what became of the times of an asset.
+// count returns the results of the times of an asset.
 func (a *assetData) count() Times {
 	n := Times{Missing: a.missing}
 	for _, v := range a.powerKW {
@@ -612,8 +611,8 @@ func (res *Result) countPower(a *assetData) {
 	}
 }
 
-// reportUnused names the columns of power and energy that were not used, so
-// that a wrong choice can be seen.
+// reportUnused lists the columns of power and energy that were not used, so that the
+// user can notice a wrong choice.
 func (t *table) reportUnused(assets []*assetData, rep *report) {
 	const most = 8
 	used := map[*column]bool{}
@@ -634,8 +633,7 @@ func (t *table) reportUnused(assets []*assetData, rep *report) {
 	}
 }
 
-// reportDropped reports where rows lack a time: that is normal for a footer
-// only.
+// reportDropped reports rows without a time; only a few, such as footers, are normal.
 func (t *table) reportDropped(rep *report) {
 	switch {
 	case t.lost > fewLost:
@@ -645,7 +643,7 @@ func (t *table) reportDropped(rep *report) {
 	}
 }
 
-// clean is a name as it is shown: valid text of bounded length.
+// clean returns a name for display: valid text of bounded length.
 func clean(name string) string {
 	const longest = 120
 	if len(name) > longest {

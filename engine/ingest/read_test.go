@@ -30,7 +30,7 @@ func read(t *testing.T, text string, o Options) *Result {
 	return res
 }
 
-// powers are the usable powers of a frame.
+// powers returns the usable powers of a frame.
 func powers(f series.Frame) []float64 {
 	var out []float64
 	for _, v := range f.Values(series.PowerKW) {

@@ -2,9 +2,9 @@ package ingest
 
 import "bytes"
 
-// records walks the records of delimited text without copying it. Quotes
-// follow RFC 4180 but are forgiven: a quote that is never closed is an
-// ordinary character, and so is one in the middle of a cell.
+// records reads the records of delimited text without copying it. Quotes follow
+// RFC 4180, except that a quote that is never closed, or in the middle of a cell, is
+// an ordinary character.
 type records struct {
 	text   []byte
 	delim  byte
@@ -18,8 +18,8 @@ type records struct {
 	noCloseBefore int // no cell that starts before here has a closing quote
 }
 
-// maxQuoted bounds the search for a closing quote, so that one stray quote
-// cannot swallow a file.
+// maxQuoted bounds the search for a closing quote, so that one stray quote cannot
+// turn a whole file into one cell.
 const maxQuoted = 16 << 10
 
 func newRecords(text []byte, delim byte, offset, line int) *records {
@@ -108,7 +108,7 @@ func (r *records) quoted(i int) (cell []byte, end, ok bool) {
 	return nil, false, false
 }
 
-// pass steps over the delimiter or line end at i.
+// pass moves past the delimiter or line end at i.
 func (r *records) pass(i int) (end bool) {
 	if i < len(r.text) && r.text[i] == r.delim {
 		// A delimiter as the last byte would be followed by an empty

@@ -18,17 +18,17 @@ const (
 	TooLarge            Kind = "too_large"
 )
 
-// Refusal is the error of [Read] for a file that cannot be imported. Nothing
-// of such a file is to be stored.
+// Refusal is the error of [Read] for a file that cannot be imported. No data of
+// such a file may be stored.
 type Refusal struct {
 	Kind    Kind
 	Message string // one sentence without the line
-	Line    int    // line of the file, from 1; 0 where no line is to blame
+	Line    int    // line of the file, from 1; 0 if no single line is the cause
 
-	Columns []Column // what the columns were taken for, as far as that was known; else nil
+	Columns []Column // roles of the columns, if they were determined; else nil
 }
 
-// Error is the message with the line it is about.
+// Error returns the message with its line.
 func (r *Refusal) Error() string {
 	if r.Line > 0 {
 		return fmt.Sprintf("line %d: %s", r.Line, r.Message)

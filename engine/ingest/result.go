@@ -6,20 +6,20 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// DefaultMaxBytes is the size limit of a file when [Options] names none.
+// DefaultMaxBytes is the size limit of a file if [Options] has none.
 const DefaultMaxBytes = 256 << 20
 
 // Options holds what the caller knows in addition to the file.
 type Options struct {
-	Zone       *time.Location // zone of times that carry none and whose file names none; nil is UTC
+	Zone       *time.Location // zone of times without one, if the file names none; nil is UTC
 	ZoneFrom   string         // source of Zone, such as "the site's zone"; empty: "the given zone"
-	CapacityKW float64        // installed capacity of what the file covers; settles units and bad values, 0 unknown
-	EnergyKind string         // KindIntervalEnergy …: what former files of the source have held; settles short ones, "" unknown
+	CapacityKW float64        // installed capacity of the units in the file; used to infer units and to find bad values; 0 unknown
+	EnergyKind string         // KindIntervalEnergy …: kind of earlier files of the source, used for short files; "" unknown
 	Now        time.Time      // times more than a day later are impossible; zero: none is
 	MaxBytes   int64          // larger files are refused; 0 is DefaultMaxBytes
 	Asset      string         // name of the series when the file names none
 
-	Mapping Mapping                            // how a person reads the file; what it leaves out is inferred
+	Mapping Mapping                            // how to read the file; what it does not name is inferred
 	Profile func(shape string) (Mapping, bool) // mapping of former files of a shape, if Mapping is empty; may be nil
 }
 
@@ -36,10 +36,10 @@ type Result struct {
 	Assets       []Asset       // in order of appearance; one at least
 	ValueKind    string        // KindPower …: what power was derived from
 	UnitSource   string        // unit of the source values after any inference; "W|kW" where it changes
-	Manufacturer string        // brand that the file gives away, or ""
+	Manufacturer string        // manufacturer that the file identifies, or ""
 	Interval     time.Duration // commonest step between successive times of one asset; 0 unknown
 	Rows         Rows
-	First, Last  time.Time // first and last stamp with a usable power
+	First, Last  time.Time // first and last time with a usable power
 	Decisions    []Decision
 	Warnings     []Decision
 	RunnersUp    []Decision // other readings that fit nearly as well as the one that was used
@@ -58,20 +58,20 @@ type Asset struct {
 	Times Times
 }
 
-// Times counts what became of the times at which a file has a row for a unit: they are Stored, Missing and Underived together.
+// Times counts the times at which a file has a row for a unit, by result: each is Stored, Missing or Underived.
 type Times struct {
 	Stored    int // with a usable power
 	Missing   int // without a usable value
 	Underived int // with the reading of a counter that gives no power, as the first one does
 }
 
-// Rows counts what became of the file's records: those Read are Used and Skipped together. Stored and Missing count
-// stamps of assets, so that a record of a wide file counts once for each.
+// Rows counts the file's records by result: each that is Read is Used or Skipped. Stored and Missing count
+// times of assets, so that a record of a wide file counts once for each asset.
 type Rows struct {
 	Read    int            `json:"read"`    // records below the header
-	Used    int            `json:"used"`    // records that the frames are made of
-	Stored  int            `json:"stored"`  // stamps with a usable power
-	Missing int            `json:"missing"` // stamps without a usable value
+	Used    int            `json:"used"`    // records that the frames are built from
+	Stored  int            `json:"stored"`  // times with a usable power
+	Missing int            `json:"missing"` // times without a usable value
 	Skipped map[string]int `json:"skipped"` // records that are not used, by reason
 }
 
@@ -91,11 +91,11 @@ const (
 	SkipCutLine        = "last line is cut"
 )
 
-// Decision describes one inference about the file, or one doubt.
+// Decision describes one inference about the file, or one warning.
 type Decision struct {
 	Topic string `json:"topic"` // "encoding", "delimiter", "time", "unit", …
 	Text  string `json:"text"`
 }
 
-// String is the decision as one line.
+// String returns the decision as one line.
 func (d Decision) String() string { return d.Topic + ": " + d.Text }

@@ -18,20 +18,20 @@ const (
 	roleEnergy        // energy of production, kind by its values
 	roleCounter       // lifetime energy counter by name
 	roleDaily         // counter of the day so far by name
-	roleFeedIn        // sold to the grid: production only where nothing else is
+	roleFeedIn        // sold to the grid: production only if there is no other column of it
 	roleValue         // a value without a name
-	roleQuantity      // one of series' further quantities
+	roleQuantity      // one of the other quantities of package series
 	roleState         // operating state as text
-	roleUnknown       // numbers under a name that says nothing; the values may show what they are
+	roleUnknown       // numbers under an unknown name; the values may show their meaning
 )
 
 // meaning is a role with what it needs.
 type meaning struct {
 	role     role
 	quantity series.Quantity // of roleQuantity
-	rank     int             // the higher of two columns of one role is taken
+	rank     int             // of two columns of one role, the one with the higher rank is used
 	total    bool            // a sum over assets where there are several
-	bare     bool            // neither name nor unit says whether it is power or energy
+	bare     bool            // neither name nor unit states power or energy
 	energy   bool            // of roleFeedIn: energy, not power
 	sunSpec  bool            // of roleState: numbers are SunSpec's states
 }
@@ -39,7 +39,7 @@ type meaning struct {
 // sensorID is the numeric tail that some data services add to column names.
 var sensorID = regexp.MustCompile(`_{1,2}\d{3,5}$`)
 
-// serialNumber is a device's number with the letters before it, which are no words.
+// serialNumber matches a device's serial number with the letters before it, which are not words.
 var serialNumber = regexp.MustCompile(`[A-Za-z]{0,4}\d{5,}[A-Za-z]?`)
 
 // codes are bare letters that loggers use as names: "P1", "G_M2", "T_U0".
@@ -56,7 +56,7 @@ var codes = map[string]meaning{
 	"ws": {role: roleQuantity, quantity: series.WindSpeedMS, rank: 1},
 }
 
-// header is a column's name taken apart, the input of the rules.
+// header is a parsed column name, the input of the rules.
 type header struct {
 	name    string // without unit and sensor number
 	unit    unit   // dimNone where none is written
@@ -65,7 +65,7 @@ type header struct {
 	unknown int // tokens that are neither words of the dictionary nor numbers
 }
 
-func takeApart(name string) header {
+func parseHeader(name string) header {
 	// The unit may precede the sensor number or follow it.
 	h := header{}
 	h.name, h.unit, _ = splitUnit(sensorID.ReplaceAllString(name, ""))
@@ -90,7 +90,7 @@ func (h header) dim(dims ...dimension) bool {
 	return false
 }
 
-// input is the number that follows the first word for DC, as in "PV2 input
+// input returns the number that follows the first word for DC, as in "PV2 input
 // voltage" and "Udc1"; 1 where none does.
 func (h header) input() int {
 	dc := false
@@ -132,9 +132,9 @@ func (h header) oneOfThree() bool {
 		(tokenConcepts(h.tokens[n-2]) != 0 || n > 2 && words().pairs[h.tokens[n-3]+h.tokens[n-2]] != 0)
 }
 
-// rules determine the meaning of a column; the first that matches applies. They
-// start with what is never production, so that the rules for power and energy
-// can be wide.
+// rules determine the meaning of a column; the first that matches applies. Rules
+// for columns that are never production come first, so that the rules for power and
+// energy can be general.
 var rules = []struct {
 	why  string
 	when func(header) bool
@@ -189,10 +189,10 @@ var rules = []struct {
 	{"bare value", func(h header) bool { return h.dim(dimNone) && h.any(cValue) && !h.any(cCount) }, just(meaning{role: roleValue})},
 }
 
-// statistics are words behind the letter of a quantity that say how it was measured: "P_act", "P_mean".
+// statistics are words after the letter of a quantity that state how it was measured: "P_act", "P_mean".
 var statistics = map[string]bool{"act": true, "actual": true, "ist": true, "meas": true, "measured": true, "avg": true, "mean": true, "inst": true, "real": true, "mom": true}
 
-// withoutStatistic is the tokens of a name without a word of [statistics] at its end.
+// withoutStatistic returns the tokens of a name without a word of [statistics] at the end.
 func withoutStatistic(tokens []string) []string {
 	if n := len(tokens); n > 1 && statistics[tokens[n-1]] {
 		return tokens[:n-1]
@@ -200,7 +200,7 @@ func withoutStatistic(tokens []string) []string {
 	return tokens
 }
 
-// meaningOf is what a column with that header means.
+// meaningOf returns what a column with that header means.
 func meaningOf(h header) meaning {
 	m, _ := ruled(h)
 	return m
@@ -251,7 +251,7 @@ func irradiance(h header) meaning {
 	}
 	rank := 2
 	if contains(h.tokens, "poa") || contains(h.tokens, "gti") || h.any(cModule) {
-		rank = 3 // what the modules see says more about their power
+		rank = 3 // in the plane of the modules, it predicts their power better
 	}
 	return meaning{role: roleQuantity, quantity: series.IrradianceWM2, rank: rank}
 }

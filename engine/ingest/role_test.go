@@ -32,7 +32,7 @@ func TestMeanings(t *testing.T) {
 			"BC line voltage(V)", "VacRS(V)", "+BUS(V)", "Vpid1(V)", "isAgain", "nwp_humidity", "nwp_directirrad", "lmd_winddirection"},
 	} {
 		for _, name := range names {
-			if got := meaningOf(takeApart(name)); got.role != want {
+			if got := meaningOf(parseHeader(name)); got.role != want {
 				t.Errorf("%q has role %d (%s), want %d", name, got.role, got.quantity, want)
 			}
 		}
@@ -54,7 +54,7 @@ func TestQuantityNames(t *testing.T) {
 		"PV12 input current(A)": series.DCCurrent(12), "Ipv3(A)": series.DCCurrent(3), "inv2_dc_current__1049": series.DCCurrent(1),
 		"Error": series.ErrorCode, "FaultCode": series.ErrorCode, "Fehlercode": series.ErrorCode, "SOC(%)": series.StateOfCharge, "Battery SoC [%]": series.StateOfCharge, "SOH (%)": series.StateOfHealth,
 	} {
-		if got := meaningOf(takeApart(name)); got.role != roleQuantity || got.quantity != want {
+		if got := meaningOf(parseHeader(name)); got.role != roleQuantity || got.quantity != want {
 			t.Errorf("%q is %d %s, want %s", name, got.role, got.quantity, want)
 		}
 	}
@@ -67,7 +67,7 @@ func TestUnits(t *testing.T) {
 		"Einstrahlung [W/m²]": "W/m²", "Ertrag [kWh/kWp]": "kWh/kWp", "Phase A": "", "Roof W": "", "WR1 W": "W", "P12 W": "W", "Sensor 3 W": "W", "Grid phase A current(A)": "A", "Time": "", "Total power": "", "Power (AC)": "", "MWh": "MWh",
 		"inv2_ac_power_w__1047": "W", "ac_power_kw_1137": "kW", "Q [kvar]": "kvar", "wind_ms": "m/s", "module_temp_c": "°C", "Pv": "", "PV": "",
 	} {
-		if got := takeApart(name).unit.name; got != want {
+		if got := parseHeader(name).unit.name; got != want {
 			t.Errorf("%q has unit %q, want %q", name, got, want)
 		}
 	}

@@ -28,8 +28,8 @@ const mostOfCapacity = 1.5
 // leastForMega is the capacity in kW from which values may be in MW or MWh.
 const leastForMega = 500
 
-// inferUnit settles a unit that is not written: by the capacity where it is
-// known, else by the size of the values.
+// inferUnit infers a unit that is not written: from the capacity if it is known,
+// else from the size of the values.
 func inferUnit(l load) unitGuess {
 	suffix := ""
 	if l.energy {
@@ -51,7 +51,7 @@ func inferUnit(l load) unitGuess {
 	if !l.energy && l.peakKW <= 1.1 && l.fine && l.capacityKW >= 2 {
 		return unitGuess{"fraction", l.capacityKW, "the values are finely divided shares between 0 and 1 of the capacity", ""}
 	}
-	best := unitGuess{plain, 1e-3, "as anything larger the values would go beyond the capacity", ""}
+	best := unitGuess{plain, 1e-3, "in a larger unit, the values would exceed the capacity", ""}
 	for _, g := range []unitGuess{{kilo, 1, "the values fit the capacity", ""}, {mega, 1e3, "the values fit the capacity", ""}} {
 		tooSmallForMega := g.name == mega && l.capacityKW < leastForMega
 		if l.peakKW*g.scale <= mostOfCapacity*l.capacityKW && !tooSmallForMega && l.peakKW > 0 {

@@ -13,10 +13,9 @@ const (
 	longestSeries = 40 // changes of clocks to look at
 )
 
-// clockMoves measures by what part of each change of the zone's clocks the
-// production of the file moves in wall time: about 1 where the logger's clock
-// is put forward and back, about 0 where it is not. known is false without
-// enough days around a change.
+// clockMoves measures by what share of each clock change of the zone the production
+// of the file moves in wall time: about 1 if the logger's clock is changed, about 0 if
+// it is not. known is false without enough days around a change.
 func (t *table) clockMoves(zone *time.Location) (part float64, known bool) {
 	col := t.productionColumn()
 	if col == nil {
@@ -47,7 +46,7 @@ func (t *table) clockMoves(zone *time.Location) (part float64, known bool) {
 	return sum / math.Max(1, float64(n)), n > 0
 }
 
-// productionColumn is the first column of power, or of energy.
+// productionColumn returns the first column of power, or of energy.
 func (t *table) productionColumn() *column {
 	for _, r := range []role{rolePower, roleEnergy} {
 		for _, c := range t.columns {
@@ -88,7 +87,7 @@ func (t *table) dailyMoments(col *column) (days map[int64]*dayMoment, from, to i
 	return days, from, to
 }
 
-// centre is the mean wall time of production over days, in seconds.
+// centre returns the mean wall time of production over days, in seconds.
 func centre(days map[int64]*dayMoment, from, to int64) (float64, bool) {
 	w, m, n := 0.0, 0.0, 0
 	for d := from; d <= to; d++ {

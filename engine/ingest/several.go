@@ -72,7 +72,7 @@ func readSeveral(contents []content, o Options) (*Result, error) {
 	return out, nil
 }
 
-// mostInformative is the refusal of the table that came closest to being read.
+// mostInformative returns the refusal of the table for which the import got furthest.
 func mostInformative(left []tableResult) error {
 	order := []Kind{ConflictingRows, InconsistentColumns, TooLarge, NoPowerOrEnergy, NoDataRows, NoTimestampColumn, NoHeader, NotCSV, NotText}
 	best, at := left[0], len(order)
@@ -97,7 +97,7 @@ func mostInformative(left []tableResult) error {
 }
 
 // joinSequences reads the tables with the same header again as one text, in the order of their times, so that
-// each is understood from all of them, if no two of them overlap.
+// all of them are used to interpret each, if no two of them overlap.
 func joinSequences(tables []tableResult, o Options, rep *report) []tableResult {
 	byShape := map[string][]tableResult{}
 	var shapes []string
@@ -153,7 +153,7 @@ func joinSequence(group []tableResult, o Options) (tableResult, bool) {
 	return tableResult{whole, res, nil}, true
 }
 
-// rowsOf is the text of a table below its header.
+// rowsOf returns the text of a table below its header.
 func rowsOf(c content) ([]byte, bool) {
 	text, d := c.text, c.dialect
 	if d.delim == 0 {
@@ -184,7 +184,7 @@ type unitFrame struct {
 // joinResults makes one result of those of several tables.
 func joinResults(tables []tableResult, o Options, rep *report) *Result {
 	slices.SortStableFunc(tables, func(a, b tableResult) int {
-		return cmp.Compare(b.result.Rows.Stored, a.result.Rows.Stored) // the largest decides what there is one of
+		return cmp.Compare(b.result.Rows.Stored, a.result.Rows.Stored) // single values of the result, such as the zone, are those of the largest
 	})
 	most := tables[0].result
 	out := &Result{
@@ -301,7 +301,7 @@ func timesOf(f series.Frame, underived, missing int) Times {
 	return n
 }
 
-// tableUnit is the name of a unit that only its table names: that of the sheet, or of the file without its ending.
+// tableUnit returns the name of a unit that only its table names: that of the sheet, or of the file without its ending.
 func tableUnit(table string) string {
 	file, sheet, ok := strings.Cut(table, ", ")
 	if ok {

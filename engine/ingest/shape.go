@@ -9,7 +9,7 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// dayShape is what a column's values show over the hours of the day.
+// dayShape describes a column's values over the hours of the day.
 type dayShape struct {
 	values   int
 	hours    int // of the day that have values
@@ -96,9 +96,11 @@ func (s dayShape) likeProduction() bool {
 	return s.values > 0 && s.highest > 0 && s.night <= mostAtNight && float64(s.negative) <= mostNegative*float64(s.values)
 }
 
-// counts reports whether values hardly ever fall, as those of a counter do
-// except for glitches and daily resets.
-func counts(s dayShape) bool { return s.rises > 0 && s.falls <= max(3, s.rises/8) && s.falls < s.rises }
+// likeCounter reports whether values rarely fall, as those of a counter do except for
+// glitches and daily resets.
+func likeCounter(s dayShape) bool {
+	return s.rises > 0 && s.falls <= max(3, s.rises/8) && s.falls < s.rises
+}
 
 // assignUnknown gives columns with unknown names the role that their values
 // indicate, if no other column holds production. Columns that do not look like
@@ -109,7 +111,7 @@ func (t *table) assignUnknown(capacityKW float64, rep *report) {
 		if c.means.role == roleUnknown {
 			unknown = append(unknown, c)
 		} else {
-			if c.means.bare && c.means.role == rolePower && counts(t.shapeOfDay(c)) {
+			if c.means.bare && c.means.role == rolePower && likeCounter(t.shapeOfDay(c)) {
 				c.means.role = roleEnergy
 			}
 			keep = append(keep, c)
@@ -129,9 +131,9 @@ func (t *table) assignUnknown(capacityKW float64, rep *report) {
 		switch {
 		case s.values < 4:
 			continue
-		case counts(s):
+		case likeCounter(s):
 			c.means.role = roleEnergy
-			c.readings = c.readings && s.rests*5 > s.values // a number that counts the rows rests never
+			c.readings = c.readings && s.rests*5 > s.values // a row number is never constant
 		case s.likeProduction():
 			c.means.role, c.means.bare = rolePower, true
 		default:
@@ -145,11 +147,11 @@ func (t *table) assignUnknown(capacityKW float64, rep *report) {
 	if devices > 0 && devices < len(assigned) {
 		assigned = slices.DeleteFunc(assigned, func(c *column) bool { return c.device == "" })
 	}
-	if devices == 0 && (len(assigned) > 1 || len(assigned) == 1 && !assigned[0].readings && (capacityKW <= 0 || t.likeLight(assigned[0], keep))) {
+	if devices == 0 && (len(assigned) > 1 || len(assigned) == 1 && !assigned[0].readings && (capacityKW <= 0 || t.likeIrradiance(assigned[0], keep))) {
 		if len(assigned) == 1 && capacityKW <= 0 {
 			t.doubted = assigned[0]
 		}
-		assigned = nil // which of them is production, or whether it is not light, is not known
+		assigned = nil // more than one may be production, or it may be irradiance
 	}
 	for _, c := range assigned {
 		if devices == 0 || c.device != "" {
@@ -160,11 +162,11 @@ func (t *table) assignUnknown(capacityKW float64, rep *report) {
 	t.columns = keep
 }
 
-// likeLight reports whether a column may be another one of light: its highest value is near that of one that is known to be.
-func (t *table) likeLight(c *column, known []*column) bool {
+// likeIrradiance reports whether a column may be irradiance: its highest value is near that of a column that is irradiance by its name.
+func (t *table) likeIrradiance(c *column, known []*column) bool {
 	highest := t.shapeOfDay(c).highest
 	for _, k := range known {
-		if !weather(k) {
+		if !isIrradiance(k) {
 			continue
 		}
 		ratio := highest / t.shapeOfDay(k).highest
@@ -193,9 +195,9 @@ func (t *table) dropLoads(rep *report) {
 			continue
 		}
 		switch s := t.shapeOfDay(c); {
-		case s.likeProduction(), counts(s): // a counter is no load that varies
+		case s.likeProduction(), likeCounter(s): // a counter is not a varying load
 			dark = append(dark, c)
-		case s.night > used && s.hours >= wholeDay && !counts(s):
+		case s.night > used && s.hours >= wholeDay && !likeCounter(s):
 			bright = append(bright, c)
 		}
 	}
@@ -204,7 +206,7 @@ func (t *table) dropLoads(rep *report) {
 		// denote production or AC power: a hybrid inverter delivers at
 		// night as well.
 		bright = slices.DeleteFunc(bright, func(c *column) bool {
-			h := takeApart(c.name)
+			h := parseHeader(c.name)
 			return h.unknown == 0 || h.any(cProduction|cAC|cPower)
 		})
 		for _, c := range t.columns {
@@ -217,8 +219,8 @@ func (t *table) dropLoads(rep *report) {
 		return
 	}
 	for _, c := range bright {
-		t.plan.ignore(c.index, "it is not dark at night, as others are")
-		rep.decide("columns", "%s is not dark at night, as others are: it holds no production and is ignored", c.label())
+		t.plan.ignore(c.index, "its values do not fall to zero at night, as those of other columns do")
+		rep.decide("columns", "%s does not fall to zero at night, as other columns do: it is not production and is ignored", c.label())
 	}
 	t.columns = slices.DeleteFunc(t.columns, func(c *column) bool { return slices.Contains(bright, c) })
 }
@@ -233,19 +235,19 @@ func (t *table) mayHoldLoads() bool {
 			continue
 		}
 		n++
-		h := takeApart(c.name)
+		h := parseHeader(c.name)
 		_, code := codes[strings.TrimRight(strings.Join(h.tokens, ""), "0123456789")]
 		unclear = unclear || h.unknown > 0 && !code && !h.any(cProduction|cAC)
 	}
 	return n > 1 && unclear
 }
 
-// weather reports whether a column holds light, so that others that are dark at night may be light as well.
-func weather(c *column) bool {
+// isIrradiance reports whether a column holds irradiance, so that other columns that are zero at night may be irradiance as well.
+func isIrradiance(c *column) bool {
 	return c.means.quantity == series.IrradianceWM2 || c.means.quantity == series.PredictedGHIWM2
 }
 
-// transposed turns a file whose times are columns into one whose times are rows; ok is false, and the text as it was, if it is none.
+// transposed converts a file whose times are columns into one whose times are rows; ok is false, and the text unchanged, for another file.
 func transposed(text []byte, d dialect) (out []byte, ok bool) {
 	const fewest, looked = 8, 20
 	type record struct{ cells []string }
@@ -316,7 +318,7 @@ func transposed(text []byte, d dialect) (out []byte, ok bool) {
 	return b.Bytes(), true
 }
 
-// timesAsColumns is how many cells at the end of a record are times of one form that rise.
+// timesAsColumns returns how many cells at the end of a record are rising times of one form.
 func timesAsColumns(cells []string) int {
 	n := 0
 	form := formNone

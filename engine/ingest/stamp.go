@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// dateOrder is how a numeric date is to be read.
+// dateOrder is the order of day and month in a numeric date.
 type dateOrder uint8
 
 const (
@@ -33,7 +33,7 @@ type stamp struct {
 // date is a day as it is written.
 type date struct {
 	year int
-	a, b int  // day and month; the other way round where the order is monthFirst
+	a, b int  // day and month; month and day if the order is monthFirst
 	sure bool // a is the day and b the month whatever the order
 }
 
@@ -41,11 +41,11 @@ type date struct {
 type zoneMark struct {
 	known  bool
 	offset int    // seconds east of UTC, when known
-	abbr   string // letters such as "CEST" that are not known by themselves
+	abbr   string // letters such as "CEST" whose offset depends on the zone
 }
 
 // wallClock turns stamps into times as if they were UTC. The rows of one day
-// follow one another, so it keeps the midnight that it last found.
+// are adjacent, so it keeps the last midnight.
 type wallClock struct {
 	order    dateOrder
 	date     date
@@ -53,7 +53,7 @@ type wallClock struct {
 	exists   bool
 }
 
-// wall is the time of a stamp; false where no such date exists.
+// wall returns the wall time of a stamp, and false if the date does not exist.
 func (w *wallClock) wall(s *stamp) (int64, bool) {
 	if s.absolute {
 		return s.unix, true
@@ -65,8 +65,8 @@ func (w *wallClock) wall(s *stamp) (int64, bool) {
 	return w.midnight + int64(s.sec), w.exists
 }
 
-// midnight is the start of a date as if it were UTC; false where there is no
-// such date.
+// midnight returns the start of a date as if it were UTC, and false if the date does
+// not exist.
 func (d date) midnight(order dateOrder) (int64, bool) {
 	dom, month := d.a, d.b
 	if !d.sure && order == monthFirst {
@@ -90,7 +90,7 @@ func daysIn(y, m int) int {
 	return 31
 }
 
-// civil is the number of days from 1970-01-01 to a date of the Gregorian
+// civil returns the number of days from 1970-01-01 to a date of the Gregorian
 // calendar. Years are counted from March so that the leap day is the last.
 func civil(y, m, d int) int64 {
 	if m <= 2 {
@@ -277,7 +277,7 @@ func (c *cursor) leadingWord(s *stamp) bool {
 // eras are the years before the first one of the eras of Japan.
 var eras = map[string]int{"R": 2018, "令和": 2018, "H": 1988, "平成": 1988}
 
-// eraDate reads "R8.06.10" and "令和8年6月10日" behind the name of the era; before is the year before its first.
+// eraDate reads "R8.06.10" and "令和8年6月10日" after the name of the era; before is the year before its first.
 func (c *cursor) eraDate(s *stamp, before int) bool {
 	y, n := c.number()
 	mark, ok := c.dateMark()
@@ -297,7 +297,7 @@ func (c *cursor) numericDate(s *stamp) bool {
 		return c.compactDate(s, v, n)
 	case 7: // 2026161T1430
 		return c.peek() == 'T' && v/1000 >= 1900 && s.setDayOfYear(v/1000, v%1000)
-	case 6: // 260615 with a time of day behind it
+	case 6: // 260615 followed by a time of day
 		s.year, s.b, s.a, s.sure = 2000+v/10000, v/100%100, v%100, true
 		return (c.peek() == ' ' || c.peek() == '_' || c.peek() == 'T') && s.b >= 1 && s.b <= 12 && s.a >= 1 && s.a <= 31
 	case 1, 2:
@@ -325,7 +325,7 @@ func (c *cursor) yearFirst(s *stamp, year int) bool {
 	return c.monthAndDay(s, year, mark)
 }
 
-// gregorian is the year of the Gregorian calendar of a year of the Buddhist era, which no other year of a file can be.
+// gregorian converts a year of the Buddhist era, which no Gregorian year of a file can be, to the Gregorian calendar.
 func gregorian(year int) int {
 	const first, last, ahead = 2543, 2643, 543
 	if year >= first && year <= last {
@@ -360,7 +360,7 @@ func (c *cursor) monthAndDay(s *stamp, year int, mark byte) bool {
 	return n > 0 && n <= 2 && s.b >= 1 && s.b <= 12 && s.a >= 1 && s.a <= 31
 }
 
-// setDayOfYear sets the date to day n of a year; false where there is no such day.
+// setDayOfYear sets the date to day n of a year; it returns false if the day does not exist.
 func (s *stamp) setDayOfYear(year, n int) bool {
 	if n < 1 || n > 366 || n == 366 && daysIn(year, 2) == 28 {
 		return false
@@ -374,7 +374,7 @@ func (s *stamp) setDayOfYear(year, n int) bool {
 	return true
 }
 
-// weekDate reads the rest of an ISO 8601 week date behind its year: "W25-1", or "W251" where it is not extended.
+// weekDate reads the rest of an ISO 8601 week date after its year: "W25-1", or "W251" in the basic format.
 func (c *cursor) weekDate(s *stamp, year int, extended bool) bool {
 	c.take("W")
 	if len(c.b) < 2 || !digit(c.b[0]) || !digit(c.b[1]) {
@@ -525,7 +525,7 @@ func (c *cursor) offset() (int, bool) {
 	return sign * (h*hour + m*minute), true
 }
 
-// Bounds of what a bare number can mean as a time.
+// Bounds of bare numbers that can be times.
 const (
 	firstEpoch  = 946684800  // 2000-01-01
 	lastEpoch   = 4102444800 // 2100-01-01

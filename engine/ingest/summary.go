@@ -38,8 +38,8 @@ type Sample struct {
 	Asset        string  `json:"asset,omitempty"` // only where there are several assets
 }
 
-// Summarize puts what [Read] returned into a Summary. An error that is no
-// *[Refusal] gives a summary that does not accept and has no kind.
+// Summarize converts the result of [Read] to a Summary. For an error that is not a
+// *[Refusal], the summary is not accepted and has no kind.
 func Summarize(res *Result, err error) Summary {
 	s := Summary{Assets: []string{}, Decisions: []string{}, Warnings: []string{}}
 	if err != nil || res == nil {
@@ -72,7 +72,8 @@ func Summarize(res *Result, err error) Summary {
 	return s
 }
 
-// addAssets counts, sums and finds the ends: by time, then by position.
+// addAssets counts and sums the rows and finds the first and the last one, by time,
+// then by position.
 func (s *Summary) addAssets(assets []Asset) {
 	several := len(assets) > 1
 	var firstAt, lastAt int64

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// table holds the cells of the file that are of use, one row for each asset
-// and time, in the order of the file.
+// table holds the used cells of the file, one row for each asset and time, in the
+// order of the file.
 type table struct {
 	plan    *plan
 	columns []*column
 	walls   []int64 // wall time as if it were UTC, read with the day first
-	swapped []int64 // the same with the month first; nil while no date leaves a choice
+	swapped []int64 // the same with the month first; nil while no date is ambiguous
 	offsets []int32 // seconds east of UTC that the cell states, else noOffset; nil while none does
 	assets  []int32 // index into names; nil where no column names them
 	names   []string
@@ -27,7 +27,7 @@ type table struct {
 	lost        int // records that should have a time but have none that can be read
 	lostLine    int
 	lostText    string
-	otherLine   int  // of a header with other columns amid the data
+	otherLine   int  // of a header with other columns among the data
 	dotted      bool // dates are written with dots
 	firstLine   int
 	evidence    []numberEvidence // of each column, where its style is not known before
@@ -38,7 +38,7 @@ type table struct {
 	lastName []byte             // of the last row, and its index
 	lastID   int32              //
 	joined   []byte             // the last name of two columns
-	doubted  *column            // the only one that may be production, but does not say so
+	doubted  *column            // the only one that may be production, without a name or unit that states it
 	measures map[string]*column // columns of a long file by quantity
 }
 
@@ -47,9 +47,8 @@ const (
 	noWall   = math.MinInt64 // no such date
 )
 
-// fill reads all records below the header. It goes by how the first records
-// write numbers, and reads all once more where the file as a whole shows
-// another style.
+// fill reads all records below the header. It uses the number style of the first
+// records, and reads all again if the whole file shows another style.
 func (p *plan) fill(text []byte, d dialect) (*table, error) {
 	known := p.styleOf(text, d)
 	if !known {
@@ -57,7 +56,7 @@ func (p *plan) fill(text []byte, d dialect) (*table, error) {
 		evidence := make([]numberEvidence, len(p.columns))
 		r := newRecords(text, d.delim, first.offset, first.line)
 		for n := 0; n < sampleRecords && r.next(); n++ {
-			p.look(r.cells, evidence)
+			p.addEvidence(r.cells, evidence)
 		}
 		p.chooseStyles(evidence, d.delim)
 	}
@@ -73,13 +72,13 @@ func (p *plan) fill(text []byte, d dialect) (*table, error) {
 		return nil, refuse(InconsistentColumns, t.otherLine, "another header, with other columns than that of line %d, is among the data: two files were joined", p.head.stack[0].line)
 	}
 	if t.lost > fewLost && t.lost*4 > t.read {
-		return nil, refuse(InconsistentColumns, t.lostLine, "%q has no time that can be read, nor have %d of %d data rows in all: they are not written as the first ones are",
+		return nil, refuse(InconsistentColumns, t.lostLine, "%q has no readable time; %d of %d data rows in total have none: their times are not written like those of the first rows",
 			t.lostText, t.lost, t.read)
 	}
 	return t, nil
 }
 
-// fewLost are rows that may lack a time in any file, footers above all.
+// fewLost is the number of rows that may lack a time in any file, mainly footers.
 const fewLost = 5
 
 // tabulate builds the table of all records, with evidence of the number styles
@@ -103,7 +102,7 @@ func (p *plan) tabulate(text []byte, d dialect, wanted bool) *table {
 		}
 		before = len(r.cells)
 		if wanted {
-			p.look(r.cells, t.evidence)
+			p.addEvidence(r.cells, t.evidence)
 		}
 		if empty(r.cells) {
 			continue
@@ -161,7 +160,7 @@ func (p *plan) dotsGroup() bool {
 			continue
 		}
 		var e numberEvidence
-		p.data(col.index, func(cell string) { e.look([]byte(cell)) })
+		p.data(col.index, func(cell string) { e.observe([]byte(cell)) })
 		if e.dotMany > 0 || e.dotThree > 0 && e.dotOnly == 0 {
 			return true
 		}
@@ -169,16 +168,16 @@ func (p *plan) dotsGroup() bool {
 	return false
 }
 
-// look adds the cells of a record to the evidence of each column.
-func (p *plan) look(cells [][]byte, evidence []numberEvidence) {
+// addEvidence adds the cells of a record to the evidence of each column.
+func (p *plan) addEvidence(cells [][]byte, evidence []numberEvidence) {
 	for i, col := range p.columns {
 		if col.index >= 0 && col.index < len(cells) {
-			evidence[i].look(cells[col.index])
+			evidence[i].observe(cells[col.index])
 		}
 	}
 	for _, col := range p.hours {
 		if col.index < len(cells) {
-			evidence[len(evidence)-1].look(cells[col.index])
+			evidence[len(evidence)-1].observe(cells[col.index])
 		}
 	}
 }
@@ -206,7 +205,7 @@ func (p *plan) chooseStyles(evidence []numberEvidence, delim byte) (changed bool
 	return changed
 }
 
-// record turns one record into rows, or counts why it is none.
+// record converts one record to rows, or counts the reason why it is skipped.
 func (t *table) record(r *records) {
 	p := t.plan
 	for i := p.cells; i < len(r.cells); i++ {
@@ -286,7 +285,7 @@ func (t *table) skipRow(why string) {
 	}
 }
 
-// whyNoTime names a record that has no time.
+// whyNoTime returns the reason why a record has no time.
 func (t *table) whyNoTime(cells [][]byte) string {
 	first := ""
 	for _, c := range cells {
@@ -301,7 +300,7 @@ func (t *table) whyNoTime(cells [][]byte) string {
 			return SkipRepeatedHeader
 		}
 	}
-	switch h := takeApart(first); {
+	switch h := parseHeader(first); {
 	case isRule(cells):
 		return SkipComment
 	case strings.HasPrefix(first, "#") || strings.HasPrefix(first, "//"):
@@ -325,7 +324,7 @@ func (t *table) otherHeader(cells [][]byte) bool {
 			return false
 		}
 	}
-	if !takeApart(string(cellAt(cells, p.time.column))).any(cTime | cDate | cStart) {
+	if !parseHeader(string(cellAt(cells, p.time.column))).any(cTime | cDate | cStart) {
 		return false
 	}
 	measured := false
@@ -336,13 +335,13 @@ func (t *table) otherHeader(cells [][]byte) bool {
 		if digit(cells[c][0]) {
 			return false
 		}
-		h := takeApart(string(cells[c]))
+		h := parseHeader(string(cells[c]))
 		measured = measured || mainRole(meaningOf(h).role) && h.unit.dim != dimNone
 	}
 	return measured
 }
 
-// asset is the index of a name.
+// asset returns the index of a name.
 func (t *table) asset(name []byte) (int32, bool) {
 	if len(name) == 0 {
 		return 0, false
@@ -406,7 +405,7 @@ func (t *table) hourRows(s *stamp, cells [][]byte) {
 	values := t.columns[len(t.columns)-1]
 	for _, h := range t.plan.hours {
 		cell := cellAt(cells, h.index)
-		if len(cell) == 0 && h.slot >= day { // the 25th hour that most days lack
+		if len(cell) == 0 && h.slot >= day { // the 25th hour, which most days do not have
 			continue
 		}
 		s.sec, s.hasClock = h.slot, true
@@ -416,7 +415,7 @@ func (t *table) hourRows(s *stamp, cells [][]byte) {
 }
 
 // measureRow puts the value of a long file's row into the column of its
-// quantity. It returns false for a quantity that is of no use.
+// quantity. It returns false for a quantity that is not used.
 func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) bool {
 	p := t.plan
 	name := cellAt(cells, p.keys.measure)
@@ -426,7 +425,7 @@ func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) bool {
 	}
 	col, ok := t.measures[string(name)]
 	if !ok {
-		h := takeApart(string(name))
+		h := parseHeader(string(name))
 		if written.dim != dimNone {
 			h.unit = written
 		}
@@ -466,7 +465,7 @@ func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) bool {
 	return true
 }
 
-// valueAt is the column that holds the values of a long file.
+// valueAt returns the column that holds the values of a long file.
 func (p *plan) valueAt() int {
 	if col := p.find(roleValue, rolePower, roleEnergy); col != nil {
 		return col.index
@@ -474,9 +473,9 @@ func (p *plan) valueAt() int {
 	return p.cells - 1
 }
 
-// level extends all columns to the number of rows, and drops those that only
-// marked the position of values.
-func (t *table) level() {
+// alignColumns extends all columns to the number of rows, and drops those that only
+// mark the position of values.
+func (t *table) alignColumns() {
 	if t.plan.keys.measure >= 0 {
 		var own []*column
 		for _, col := range t.columns {

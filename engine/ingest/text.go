@@ -121,9 +121,9 @@ func isLatin(r rune) bool { return r < 0x80 && letters.IsLetter(r) }
 
 func isLetterBeyondLatin(r rune) bool { return letters.IsLetter(r) && !letters.Is(letters.Latin, r) }
 
-// unquoteLines takes off the quotes around whole lines, which programs that
-// hold a table for a single column of text add; quotes within are doubled then.
-// ok is false, and the text as it was, where lines are written otherwise.
+// unquoteLines removes the quotes around whole lines, which programs add that treat
+// a line as a single column of text; quotes within are doubled then. ok is false, and
+// the text unchanged, if lines have another form.
 func unquoteLines(text []byte) (plain []byte, ok bool) {
 	const looked = 20
 	n := 0
@@ -216,7 +216,7 @@ func utf16Of(raw []byte) (encoding.Encoding, string) {
 	return nil, ""
 }
 
-// controlShare is the part of control characters in the head. Loggers that
+// controlShare returns the part of control characters in the head. Loggers that
 // lost power leave runs of NUL; those few do not make a file binary.
 func controlShare(raw []byte) float64 {
 	head := raw[:min(len(raw), headBytes)]

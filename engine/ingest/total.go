@@ -8,16 +8,16 @@ import (
 	"unicode"
 )
 
-// A sum of other units is no unit.
+// Limits for the detection of an asset that is the sum of the others.
 const (
 	totalTolerance = 0.01 // of the sum; in addition half a unit of each part's last digit
 	totalShare     = 0.95 // of the times at which something is produced
 	totalFewest    = 6    // such times
 
 	// Units of 10, 20 and 30 kW under one sky, or units of constant power, fit these
-	// bounds as well. Without a name that denotes a total, only what was computed as
-	// one is a total: to its digits, for several values, and not with a name that
-	// differs from those of the units only by its number.
+	// bounds as well. An asset without a name that denotes a total is one only if its
+	// values are the computed sum: equal to all digits, for several values, and with a
+	// name that differs from those of the units by more than a number.
 	computedTolerance = 0.001
 	computedValues    = 6
 )
@@ -59,7 +59,7 @@ func dropTotals(assets []*assetData, rep *report) []*assetData {
 			return []*assetData{a}
 		case !sum && len(sums) == 1 && a.rivals(parts):
 			for _, o := range parts {
-				rep.nearly("columns", "%s instead of %s", o.shown(), a.main.label())
+				rep.addRunnerUp("columns", "%s instead of %s", o.shown(), a.main.label())
 				rep.warn("columns", "%s is left out: %s is called production, and the values of both are alike, as those of a forecast are", o.shown(), a.main.label())
 			}
 			a.name = ""
@@ -70,7 +70,7 @@ func dropTotals(assets []*assetData, rep *report) []*assetData {
 				rep.warn("assets", "%s may be the phases of one unit, whose power is %s", shownAll(parts), a.shown())
 			}
 		default:
-			rep.decide("assets", "%s is left out: it is named otherwise than the units", a.shown())
+			rep.decide("assets", "%s is left out: its name has another form than those of the units", a.shown())
 		}
 	}
 	return parts
@@ -102,7 +102,7 @@ func (a *assetData) rivals(parts []*assetData) bool {
 	return true
 }
 
-// shown is an asset's name for messages.
+// shown returns an asset's name for messages.
 func (a *assetData) shown() string {
 	if a.name == "" {
 		return a.main.label()
@@ -129,7 +129,7 @@ func phases(assets []*assetData) bool {
 		return true
 	}
 	for _, a := range assets {
-		main, own := takeApart(a.main.name), takeApart(a.name)
+		main, own := parseHeader(a.main.name), parseHeader(a.name)
 		if len(assets) != 3 && !(len(assets) == 2 && (main.any(cPhase) || own.any(cPhase))) || !main.oneOfThree() && !own.oneOfThree() {
 			return false
 		}
@@ -137,7 +137,7 @@ func phases(assets []*assetData) bool {
 	return true
 }
 
-// lastLetters are the single letters that the names of assets end with, in order; "" if one has none.
+// lastLetters returns the single letters that the names of assets end with, in order; "" if one has none.
 func lastLetters(assets []*assetData) string {
 	var letters []string
 	for _, a := range assets {
@@ -151,7 +151,7 @@ func lastLetters(assets []*assetData) string {
 	return strings.Join(letters, "")
 }
 
-// amount is the sum of an asset's source values, of a counter what it gained.
+// amount returns the sum of an asset's source values, of a counter what it gained.
 func (a *assetData) amount() float64 {
 	sum, first, last := 0.0, math.NaN(), math.NaN()
 	for _, v := range a.source {
@@ -170,7 +170,7 @@ func (a *assetData) amount() float64 {
 	return sum
 }
 
-// values is the number of different source values above zero, up to
+// values returns the number of different source values above zero, up to
 // computedValues.
 func (a *assetData) values() int {
 	seen := map[float64]bool{}
@@ -243,7 +243,7 @@ func (a *assetData) isSum(others []*assetData, tolerance float64) bool {
 	return n >= totalFewest && float64(equal) >= totalShare*float64(n)
 }
 
-// sumOf is the sum of the source values of others at each time of an asset, NaN where none of them has a value.
+// sumOf returns the sum of the source values of others at each time of an asset, NaN where none of them has a value.
 func (a *assetData) sumOf(others []*assetData) []float64 {
 	sum := make([]float64, len(a.source))
 	for i := range sum {

@@ -33,7 +33,7 @@ type unit struct {
 	scale, offset float64
 }
 
-// base is a written value in the base of the unit's dimension.
+// base returns a written value in the base of the unit's dimension.
 func (u *unit) base(v float64) float64 {
 	if u.dim == dimNone {
 		return v
@@ -127,8 +127,8 @@ func parseUnit(s string) (unit, bool) {
 	return u, ok
 }
 
-// multiple reads "x100 W", "× 0.1 kWh" and "10x W": a unit that counts by so
-// many. A number without the mark is something else, such as a size.
+// multiple reads "x100 W", "× 0.1 kWh" and "10x W": a unit with a factor. A number
+// without the mark is something else, such as a size.
 func multiple(s string) (factor float64, rest string, ok bool) {
 	s = strings.Trim(s, "[](){} ")
 	lead, marked := s, false
@@ -219,7 +219,7 @@ func splitUnit(name string) (rest string, u unit, ok bool) {
 	for i := len(words) - 1; i >= 0; i-- {
 		w := words[i]
 		u, ok := parseUnit(w.text)
-		if !ok || !unitStandsAlone(strings.ToLower(w.text), name[:w.at], i == len(words)-1) {
+		if !ok || !isUnitWord(strings.ToLower(w.text), name[:w.at], i == len(words)-1) {
 			continue
 		}
 		before := strings.TrimRight(name[:w.at], " _-:/,")
@@ -231,10 +231,10 @@ func splitUnit(name string) (rest string, u unit, ok bool) {
 	return rest, unit{}, false
 }
 
-// unitStandsAlone reports whether a word of a name is a unit without brackets:
+// isUnitWord reports whether a word of a name is a unit without brackets:
 // kW and the like at any position, others as the last word, and short ones only
 // after a word for the quantity ("Phase A" holds no ampere).
-func unitStandsAlone(word, before string, last bool) bool {
+func isUnitWord(word, before string, last bool) bool {
 	if energyOrPower[word] {
 		return true
 	}
@@ -248,7 +248,7 @@ func unitStandsAlone(word, before string, last bool) bool {
 	return (last || word == "w") && conceptsOf(before)&needs != 0 || last && word == "w" && numbered(before)
 }
 
-// numbered reports whether a name ends with a number, as in "P1", "WR 2" and "Roof 12": a W behind it is no west.
+// numbered reports whether a name ends with a number, as in "P1", "WR 2" and "Roof 12": the W after it is a unit, not west.
 func numbered(name string) bool {
 	tokens := tokensOf(name)
 	return len(tokens) > 1 && digit(tokens[len(tokens)-1][0])

@@ -51,7 +51,7 @@ var places = []place{
 	{"Asia/Riyadh", 24.7, 46.7}, {"Asia/Jerusalem", 31.8, 35.2}, {"Australia/Sydney", -33.9, 151.2}, {"Australia/Perth", -31.9, 115.9}, {"Pacific/Auckland", -36.8, 174.8},
 }
 
-// sinElevation is the sine of the sun's elevation, good to about a degree.
+// sinElevation returns the sine of the sun's elevation, good to about a degree.
 func (p place) sinElevation(at int64) float64 {
 	t := time.Unix(at, 0).UTC()
 	year := 2 * math.Pi * (float64(t.YearDay()) - 81) / 365
@@ -91,7 +91,7 @@ func (g *generator) chance(p float64) bool { return g.Float64() < p }
 
 func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
-// word is one spelling of a vocabulary entry.
+// word returns one spelling of a vocabulary entry.
 func (g *generator) word(entry string) string { return pick(g, strings.Split(entry, "|")...) }
 
 func (g *generator) feature(format string, args ...any) {
@@ -250,7 +250,7 @@ func (g *generator) number(v float64, d int) string {
 	return whole + string(g.decimal) + fraction
 }
 
-// source is what the file writes for a unit's powers, and the powers that a correct import gives for it.
+// source returns what the file writes for a unit's powers, and the powers that a correct import gives for it.
 func (g *generator) source(power []float64) (written []float64, unit exportUnit) {
 	n := len(power)
 	written = make([]float64, n)
@@ -361,7 +361,7 @@ func (g *generator) label(name, unit string) string {
 	return fmt.Sprintf(g.labels, name, unit)
 }
 
-// mainName is the name of a column of production.
+// mainName returns the name of a column of production.
 func (g *generator) mainName() string {
 	switch g.kind {
 	case ingest.KindPower:

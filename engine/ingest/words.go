@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// concept is a set of things that the words of a header mean.
+// concept is a set of meanings of the words of a header.
 type concept uint64
 
 const (
@@ -81,7 +81,7 @@ const purposeMask = cMeasured | cEstimate | cReference | cAppliance | cAmbiguous
 
 // dictionary is the one list of words by meaning, in some thirty languages. They only add to what
 // values show, and are compared without accents. A plain word is matched as
-// a whole; with a star in front, behind or both, as an end, a beginning or a
+// a whole; with a star before it, after it or both, as an end, a beginning or a
 // part of one, which is how German, Dutch and Chinese compound.
 //
 //nolint:misspell // other languages
@@ -269,7 +269,7 @@ var words = sync.OnceValue(func() lexicon {
 	return l
 })
 
-// tokenConcepts is what one word means.
+// tokenConcepts returns what one word means.
 func tokenConcepts(w string) concept {
 	l := words()
 	c := l.whole[w]
@@ -284,7 +284,7 @@ func tokenConcepts(w string) concept {
 	return c
 }
 
-// conceptsOf is what the words of a name mean together.
+// conceptsOf returns what the words of a name mean together.
 func conceptsOf(name string) concept {
 	var c concept
 	tokens := tokensOf(name)
@@ -307,11 +307,11 @@ func conceptsOf(name string) concept {
 }
 
 // tokensOf splits a name into folded words: at marks, between letters and
-// digits, and at the humps of "EacToday".
+// digits, and before the capitals of "EacToday".
 func tokensOf(name string) []string {
 	var out []string
 	add := func(word []rune) {
-		if w := fold(string(word)); w != "" { // nothing is left of a mark alone
+		if w := fold(string(word)); w != "" { // a single mark folds to ""
 			out = append(out, w)
 		}
 	}

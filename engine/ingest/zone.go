@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// civilClock turns wall times of a zone into UTC. It remembers the span
-// without a change of clocks that it was last asked about.
+// civilClock converts wall times of a zone to UTC. It keeps the last span without a
+// clock change.
 type civilClock struct {
 	zone     *time.Location
 	from, to int64 // wall times in between have one offset
@@ -16,8 +16,8 @@ type civilClock struct {
 // maxShift is more than any zone moves its clocks by.
 const maxShift = 26 * hour
 
-// utc is the instant of a wall time. Where it comes twice, late is the second
-// instant and differs from early; where it does not exist, ok is false.
+// utc returns the instant of a wall time. If it occurs twice, late is the second
+// instant and differs from early; if it does not exist, ok is false.
 func (c *civilClock) utc(wall int64) (early, late int64, ok bool) {
 	if wall >= c.from && wall < c.to {
 		return wall - c.offset, wall - c.offset, true
@@ -59,7 +59,7 @@ func (c *civilClock) remember(wall int64) {
 	}
 }
 
-// standard is the zone's offset without summer time at an instant.
+// standard returns the zone's offset without summer time at an instant.
 func (c *civilClock) standard(instant int64) int64 {
 	return min(c.offsetAt(instant), c.offsetAt(instant+182*day))
 }
@@ -79,7 +79,7 @@ func newestFirst(walls []int64) bool {
 	return back > on
 }
 
-// foldState follows one asset through the hour that comes twice.
+// foldState follows one asset through an hour that occurs twice.
 type foldState struct {
 	wall  int64 // of the row before
 	late  bool  // the second of the two hours has begun
@@ -87,7 +87,7 @@ type foldState struct {
 	first []int // rows of the hour with which the asset begins
 }
 
-// resolution is what became of the wall times.
+// resolution is the result of the conversion of the wall times.
 type resolution struct {
 	utc      []int64        // noWall where a row has no time
 	doubled  int            // rows that were distinguished by their order
@@ -167,11 +167,11 @@ func (t *table) usable(row int) bool {
 	return false
 }
 
-// times turns the rows' times into UTC and counts those that cannot be.
+// times converts the rows' times to UTC and counts impossible ones.
 func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64, bool) {
 	reversed := newestFirst(t.walls)
 	if reversed {
-		rep.decide("order", "newest rows first; turned round")
+		rep.decide("order", "newest rows first; the order was reversed")
 	}
 	res := t.resolve(zone, reversed)
 	if len(res.gapSteps) > 0 {
@@ -192,15 +192,15 @@ func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64,
 
 // settleSummerTime handles files with values in the hour that is skipped in
 // spring. Either the logger's clock has no summer time, or the portal fills the
-// hour so that a day has 24 hours. The sun's position decides: a clock that is
-// put forward sees production an hour later.
+// hour so that a day has 24 hours. The time of production decides: with a clock that
+// is put forward, production is an hour later.
 func (t *table) settleSummerTime(res resolution, zone *time.Location, reversed bool, rep *report) resolution {
 	moved, known := t.clockMoves(zone)
 	switch {
 	case known && moved > 0.5:
-		rep.decide("zone", "%d rows stand in the hour that %s skips in spring; production moves with the clock, so they are fillers and left out", res.inGap, zone)
+		rep.decide("zone", "%d rows are in the hour that %s skips in spring; production moves with the clock, so they are fillers and left out", res.inGap, zone)
 	case known && len(res.folds) > 0 && res.doubled > 0, !known:
-		rep.nearly("zone", "another zone than %s, or times without summer time", zone)
+		rep.addRunnerUp("zone", "another zone than %s, or times without summer time", zone)
 		rep.warn("zone", "there are values in the hour that %s skips in spring; they are left out. Perhaps the file has another zone", zone)
 	default:
 		clock := civilClock{zone: zone}
@@ -221,7 +221,7 @@ func (t *table) someWall() int64 {
 	return 0
 }
 
-// earliest is the first date a portal can know of.
+// earliest is the first date that a portal can have data of.
 const earliest = 946684800 // 2000-01-01
 
 func (t *table) dropImpossible(utc []int64, now time.Time) {

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Budget bounds what one file may expand to. A Budget is used for one file.
+// Budget bounds the expanded size of one file. A Budget is used for one file.
 type Budget struct {
 	text     int64 // bytes that tables may still have
 	expanded int64 // bytes that decompression may still yield
@@ -94,7 +94,7 @@ func (b *Budget) expand(r io.Reader, what string) ([]byte, error) {
 	return data, nil
 }
 
-// damaged is err, or what is wrong with what when a library says that its bytes are not as they should be.
+// damaged returns err if it is an [Error], else an error that the file or part called what is damaged or incomplete.
 func damaged(err error, what string) error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own

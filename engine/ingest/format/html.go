@@ -13,8 +13,8 @@ const (
 	formatXML  = "XML Spreadsheet 2003"
 )
 
-// htmlTables reads the tables of a page of HTML, as many portals save it under the name of a workbook. Of
-// tables within each other the inner ones are read: the outer ones are the layout of the page.
+// htmlTables reads the tables of an HTML page, which many portals save under the name of a workbook. Of nested
+// tables, the inner ones are read: the outer ones are the layout of the page.
 func htmlTables(text []byte, b *Budget) ([]Table, error) {
 	var tables []Table
 	var open []*htmlTable
@@ -122,7 +122,7 @@ type htmlTable struct {
 	text   []byte
 }
 
-// written is the length of the text so far, as counted by the budget.
+// written returns the length of the text so far, as counted by the budget.
 func (t *htmlTable) written() int { return len(t.w.table.Text) }
 
 func (t *htmlTable) startRow() {
@@ -131,8 +131,8 @@ func (t *htmlTable) startRow() {
 	t.g.start(t.row)
 }
 
-// free skips columns that cells of earlier rows cover.
-func (t *htmlTable) free() {
+// skipCovered skips columns that cells of earlier rows cover.
+func (t *htmlTable) skipCovered() {
 	for i := 0; i < len(t.g.active); i++ {
 		if s := t.g.active[i]; s.top < t.row && s.bottom >= t.row && t.column >= s.left && t.column <= s.right {
 			t.column, i = s.right+1, -1
@@ -144,7 +144,7 @@ func (t *htmlTable) startCell(m *markup) {
 	if !t.inRow {
 		t.startRow()
 	}
-	t.free()
+	t.skipCovered()
 	t.inCell, t.text = true, t.text[:0]
 	t.across, t.down = min(copies(m.attr("colspan")), maxSheetColumns), min(copies(m.attr("rowspan")), mostCopies)
 }

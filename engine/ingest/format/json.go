@@ -72,7 +72,7 @@ type jsonReader struct {
 	notes  []string
 }
 
-// recordSet is a list of records, and what the objects around it say of all of them.
+// recordSet is a list of records, with the fields of the objects around it, which apply to all of them.
 type recordSet struct {
 	path    []string
 	around  []label
@@ -139,7 +139,7 @@ func (r *jsonReader) object(v rawJSON, path []string, around []label) error {
 	return err
 }
 
-// nested reports whether a record contains a list of records or of pairs, so that the list is what is to be read.
+// nested reports whether a record contains a list of records or of pairs, which is then read instead of the record.
 func nested(record rawJSON) (found bool) {
 	record.fields(func(_ string, value rawJSON) bool {
 		if value.kind() == '[' {
@@ -239,7 +239,7 @@ func flatten(v rawJSON, prefix string, f func(key string, value rawJSON)) {
 	})
 }
 
-// plainKeys are names of fields that say nothing of what they contain.
+// plainKeys are names of fields without information about their content.
 var plainKeys = []string{"value", "values", "v", "y", "val", "data", "result", "results", "items", "records", "rows", "list", "series", "points", "telemetries", "response", "body", "meters", "payload", "content"}
 
 // tables makes tables of the lists of records: one of all lists with the same fields.
@@ -283,7 +283,7 @@ func (r *jsonReader) table(sets []recordSet) (Table, error) {
 	if len(sets) > 1 {
 		n := newNamer()
 		for _, s := range sets {
-			if err := n.see("", s.labels()); err != nil {
+			if err := n.observe("", s.labels()); err != nil {
 				return Table{}, err
 			}
 		}
@@ -326,7 +326,7 @@ func (r *jsonReader) table(sets []recordSet) (Table, error) {
 	return w.done()
 }
 
-// jsonCell is a value as a cell. Numbers of JSON have a point as the decimal mark.
+// jsonCell returns a value as a cell. Numbers of JSON have a point as the decimal mark.
 func (w *writer) jsonCell(v rawJSON) string {
 	text := v.text()
 	if k := v.kind(); k != '"' && strings.Contains(text, ".") {
@@ -344,7 +344,7 @@ func valueOf(labels []label, name string) string {
 	return ""
 }
 
-// labels is what is around a list: the fields of the objects that contain it, and the keys on the way to it.
+// labels returns the labels of a list: the fields of the objects that contain it, and the keys of its path.
 func (s recordSet) labels() []label {
 	labels := slices.Clone(s.around)
 	for i, p := range s.path {
@@ -355,7 +355,7 @@ func (s recordSet) labels() []label {
 	return labels
 }
 
-// pairKeys reports whether records hold a time and one value whose name does not say what it is.
+// pairKeys reports whether records hold a time and one value whose name does not state the quantity.
 func pairKeys(keys []string) (at, value string, ok bool) {
 	if len(keys) > 3 {
 		return "", "", false
@@ -375,7 +375,7 @@ func pairKeys(keys []string) (at, value string, ok bool) {
 func (r *jsonReader) pairTable(name string, sets []recordSet, at, value string) (Table, error) {
 	n := newNamer()
 	for _, s := range sets {
-		if err := n.see("", s.around); err != nil {
+		if err := n.observe("", s.around); err != nil {
 			return Table{}, err
 		}
 	}

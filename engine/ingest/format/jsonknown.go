@@ -65,7 +65,7 @@ func (r *jsonReader) fronius(v rawJSON, _ []string, _ []label) (bool, error) {
 	case archive:
 		return true, r.finish(l)
 	case instant:
-		return true, fail(Unsupported, "the file is a present reading of the Fronius Solar API, which has no course of values; request GetArchiveData.cgi with the channel EnergyReal_WAC_Sum_Produced, and import that")
+		return true, fail(Unsupported, "the file is a current reading of the Fronius Solar API, not a series of values;  request GetArchiveData.cgi with the channel EnergyReal_WAC_Sum_Produced, and import that")
 	}
 	return false, nil
 }
@@ -91,7 +91,7 @@ func (r *jsonReader) prometheus(v rawJSON, _ []string, _ []label) (bool, error) 
 	var err error
 	result.elements(func(e rawJSON) bool {
 		metric, labels := series(e)
-		err = n.see(metric, labels)
+		err = n.observe(metric, labels)
 		return err == nil
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *jsonReader) prometheus(v rawJSON, _ []string, _ []label) (bool, error) 
 	return true, r.finish(l)
 }
 
-// finite is a number as a cell, "" for NaN, infinities and texts.
+// finite returns a number as a cell, "" for NaN, infinities and texts.
 func finite(text string) string {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *jsonReader) grafana(v rawJSON, _ []string, _ []label) (bool, error) {
 			f.labels = append(f.labels, label{key, value.text()})
 			return true
 		})
-		err = n.see("", f.labels)
+		err = n.observe("", f.labels)
 		all = append(all, f)
 		return err == nil && len(all) < maxSheetColumns
 	})
@@ -211,11 +211,11 @@ func (r *jsonReader) grafana(v rawJSON, _ []string, _ []label) (bool, error) {
 	return true, r.finish(l)
 }
 
-// datapoints reads the older form of Grafana and Graphite: [{"target": …, "datapoints": [[value, milliseconds], …]}].
+// datapoints reads the older format of Grafana and Graphite: [{"target": …, "datapoints": [[value, milliseconds], …]}].
 func (r *jsonReader) datapoints(v rawJSON) error {
 	e := newEntities()
 	var err error
-	v.elements(func(s rawJSON) bool { err = e.see(s.field("target").text()); return err == nil })
+	v.elements(func(s rawJSON) bool { err = e.observe(s.field("target").text()); return err == nil })
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (r *jsonReader) datapoints(v rawJSON) error {
 }
 
 // chart reads the series of a chart of a web page, [{"name": …, "data": [[milliseconds, value], …]}], as a table
-// with a column for each: their names say what they are, as those of columns do.
+// with a column for each: their names state the quantity, as those of columns do.
 func (r *jsonReader) chart(v rawJSON) error {
 	type point struct {
 		at    float64
@@ -326,7 +326,7 @@ func (r *jsonReader) states(lists []rawJSON) error {
 			})
 		}
 	}
-	each(func(id, _ string, _ rawJSON) bool { err = e.see(id); return err == nil })
+	each(func(id, _ string, _ rawJSON) bool { err = e.observe(id); return err == nil })
 	if err != nil {
 		return err
 	}
@@ -358,7 +358,7 @@ func (r *jsonReader) entityLists(v rawJSON, _ []string, _ []label) (bool, error)
 	}
 	e := newEntities()
 	var err error
-	v.fields(func(id string, _ rawJSON) bool { err = e.see(id); return err == nil })
+	v.fields(func(id string, _ rawJSON) bool { err = e.observe(id); return err == nil })
 	if err != nil {
 		return true, err
 	}
@@ -396,7 +396,7 @@ func (r *jsonReader) entityLists(v rawJSON, _ []string, _ []label) (bool, error)
 	return true, r.finish(l)
 }
 
-// instantOf is a time of a number of seconds or milliseconds since 1970, or the text as it is.
+// instantOf returns a time of a number of seconds or milliseconds since 1970, or the text as it is.
 func instantOf(text string) string {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -468,7 +468,7 @@ func influxParameter(measurement, field string) string {
 	return measurement + " " + field
 }
 
-// instantOfDigits is a Unix time; the number of its digits determines the unit, from seconds to nanoseconds.
+// instantOfDigits returns a Unix time; the number of its digits determines the unit, from seconds to nanoseconds.
 func instantOfDigits(digits string) string {
 	v, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || v <= 0 {

@@ -20,8 +20,8 @@ func newNamer() *namer { return &namer{map[string]string{}, map[string]bool{}} }
 // maxSeries bounds what is kept of the labels of a file.
 const maxSeries = 100_000
 
-// see takes note of one series. All series are seen before the first is named.
-func (n *namer) see(metric string, labels []label) error {
+// observe records the labels of one series. All series are observed before the first is named.
+func (n *namer) observe(metric string, labels []label) error {
 	for _, l := range labels {
 		key := metric + "\x00" + l.name
 		first, known := n.first[key]
@@ -43,7 +43,7 @@ var quantityLabels = []string{"phase", "mppt", "string", "channel", "type", "dir
 // deviceLabels name a device, also if there is only one.
 var deviceLabels = []string{"inverter", "device", "serial", "serial_number", "sn", "inverter_id", "device_id", "device_name", "name", "entity_id", "friendly_name"}
 
-// name divides the labels of a series into its device, and what more than the metric says what is measured.
+// name splits the labels of a series into its device and the labels that describe the quantity in addition to the metric.
 func (n *namer) name(labels []label) (device, quantity string) {
 	var devices, quantities []string
 	for _, l := range labels {
@@ -67,7 +67,7 @@ func (n *namer) name(labels []label) (device, quantity string) {
 	return strings.Join(slices.Compact(devices), " "), strings.Join(quantities, " ")
 }
 
-// unitLabel is the unit among the labels of a series.
+// unitLabel returns the unit among the labels of a series.
 func unitLabel(labels []label) string {
 	for _, l := range labels {
 		if n := strings.ToLower(l.name); n == "unit" || n == "unit_of_measurement" {
@@ -88,7 +88,7 @@ type entities struct{ alike map[string]map[string]bool }
 
 func newEntities() *entities { return &entities{map[string]map[string]bool{}} }
 
-func (e *entities) see(id string) error {
+func (e *entities) observe(id string) error {
 	pattern := entityPattern(id)
 	if e.alike[pattern] == nil {
 		if len(e.alike) >= maxSeries {
@@ -117,7 +117,7 @@ func (e *entities) name(id string) (device, parameter string) {
 	return strings.Join(words[:at], " "), strings.Join(words[at:], " ")
 }
 
-// entityWords are the words of an entity's name, without its domain: "sensor.inverter_1_power".
+// entityWords returns the words of an entity's name, without its domain: "sensor.inverter_1_power".
 func entityWords(id string) []string {
 	if domain, rest, ok := strings.Cut(id, "."); ok && rest != "" && !strings.ContainsAny(domain, " _") {
 		id = rest
@@ -125,7 +125,7 @@ func entityWords(id string) []string {
 	return strings.FieldsFunc(id, func(r rune) bool { return r == '_' || r == ' ' || r == '.' || r == ':' })
 }
 
-// entityPattern is a name with its numbers and single letters replaced.
+// entityPattern returns a name with its numbers and single letters replaced.
 func entityPattern(id string) string {
 	words := entityWords(id)
 	for i, w := range words {

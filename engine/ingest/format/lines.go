@@ -26,7 +26,7 @@ func linesOf(text []byte, f func(line []byte) error) error {
 	return nil
 }
 
-// firstLines are the first lines of a text that are not blank.
+// firstLines returns the first lines of a text that are not blank.
 func firstLines(head []byte, most int) [][]byte {
 	var lines [][]byte
 	for len(head) > 0 && len(lines) < most {
@@ -121,7 +121,7 @@ func homeAssistantCSV(text []byte, b *Budget) ([]Table, error) {
 	each := func(f func(cells []string) error) error {
 		return linesOf(rows, func(line []byte) error { return f(splitCSV(string(line))) })
 	}
-	if err := each(func(cells []string) error { return e.see(cell(cells, id)) }); err != nil {
+	if err := each(func(cells []string) error { return e.observe(cell(cells, id)) }); err != nil {
 		return nil, err
 	}
 	l := newLong(b, "", formatHomeAssistant)
@@ -135,7 +135,7 @@ func homeAssistantCSV(text []byte, b *Budget) ([]Table, error) {
 	return one(l, "the history of Home Assistant has no rows; choose a period with data, and download it again")
 }
 
-// one is the only table of a file, or the reason why there is none.
+// one returns the only table of a file, or an error with the reason if it has no rows.
 func one(l *long, empty string) ([]Table, error) {
 	t, err := l.done()
 	switch {
@@ -147,7 +147,7 @@ func one(l *long, empty string) ([]Table, error) {
 	return []Table{t}, nil
 }
 
-// splitCSV divides a line at commas outside of quotes, and takes off the quotes.
+// splitCSV splits a line at commas outside of quotes, and removes the quotes.
 func splitCSV(line string) []string {
 	if !strings.Contains(line, `"`) {
 		return strings.Split(line, ",")
@@ -305,7 +305,7 @@ func spaceHeader(lines [][]byte, width int) ([]string, bool) {
 	return nil, false
 }
 
-// splitWide divides a line at two spaces or more.
+// splitWide splits a line at two or more spaces.
 func splitWide(line string) []string {
 	var out []string
 	for _, part := range strings.Split(line, "  ") {

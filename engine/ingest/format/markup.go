@@ -66,18 +66,18 @@ func (m *markup) next() error {
 		head, _ := m.r.Peek(8)
 		switch {
 		case bytes.HasPrefix(head, []byte("!--")):
-			if err := m.past("-->"); err != nil {
+			if err := m.through("-->"); err != nil {
 				return err
 			}
 		case bytes.HasPrefix(head, []byte("![CDATA[")):
-			if err := m.past("]]>"); err != nil {
+			if err := m.through("]]>"); err != nil {
 				return err
 			}
 			m.text = bytes.TrimSuffix(bytes.TrimPrefix(m.text, []byte("![CDATA[")), []byte("]]>"))
 			m.kind, m.raw = markupText, true
 			return nil
 		case bytes.HasPrefix(head, []byte("!")), bytes.HasPrefix(head, []byte("?")):
-			if err := m.past(">"); err != nil {
+			if err := m.through(">"); err != nil {
 				return err
 			}
 		default:
@@ -86,7 +86,7 @@ func (m *markup) next() error {
 	}
 }
 
-// until reads text up to a byte, which is left.
+// until reads text up to a byte, which is not consumed.
 func (m *markup) until(stop byte) error {
 	for {
 		part, err := m.r.ReadSlice(stop)
@@ -105,8 +105,8 @@ func (m *markup) until(stop byte) error {
 	}
 }
 
-// past reads up to and including end, into text.
-func (m *markup) past(end string) error {
+// through reads text up to and including end.
+func (m *markup) through(end string) error {
 	last := end[len(end)-1]
 	for {
 		part, err := m.r.ReadSlice(last)
@@ -124,7 +124,7 @@ func (m *markup) past(end string) error {
 	}
 }
 
-// skipInner moves behind the "<" of the end tag of an element whose content is no markup.
+// skipInner moves past the "<" of the end tag of an element whose content is not markup.
 func (m *markup) skipInner() error {
 	end := "</" + m.inner
 	m.inner = ""
@@ -216,7 +216,7 @@ func (m *markup) attributes(t []byte) {
 	}
 }
 
-// intern is a name without its prefix, in lower case.
+// intern returns a name without its prefix, in lower case.
 func (m *markup) intern(name []byte) string {
 	if s, ok := m.names[string(name)]; ok {
 		return s
@@ -232,7 +232,7 @@ func (m *markup) intern(name []byte) string {
 	return s
 }
 
-// attr is the value of an attribute, "" if the tag has none.
+// attr returns the value of an attribute, "" if the tag has none.
 func (m *markup) attr(name string) string {
 	for _, a := range m.attrs {
 		if a.name == name {

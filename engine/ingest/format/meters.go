@@ -46,7 +46,7 @@ func nem12(text []byte, b *Budget) ([]Table, error) {
 			}
 		case "300":
 			if step == 0 {
-				return fail(Damaged, "line %d of the NEM12 file has values before a line 200 says of which register", line)
+				return fail(Damaged, "line %d of the NEM12 file has values before the line 200 that describes their register", line)
 			}
 			if len(cells) < 3 {
 				short++
@@ -96,7 +96,7 @@ func nemRegister(suffix string) string {
 	return "register " + suffix
 }
 
-// nemUnit is a unit as it is usually written.
+// nemUnit returns a unit as it is usually written.
 func nemUnit(u string) string {
 	for _, known := range []string{"kWh", "Wh", "MWh", "kW", "W", "kVArh", "kVAh"} {
 		if strings.EqualFold(known, u) {
@@ -149,7 +149,7 @@ func espiTables(text []byte, b *Budget) ([]Table, error) {
 	return one(l, "the Green Button file has no interval readings of electricity; choose the download of interval usage, not of bills")
 }
 
-// names are the quantity and the unit of a reading type; no quantity if it is not one of electric energy or power.
+// names returns the quantity and the unit of a reading type; no quantity if it is not one of electric energy or power.
 func (t readingType) names() (parameter, unit string) {
 	switch t.uom {
 	case 0, 72:
@@ -183,10 +183,10 @@ type espiEntry struct {
 	t            readingType
 }
 
-// reading is the path of the meter reading to which the current entry belongs.
+// reading returns the path of the meter reading to which the current entry belongs.
 func (e *espiEntry) reading() string { return part(e.self, "/MeterReading/") }
 
-// point is the identity of the usage point to which the current entry belongs.
+// point returns the identity of the usage point to which the current entry belongs.
 func (e *espiEntry) point() string {
 	_, id, ok := strings.Cut(part(e.self, "/UsagePoint/"), "/UsagePoint/")
 	if !ok {
@@ -195,7 +195,7 @@ func (e *espiEntry) point() string {
 	return id
 }
 
-// part is a path up to the identity behind name, "" if it has none.
+// part returns a path up to the identity after name, "" if it has none.
 func part(path, name string) string {
 	at := strings.Index(path, name)
 	if at < 0 {

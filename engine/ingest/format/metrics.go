@@ -27,7 +27,7 @@ func labelled(text []byte, b *Budget, format string, read func(line []byte) (poi
 		if p.at == "" {
 			timeless++
 		}
-		return n.see(p.metric, p.labels)
+		return n.observe(p.metric, p.labels)
 	})
 	if err != nil {
 		return nil, 0, err
@@ -120,7 +120,7 @@ func linePoint(line []byte) (p point, ok bool) {
 	return p, p.metric != ""
 }
 
-// cutEscaped divides at the first mark that is neither escaped nor in quotes.
+// cutEscaped splits at the first mark that is neither escaped nor in quotes.
 func cutEscaped(s string, mark byte) (before, after string) {
 	quoted := false
 	for i := 0; i < len(s); i++ {
@@ -169,7 +169,7 @@ func openMetrics(text []byte, b *Budget) ([]Table, error) {
 		return nil, err
 	}
 	if l.rows < 2 && timeless > 0 {
-		return nil, fail(Unsupported, "the metrics have no times, as what an exporter returns at one moment; export a period from Prometheus with its API query_range, or promtool tsdb dump-openmetrics")
+		return nil, fail(Unsupported, "the metrics have no times, like the page of an exporter; export a period from Prometheus with its API query_range, or promtool tsdb dump-openmetrics")
 	}
 	return one(l, "the metrics have no values")
 }

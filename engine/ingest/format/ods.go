@@ -236,7 +236,7 @@ func (o *odsReader) endRow() error {
 	return nil
 }
 
-// clockOf is a duration such as PT14H30M00S as a time of day.
+// clockOf returns a duration such as PT14H30M00S as a time of day.
 func clockOf(iso string) string {
 	d, err := time.ParseDuration(strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(iso, ",", "."), "PT")))
 	if err != nil {

@@ -136,7 +136,7 @@ func checkPages(meta *format.FileMetaData, data []byte, b *Budget) error {
 	return nil
 }
 
-// cellOf is how values of a type are written as cells.
+// cellOf returns how values of a type are written as cells.
 func cellOf(t parquet.Type) func(v parquet.Value) string {
 	if l := t.LogicalType(); l != nil {
 		switch l := l.Value.(type) {
@@ -198,13 +198,13 @@ func integer(v parquet.Value) int64 {
 	return v.Int64()
 }
 
-// timeOf is a number of units since 1970.
+// timeOf returns a number of units since 1970.
 func timeOf(n int64, unit time.Duration) time.Time {
 	per := int64(time.Second / unit)
 	return time.Unix(n/per, n%per*int64(unit)).UTC()
 }
 
-// decimal is a number with a fixed number of decimals.
+// decimal returns a number with a fixed number of decimals.
 func decimal(v parquet.Value, scale int) string {
 	n := new(big.Int)
 	switch v.Kind() {

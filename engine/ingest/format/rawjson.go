@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// rawJSON is one value of a valid JSON text. Values are read where they stand, without a copy, so that the memory
+// rawJSON is one value of a valid JSON text. Values are read in place, without a copy, so that the memory
 // for a file of JSON is that of its text and of its tables.
 type rawJSON []byte
 
@@ -18,7 +18,7 @@ func (v rawJSON) kind() byte {
 	return v[0]
 }
 
-// end is the position behind the value that begins at i, or len(v).
+// end returns the position after the value that begins at i, or len(v).
 func (v rawJSON) end(i int) int {
 	depth := 0
 	for i < len(v) {
@@ -52,7 +52,7 @@ func (v rawJSON) end(i int) int {
 	return len(v)
 }
 
-// next is the value behind separators, and what follows it.
+// next returns the value after separators, and the position after the value.
 func (v rawJSON) next(i int) (value rawJSON, end int) {
 	for i < len(v) && strings.IndexByte(" \t\r\n,:", v[i]) >= 0 {
 		i++
@@ -96,7 +96,7 @@ func (v rawJSON) fields(f func(key string, value rawJSON) bool) {
 	}
 }
 
-// field is the value of a field, nil if there is none.
+// field returns the value of a field, nil if there is none.
 func (v rawJSON) field(names ...string) rawJSON {
 	for _, name := range names {
 		var found rawJSON
@@ -113,7 +113,7 @@ func (v rawJSON) field(names ...string) rawJSON {
 	return v
 }
 
-// first is the first element of an array, nil if there is none.
+// first returns the first element of an array, nil if there is none.
 func (v rawJSON) first() (e rawJSON) {
 	v.elements(func(x rawJSON) bool { e = x; return false })
 	return e
@@ -121,7 +121,7 @@ func (v rawJSON) first() (e rawJSON) {
 
 func (v rawJSON) scalar() bool { k := v.kind(); return k != 0 && k != '{' && k != '[' }
 
-// text is a scalar as a cell: strings decoded, numbers without an exponent, "" for null.
+// text returns a scalar as a cell: strings decoded, numbers without an exponent, "" for null.
 func (v rawJSON) text() string {
 	switch k := v.kind(); {
 	case k == '"':

@@ -2,7 +2,7 @@ package format
 
 import "bytes"
 
-// unread are the first bytes of formats that are not read, with what to do instead.
+// unread are the first bytes of formats that are not supported, with messages that say what to do instead.
 var unread = []struct{ prefix, message string }{
 	{"\xd0\xcf\x11\xe0", "the file is a workbook of Excel 97 to 2003 (.xls); save it as .xlsx or CSV in a spreadsheet program, and import that"},
 	{"\x09\x08", "the file is a workbook of an early Excel (.xls); save it as .xlsx or CSV in a spreadsheet program, and import that"},
@@ -41,7 +41,7 @@ var unread = []struct{ prefix, message string }{
 // encrypted is the name of the stream in which Excel puts a workbook that is protected by a password, in UTF-16.
 var encrypted = []byte("E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00")
 
-// Refusal is why data of a format that is not read is refused, nil for other data.
+// Refusal returns the error for data in a format that is not supported, nil for other data.
 func Refusal(data []byte) error {
 	for _, u := range unread {
 		if !bytes.HasPrefix(data, []byte(u.prefix)) {

@@ -153,7 +153,7 @@ func (l *long) done() (Table, error) {
 	return t, nil
 }
 
-// number is v as a cell, "" for what is not finite.
+// number returns v as a cell, "" if it is not finite.
 func number(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return ""
@@ -161,10 +161,10 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// instant is a time in UTC, to the second, as a cell.
+// instant returns a time in UTC, to the second, as a cell.
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// unixInstant is a Unix time in seconds as a cell, "" beyond what is a time of a measurement.
+// unixInstant returns a Unix time in seconds as a cell, "" if it is not a plausible time of a measurement.
 func unixInstant(seconds float64) string {
 	if !(seconds > 0 && seconds < 1e11) {
 		return ""

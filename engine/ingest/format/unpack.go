@@ -205,7 +205,7 @@ func untar(p Part, b *Budget, depth int) ([]Part, error) {
 	return parts, nil
 }
 
-// quote is a name from a file, short and without control characters, for a message.
+// quote returns a name from a file, shortened and without control characters, for a message.
 func quote(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -54,7 +54,7 @@ type xlsx struct {
 	base    time.Time   // day 0
 }
 
-// dateStyle is what a number format shows of a number.
+// dateStyle is the kind of date or time that a number format shows.
 type dateStyle uint8
 
 const (
@@ -64,7 +64,7 @@ const (
 	dateAndTime
 )
 
-// each calls f for each tag and text of a file in the archive. A file that is absent has none.
+// each calls f for each tag and text of a file in the archive. It calls it for none of a missing file.
 func (x *xlsx) each(name string, f func(m *markup) error) error {
 	file := x.files[name]
 	if file == nil {
@@ -156,7 +156,7 @@ func (x *xlsx) read() ([]Table, error) {
 	return tables, nil
 }
 
-// readStrings reads the texts that cells share.
+// readStrings reads the shared strings.
 func (x *xlsx) readStrings() error {
 	var text []byte
 	inText, phonetic := false, false
@@ -205,7 +205,7 @@ func (x *xlsx) readStyles() error {
 	})
 }
 
-// builtIn is the style of a number format without a code: ECMA-376, part 1, 18.8.30.
+// builtIn returns the style of a number format without a code: ECMA-376, part 1, 18.8.30.
 func builtIn(id int) dateStyle {
 	switch {
 	case id >= 14 && id <= 17, id >= 27 && id <= 31, id == 36, id >= 50 && id <= 54, id == 57, id == 58:
@@ -265,7 +265,7 @@ func styleOf(code string) dateStyle {
 	return plainNumber
 }
 
-// number is a numeric cell as text.
+// number returns a numeric cell as text.
 func (x *xlsx) number(raw string, style int, t *writer) string {
 	v, err := strconv.ParseFloat(raw, 64)
 	if err != nil {
@@ -294,7 +294,7 @@ func (x *xlsx) number(raw string, style int, t *writer) string {
 	return at.Format("2006-01-02 15:04:05")
 }
 
-// shortest is v with the 15 digits that spreadsheets keep, without an exponent.
+// shortest returns v with the 15 digits that spreadsheets keep, without an exponent.
 func shortest(v float64) string {
 	if math.Abs(v) >= 1e15 || v == math.Trunc(v) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
@@ -353,7 +353,7 @@ func (x *xlsx) sheet(s sheet) (Table, int, error) {
 	return table, g.filled, err
 }
 
-// value is the text of a cell: ECMA-376, part 1, 18.18.11.
+// value returns the text of a cell: ECMA-376, part 1, 18.18.11.
 func (x *xlsx) value(kind string, text []byte, style int, t *writer) string {
 	switch kind {
 	case "s":
@@ -376,7 +376,7 @@ func (x *xlsx) value(kind string, text []byte, style int, t *writer) string {
 	return ""
 }
 
-// columnOf is the index of the column of a cell reference such as "AB12".
+// columnOf returns the index of the column of a cell reference such as "AB12".
 func columnOf(ref string) (int, bool) {
 	n := 0
 	for i := 0; i < len(ref) && i < 3; i++ {
@@ -389,7 +389,7 @@ func columnOf(ref string) (int, bool) {
 	return n - 1, n > 0
 }
 
-// merges finds the merged cells of a sheet, which stand behind its rows.
+// merges finds the merged cells of a sheet, which follow its rows.
 func (x *xlsx) merges(file string) ([]span, error) {
 	const most = 100_000
 	r, err := x.files[file].Open()

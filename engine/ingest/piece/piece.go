@@ -1,5 +1,5 @@
-// Package piece cuts a large text into pieces that can be read one after the other, each
-// with the header of the text, so that memory does not grow with it.
+// Package piece splits a large text into pieces that are read in sequence, each with
+// the header of the text, so that memory does not grow with its size.
 package piece
 
 import (
@@ -72,7 +72,7 @@ func Each(r io.Reader, size int, do func(Piece) error, header func(first []byte)
 	}
 }
 
-// EndOfLines is the end of the last line within most bytes that is not within quotes.
+// EndOfLines returns the end of the last line within most bytes that is not within quotes.
 func EndOfLines(data []byte, most int) int {
 	data = data[:min(len(data), most)]
 	end, quoted := len(data), false
