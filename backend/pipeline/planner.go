@@ -169,16 +169,40 @@ func (p *Pipeline) DetectionBehind(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// recordSilences records the sites whose data have stopped or arrive again.
+// unitSilenceEvery is the time between two looks, by the plant's clock, for units of a
+// site that are silent: each reads the arrivals of all its units.
+const unitSilenceEvery = 5 * time.Minute
+
+// unitSilencesDue reports whether the silences of units of a site are due, and then counts
+// them as looked for.
+func (p *Pipeline) unitSilencesDue(siteID string, now time.Time) bool {
+	p.asked.Lock()
+	defer p.asked.Unlock()
+	key := "unit silences of " + siteID
+	if last, ok := p.lastRun[key]; ok && now.Sub(last) < unitSilenceEvery && !now.Before(last) {
+		return false
+	}
+	p.lastRun[key] = now
+	return true
+}
+
+// recordSilences records the sites and units whose data have stopped or arrive again.
 func (p *Pipeline) recordSilences(ctx context.Context, all []sitedata.State, suspended map[string]bool) error {
 	now := p.Now()
 	var failed error
 	for _, s := range all {
-		if suspended[s.SiteID] || !detection.SilenceDue(s, now) {
+		if suspended[s.SiteID] {
 			continue
 		}
-		if err := p.Detections.RecordSilence(ctx, s.SiteID); err != nil {
-			failed = errors.Join(failed, err) // it delays no other site
+		if detection.SilenceDue(s, now) {
+			if err := p.Detections.RecordSilence(ctx, s.SiteID); err != nil {
+				failed = errors.Join(failed, err) // it delays no other site
+			}
+		}
+		if p.unitSilencesDue(s.SiteID, now) {
+			if err := p.Detections.RecordUnitSilences(ctx, s.SiteID); err != nil {
+				failed = errors.Join(failed, err)
+			}
 		}
 	}
 	return failed

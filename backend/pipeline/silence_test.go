@@ -90,3 +90,63 @@ func TestSilence(t *testing.T) {
 		t.Errorf("after the file arrived: %+v", list)
 	}
 }
+
+// TestUnitSilence: a unit that is missing in the files of a site is silent by its own
+// rhythm, while the site is not. The detector makes no second finding of it, and the next
+// file with the unit ends the silence.
+func TestUnitSilence(t *testing.T) {
+	s := fleet(40, 3)
+	morning := s.Start.AddDate(0, 0, 20).Truncate(24 * time.Hour).Add(6 * time.Hour)
+	p := newPlant(t, morning, nil)
+	var units []string
+	for _, u := range s.Units {
+		units = append(units, u.AssetID)
+	}
+	day := func(units ...string) {
+		t.Helper()
+		midnight := p.now().Truncate(24 * time.Hour)
+		p.importNow(request(api.UploadNowcast), csvOf(t, s, midnight.AddDate(0, 0, -1), midnight, time.Hour, units...))
+		for range 24 {
+			p.pass(time.Hour)
+			if err := p.enqueueDue(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	alerts := func() (out []api.Alert) {
+		t.Helper()
+		list, _, _, err := p.Data.Domain.Alerts.Alerts(t.Context(), admin, api.ListQuery{}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range list {
+			if a.AlertType == "data_silence" || a.AlertType == "communication_gap" {
+				out = append(out, a)
+			}
+		}
+		return out
+	}
+	for range 7 {
+		day()
+	}
+	if list := alerts(); len(list) > 0 {
+		t.Fatalf("alerts of units that deliver: %+v", list)
+	}
+	for range 2 {
+		day(units[1:]...)
+	}
+	open := alerts()
+	if len(open) != 1 || open[0].AlertType != "data_silence" || open[0].State != api.AlertUnacknowledged || !strings.Contains(open[0].Message, "Usually data arrive each day.") {
+		t.Fatalf("alerts of a unit that is missing for two days: %+v", open)
+	}
+	if err := p.DetectSite(t.Context(), open[0].SiteID); err != nil {
+		t.Fatal(err)
+	}
+	if list := alerts(); len(list) != 1 || list[0].AssetID != open[0].AssetID {
+		t.Errorf("after a run of the detector: %+v", list)
+	}
+	day()
+	if list := alerts(); len(list) != 1 || list[0].State != api.AlertReturned {
+		t.Errorf("after a file with the unit: %+v", list)
+	}
+}

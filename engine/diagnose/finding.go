@@ -64,14 +64,18 @@ func newContext(in detect.Input, report detect.Report) *context {
 func (c *context) explain(e detect.Event) Finding {
 	f := Finding{Event: e, Confidence: confidence(e)}
 	f.Families = alternatives(e, f.Confidence)
-	f.Causes = c.causes(e, f.Confidence)
+	why := e
+	if e.Family == detect.DataSilence && len(e.Units) == 1 && len(c.rating) > 1 {
+		why.Family = detect.CommunicationGap // the connection of the unit, while the site delivers
+	}
+	f.Causes = c.causes(why, f.Confidence)
 	rating := c.ratingOf(e.Units)
 	f.EnergyAtRiskKW = EnergyAtRiskKW(e.Family, e.LossFraction, rating, c.DaylightMeanKW(rating))
 	f.Severity = SeverityOf(Exposure{
 		Family: e.Family, LossFraction: e.LossFraction, RatingKW: rating, SiteKW: c.site, SiteUnits: len(c.rating),
 		EnergyAtRiskKW: f.EnergyAtRiskKW, Lasted: lasted(e), Confidence: f.Confidence,
 	})
-	f.Actions = actions[e.Family]
+	f.Actions = actions[why.Family]
 	f.Summary = c.summary(e)
 	return f
 }

@@ -124,6 +124,9 @@ func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []str
 		return finding.RunResult{}, err
 	}
 	run := de.runRecord(site, units, in, report, deep)
+	if run.Events, err = de.withoutSilent(ctx, site.SiteID, run.Events); err != nil {
+		return finding.RunResult{}, err
+	}
 	run.Requested = asked
 	for _, u := range in.Units {
 		if lookback > 0 && slices.Contains(asked, u.AssetID) {

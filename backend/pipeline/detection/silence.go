@@ -71,26 +71,32 @@ func (de *Detector) RecordSilence(ctx context.Context, siteID string) error {
 // silence is the event by the rhythm of a site, whose state it changes; an event without
 // a family if there is nothing to record.
 func silence(t *sitedata.State, now time.Time) detect.Event {
-	r := t.Rhythm.Judge(now)
+	return silenceEvent(t.Rhythm, &t.SilentSince, &t.SilentAt, now)
+}
+
+// silenceEvent is the event by a rhythm; since is the last arrival before a recorded
+// silence, and at when that was recorded last, which it changes.
+func silenceEvent(arrivals rhythm.Record, since, at *time.Time, now time.Time) detect.Event {
+	r := arrivals.Judge(now)
 	e := detect.Event{Family: detect.DataSilence, LastSeen: now, DetectedAt: now}
 	switch {
 	case r.Silent:
-		if t.SilentSince.IsZero() || t.SilentSince.Before(r.Since) {
-			t.SilentSince = r.Since
+		if since.IsZero() || since.Before(r.Since) {
+			*since = r.Since
 		}
-		t.SilentAt = now
-		e.Start = t.SilentSince
-	case !t.SilentSince.IsZero():
-		end := t.Rhythm.Last
-		if !end.After(t.SilentSince) {
+		*at = now
+		e.Start = *since
+	case !since.IsZero():
+		end := arrivals.Last
+		if !end.After(*since) {
 			end = now
 		}
-		e.Start, e.End, e.LastSeen, e.DetectedAt = t.SilentSince, &end, end, end
-		t.SilentSince, t.SilentAt = time.Time{}, time.Time{}
+		e.Start, e.End, e.LastSeen, e.DetectedAt = *since, &end, end, end
+		*since, *at = time.Time{}, time.Time{}
 	default:
 		return detect.Event{}
 	}
-	e.Evidence = silenceEvidence(t.Rhythm, r, now)
+	e.Evidence = silenceEvidence(arrivals, r, now)
 	return e
 }
 

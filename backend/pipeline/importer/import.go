@@ -402,6 +402,15 @@ func (im *Importer) recordImport(ctx context.Context, u upload.Upload, site api.
 		if err != nil {
 			return err
 		}
+		newest := map[string]time.Time{}
+		for n, a := range r.Assets {
+			if times := a.Frame.Times; n < len(units) && len(times) > 0 {
+				newest[units[n].AssetID] = time.Unix(times[len(times)-1], 0).UTC()
+			}
+		}
+		if err := sitedata.AddArrivals(tx, site.SiteID, im.Now(), newest); err != nil {
+			return err
+		}
 		words := words
 		fill := func(u *upload.Upload) {
 			fillRecord(u, site, units, r, words)

@@ -36,6 +36,7 @@ type site struct {
 	oldest  time.Time // oldest one
 	urgent  bool      // of these samples
 	peaksKW map[string]float64
+	newest  map[string]time.Time // sample of each unit that the state does not have yet
 
 	units   map[string]bool // that are known to be there
 	unitsAt time.Time       // when they were read
@@ -48,7 +49,7 @@ func (l *Live) site(is api.Site) *site {
 	defer l.mu.Unlock()
 	s := l.sites[is.SiteID]
 	if s == nil {
-		s = &site{Site: is, peaksKW: map[string]float64{}, faulty: map[string]bool{}}
+		s = &site{Site: is, peaksKW: map[string]float64{}, newest: map[string]time.Time{}, faulty: map[string]bool{}}
 		l.sites[is.SiteID] = s
 	}
 	return s
@@ -142,6 +143,7 @@ func (l *Live) store(ctx context.Context, s *site, frames []store.AssetFrame, ur
 			s.oldest = first
 		}
 		s.last = record.Later(s.last, last)
+		s.newest[f.AssetID] = record.Later(s.newest[f.AssetID], last)
 		for _, kW := range f.Frame.Values(series.PowerKW) {
 			if kW > s.peaksKW[f.AssetID] {
 				s.peaksKW[f.AssetID] = kW
@@ -163,6 +165,7 @@ func (l *Live) announce(ctx context.Context, s *site) error {
 		return err
 	}
 	s.stateAt, s.last, s.oldest, s.urgent = l.Now(), time.Time{}, time.Time{}, false
+	clear(s.newest)
 	return nil
 }
 
@@ -213,6 +216,9 @@ func (l *Live) updateState(ctx context.Context, s *site) error {
 			t.Rhythm.Add(l.Now(), s.last)
 		})
 		if err != nil {
+			return err
+		}
+		if err := sitedata.AddArrivals(tx, s.SiteID, l.Now(), s.newest); err != nil {
 			return err
 		}
 		assets, err := l.Domain.Sites.AssetsInTx(tx, s.SiteID)

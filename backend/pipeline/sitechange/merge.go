@@ -148,6 +148,9 @@ func (c *Changer) merge(ctx context.Context, change site.Change) error {
 				return err
 			}
 		}
+		if err := sitedata.RemoveUnitRhythm(tx, is.SiteID, from); err != nil {
+			return err
+		}
 		if err := c.Domain.Sites.MergeAssets(tx, is.SiteID, to, from); err != nil {
 			return err
 		}

@@ -221,10 +221,10 @@ func Announced(tx store.Tx, each func(key string)) error {
 
 // Tables returns the tables of this package, for a check of the data.
 func Tables() []store.Checked {
-	return []store.Checked{calibrations, states, store.Unchecked(intentBucket), store.Unchecked(progressBucket)}
+	return []store.Checked{calibrations, states, unitRhythms, store.Unchecked(intentBucket), store.Unchecked(progressBucket)}
 }
 
 // SiteRecords returns the records of this package that are of sites.
 func SiteRecords() []record.OfSite {
-	return record.OfSites(calibrations, states, store.Unchecked(progressBucket))
+	return record.OfSites(calibrations, states, unitRhythms, store.Unchecked(progressBucket))
 }

@@ -87,6 +87,15 @@ func UpdateState(tx store.Tx, siteID string, change func(*State)) (State, error)
 	return s, nil
 }
 
+// StateIn returns the state of a site within a transaction; the zero state if it has none.
+func StateIn(tx store.Tx, siteID string) (State, error) {
+	s, err := states.Get(tx, store.Key(siteID))
+	if errors.Is(err, store.ErrNotFound) {
+		return State{SiteID: siteID}, nil
+	}
+	return s, err
+}
+
 // States returns the states of all sites.
 func States(tx store.Tx) ([]State, error) {
 	all, _, err := states.List(tx, store.Query{})
@@ -96,14 +105,10 @@ func States(tx store.Tx) ([]State, error) {
 // State returns the state of a site; the zero state if it has none.
 func (d *Data) State(ctx context.Context, siteID string) (State, error) {
 	var s State
-	err := d.Records.View(ctx, func(tx store.Tx) error {
-		var err error
-		s, err = states.Get(tx, store.Key(siteID))
+	err := d.Records.View(ctx, func(tx store.Tx) (err error) {
+		s, err = StateIn(tx, siteID)
 		return err
 	})
-	if errors.Is(err, store.ErrNotFound) {
-		return State{SiteID: siteID}, nil
-	}
 	return s, err
 }
 
