@@ -106,6 +106,7 @@ func notifySite(first, last, stopped int) string {
 func TestNotificationsOverKills(t *testing.T) {
 	longtest.Mark(t)
 	kills := fromEnv(t, notifyKills, 3)
+	stops := min(max(kills/10, 1), notifyStops) // of a site
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 0))
@@ -127,7 +128,7 @@ func TestNotificationsOverKills(t *testing.T) {
 	var uploads []string
 	raised, killed := map[string]bool{}, 0
 	known := func(c visitor, first int) { // alarms of sites from the first on that a client has seen unacknowledged
-		for site := max(first, 0); site*notifyStops <= killed; site++ {
+		for site := max(first, 0); site*stops <= killed; site++ {
 			list, err := c.Alerts(t.Context(), api.ListQuery{CustomerID: tenant, SiteID: fmt.Sprint("N-", site), Page: api.Page{Limit: api.MaxLimit}}, api.AlertUnacknowledged)
 			if err != nil {
 				continue // the site does not exist yet, or the service is being killed
@@ -163,7 +164,7 @@ func TestNotificationsOverKills(t *testing.T) {
 	}
 	begun := time.Now()
 	for killed < kills {
-		site, stop := killed/notifyStops, killed%notifyStops+1
+		site, stop := killed/stops, killed%stops+1
 		name := fmt.Sprint("N-", site)
 		if stop == 1 {
 			upload(c, name, notifySite(0, notifyHistory-1, 0))
@@ -176,7 +177,7 @@ func TestNotificationsOverKills(t *testing.T) {
 		} else {
 			time.Sleep(time.Duration(dice.IntN(1000)) * time.Millisecond)
 		}
-		known(c, killed/notifyStops-1)
+		known(c, killed/stops-1)
 		c.Close()
 		p.Kill()
 		killed++
@@ -187,7 +188,7 @@ func TestNotificationsOverKills(t *testing.T) {
 		c = visitorAt(p.URL, root)
 	}
 	took := time.Since(begun)
-	sites := (kills + notifyStops - 1) / notifyStops
+	sites := (kills + stops - 1) / stops
 	// wait waits until a condition holds, with time for retries and delayed updates.
 	wait := func(what string, holds func() bool) {
 		t.Helper()
@@ -236,7 +237,7 @@ func TestNotificationsOverKills(t *testing.T) {
 		return idle()
 	})
 	for site := range sites { // all units run again
-		upload(c, fmt.Sprint("N-", site), notifySite(notifyHistory+notifyStops, notifyHistory+notifyStops+1, 0))
+		upload(c, fmt.Sprint("N-", site), notifySite(notifyHistory+stops, notifyHistory+stops+1, 0))
 	}
 	wait("all files imported", func() bool { return ended(c) })
 	ending := func() map[string]bool {
