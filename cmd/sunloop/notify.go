@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ type NotifyCmd struct {
 	Explain  NotifyExplainCmd  `cmd:"" help:"Print what was sent of an alarm, to whom, and what held or suppressed it."`
 	Simulate NotifySimulateCmd `cmd:"" help:"Print who would be notified if an alarm were raised."`
 	OnCall   NotifyOnCallCmd   `cmd:"" name:"on-call" help:"Print who is on call."`
+	Absences NotifyAbsencesCmd `cmd:"" help:"Read the absences of a person in a rotation from an iCalendar file."`
 }
 
 // NotifyFlags are the flags of all commands of notifications.
@@ -175,5 +177,25 @@ func (c *NotifyOnCallCmd) Run(ctx context.Context, g *Globals, std streams) erro
 			t.Add(s.RotationID, s.PersonID, s.From.String(), s.To.String(), s.Reason)
 		}
 		return t.Write(std.out, "")
+	})
+}
+
+// NotifyAbsencesCmd reads absences from a calendar.
+type NotifyAbsencesCmd struct {
+	NotifyFlags
+	File     string `arg:"" type:"existingfile" help:"iCalendar file; its events replace the absences of the person."`
+	Rotation string `required:"" help:"Rotation whose absences are replaced."`
+	Person   string `required:"" help:"Person who is absent."`
+}
+
+// Run sends the calendar, and prints how many absences it has.
+func (c *NotifyAbsencesCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	b, err := os.ReadFile(c.File)
+	if err != nil {
+		return &failure{statusUsage, err}
+	}
+	return c.call(ctx, g, std, api.ImportAbsences, api.NotificationsRequest{RotationID: c.Rotation, PersonID: c.Person, Calendar: string(b)}, func(r *api.NotificationsResponse) error {
+		_, err := fmt.Fprintf(std.out, "%s of %s in rotation %s\n", count(r.Count, "absence", "absences"), c.Person, c.Rotation)
+		return err
 	})
 }
