@@ -337,48 +337,23 @@ func name(u upload.Upload) string {
 	return u.UploadID
 }
 
-// chunkStamps is about the number of time stamps that are stored in one
-// transaction: enough that commits cost little, few enough that other writers wait
-// only briefly.
-const chunkStamps = 50_000
-
-// storeFrames stores the frames, asset by asset.
+// storeFrames stores the frames of all units in one transaction, so that a reader sees all of them or
+// none. The blocks are made before it begins, so that other writers wait only while they are written.
 func (im *Importer) storeFrames(ctx context.Context, uploadID string, site api.Site, assets []ingest.Asset, units []api.Asset) error {
-	total, done := 0, 0
-	for _, a := range assets {
-		total += a.Frame.Len()
+	frames := make([]store.AssetFrame, 0, len(assets))
+	for i, a := range assets {
+		if a.Frame.Len() > 0 {
+			frames = append(frames, store.AssetFrame{AssetID: units[i].AssetID, Frame: a.Frame})
+		}
 	}
-	var chunk []store.AssetFrame
-	size := 0
-	flush := func() error {
-		if len(chunk) == 0 {
-			return nil
-		}
-		if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, chunk); err != nil {
-			return fmt.Errorf("store telemetry of site %s: %w", site.SiteID, err)
-		}
-		done += size
-		im.Progress.SetUpload(uploadID, sitedata.StageStoring, float64(done)/float64(total))
-		chunk, size = nil, 0
+	if len(frames) == 0 {
 		return nil
 	}
-	for i, a := range assets {
-		for from := 0; from < a.Frame.Len(); {
-			to := min(from+chunkStamps-size, a.Frame.Len())
-			part := a.Frame
-			if from > 0 || to < a.Frame.Len() {
-				part = a.Frame.Slice(a.Frame.Times[from], a.Frame.Times[to-1]+1)
-			}
-			chunk, size = append(chunk, store.AssetFrame{AssetID: units[i].AssetID, Frame: part}), size+part.Len()
-			from = to
-			if size >= chunkStamps {
-				if err := flush(); err != nil {
-					return err
-				}
-			}
-		}
+	if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, frames); err != nil {
+		return fmt.Errorf("store telemetry of site %s: %w", site.SiteID, err)
 	}
-	return flush()
+	im.Progress.SetUpload(uploadID, sitedata.StageStoring, 1)
+	return nil
 }
 
 // recordImport stores the upload's record and the site's state, and enqueues what
