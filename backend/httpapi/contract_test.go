@@ -37,6 +37,10 @@ func (brokenForecasts) Generate(context.Context, api.Scope, api.ForecastQuery) (
 	return api.GeneratedForecast{}, errBroken
 }
 
+func (brokenForecasts) GenerateCustomer(context.Context, api.Scope, api.ForecastQuery) (func(func(func([]byte) ([]byte, error)) error) error, error) {
+	return nil, errBroken
+}
+
 func (brokenModels) Models(context.Context, api.Scope, api.ListQuery) ([]api.Model, string, error) {
 	return nil, "", errBroken
 }

@@ -10,6 +10,9 @@ import (
 type Forecasts interface {
 	// Generate returns api.ErrNoModel until a model is trained.
 	Generate(ctx context.Context, scope api.Scope, q api.ForecastQuery) (api.GeneratedForecast, error)
+	// GenerateCustomer is Generate of all sites of a customer. write calls piece with functions that
+	// append the next part of the JSON.
+	GenerateCustomer(ctx context.Context, scope api.Scope, q api.ForecastQuery) (write func(piece func(next func(b []byte) ([]byte, error)) error) error, err error)
 	// Energy is the hourly energy of POST /forecast; ForecastHours is filled in.
 	Energy(ctx context.Context, scope api.Scope, req api.EnergyForecastRequest) (api.EnergyForecast, error)
 	// Stored lists newest first; api.ErrNoForecastResult when the customer has none.
@@ -30,8 +33,22 @@ type Interpolations interface {
 }
 
 func (s *server) forecastHandlers() {
-	handle(s, api.GenerateForecast, func(ctx context.Context, c *caller, q *api.ForecastQuery) (api.GeneratedForecast, error) {
-		return s.Forecasts.Generate(ctx, c.scope, *q)
+	handleStream(s, api.GenerateForecast, func(ctx context.Context, c *caller, q *api.ForecastQuery) (any, error) {
+		if q.SiteID != "" {
+			return s.Forecasts.Generate(ctx, c.scope, *q)
+		}
+		write, err := s.Forecasts.GenerateCustomer(ctx, c.scope, *q)
+		if err != nil {
+			return nil, err
+		}
+		return streamed(func(b *body) error {
+			return write(func(next func(b []byte) ([]byte, error)) (err error) {
+				if b.buf, err = next(b.buf); err != nil {
+					return err
+				}
+				return b.pass()
+			})
+		}), nil
 	})
 	handle(s, api.ForecastEnergy, func(ctx context.Context, c *caller, r *api.EnergyForecastRequest) (api.EnergyForecast, error) {
 		return s.Forecasts.Energy(ctx, c.scope, *r)

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -421,6 +422,16 @@ func (forecasts) Generate(_ context.Context, _ api.Scope, q api.ForecastQuery) (
 		return api.GeneratedForecast{}, api.ErrNoModel
 	}
 	return api.GeneratedForecast{ForecastID: "fc_1", CustomerID: q.CustomerID, SiteID: q.SiteID, HorizonHours: q.HorizonHours, Forecasts: []api.ForecastValue{}}, nil
+}
+
+func (f forecasts) GenerateCustomer(ctx context.Context, scope api.Scope, q api.ForecastQuery) (func(func(func([]byte) ([]byte, error)) error) error, error) {
+	g, err := f.Generate(ctx, scope, q)
+	return func(piece func(func([]byte) ([]byte, error)) error) error {
+		return piece(func(b []byte) ([]byte, error) {
+			text, err := json.Marshal(g)
+			return append(append(b, text...), '\n'), err
+		})
+	}, err
 }
 
 func (forecasts) Energy(_ context.Context, _ api.Scope, r api.EnergyForecastRequest) (api.EnergyForecast, error) {

@@ -61,6 +61,10 @@ type Records interface {
 type Tx interface {
 	// Get returns ErrNotFound for an absent key.
 	Get(bucket string, key []byte) ([]byte, error)
+	// Prefetch announces keys that will be read by Get, so that a database reads them at once.
+	// ReadsAhead reports whether it has an effect, as it has not in a file and in an Update.
+	Prefetch(bucket string, keys [][]byte) error
+	ReadsAhead() bool
 	Put(bucket string, key, value []byte) error
 	// Delete of an absent key is no error.
 	Delete(bucket string, key []byte) error

@@ -197,6 +197,50 @@ func (t Table[T]) bucketOf(q Query) string {
 	return t.Bucket
 }
 
+// prefetching is the scan of an index that announces the records which it names, some at a time.
+// While a transaction writes, it is the scan alone, which notices writes ahead.
+func prefetching(tx Tx, index, bucket string, from, to []byte, q Query) iter.Seq2[Entry, error] {
+	scan := tx.Scan(index, from, to, q.Reverse)
+	if !tx.ReadsAhead() {
+		return scan
+	}
+	return func(yield func(Entry, error) bool) {
+		most := prefetched / 4
+		if q.Limit > 0 {
+			most = min(most, q.Limit+1)
+		}
+		var part []Entry
+		flush := func() bool {
+			keys := make([][]byte, len(part))
+			for i, e := range part {
+				keys[i] = e.Value
+			}
+			if err := tx.Prefetch(bucket, keys); err != nil {
+				yield(Entry{}, err)
+				return false
+			}
+			for _, e := range part {
+				if !yield(e, nil) {
+					return false
+				}
+			}
+			part = part[:0]
+			return true
+		}
+		for e, err := range scan {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			part = append(part, Entry{Key: bytes.Clone(e.Key), Value: bytes.Clone(e.Value)})
+			if len(part) >= most && !flush() {
+				return
+			}
+		}
+		flush()
+	}
+}
+
 // entries are the records of a query as they are stored, with their keys in its
 // order.
 func (t Table[T]) entries(tx Tx, q Query) iter.Seq2[Entry, error] {
@@ -219,8 +263,16 @@ func (t Table[T]) entries(tx Tx, q Query) iter.Seq2[Entry, error] {
 				from = slices.Concat(at, []byte{0})
 			}
 		}
-		for e, err := range tx.Scan(bucket, from, to, q.Reverse) {
-			if err == nil && q.Index != "" {
+		if q.Index == "" {
+			for e, err := range tx.Scan(bucket, from, to, q.Reverse) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+			return
+		}
+		for e, err := range prefetching(tx, bucket, t.Bucket, from, to, q) {
+			if err == nil {
 				if e.Value, err = tx.Get(t.Bucket, e.Value); err != nil {
 					err = fmt.Errorf("index %s names a record that is not there: %w", bucket, err)
 				}

@@ -5,6 +5,28 @@ import (
 	"errors"
 )
 
+// GetMany returns the values at keys, nil for one that is absent.
+func GetMany(tx Tx, bucket string, keys [][]byte) ([][]byte, error) {
+	values := make([][]byte, len(keys))
+	for at := 0; at < len(keys); at += prefetched {
+		part := keys[at:min(at+prefetched, len(keys))]
+		if err := tx.Prefetch(bucket, part); err != nil {
+			return nil, err
+		}
+		for i, key := range part {
+			v, err := tx.Get(bucket, key)
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				return nil, err
+			}
+			values[at+i] = v
+		}
+	}
+	return values, nil
+}
+
+// prefetched is how many keys are announced at a time.
+const prefetched = 1000
+
 type joinedKey struct{}
 
 // WithTx returns a ctx whose View and Update run their closures in tx, instead of in

@@ -123,24 +123,3 @@ func (b DayBand) Observe(e Energy, kWh float64) DayBand {
 	}
 	return DayBand{step(low, kWh < is.P10), step(high, kWh > is.P90)}
 }
-
-// Together is the energy of several sites in the same time, whose errors are joined
-// by a Gaussian copula: the medians are added, and the distances to P10 and P90 as
-// standard deviations with the correlation of each two sites, which is asked for i > j.
-func Together(sites []Energy, correlation func(i, j int) float64) Energy {
-	var sum Energy
-	var low, high float64
-	for i, a := range sites {
-		sum.P50 += a.P50
-		var lower, higher float64 // of the sites before, which count twice
-		for j, b := range sites[:i] {
-			r := correlation(i, j)
-			lower += r * (b.P50 - b.P10)
-			higher += r * (b.P90 - b.P50)
-		}
-		low += (a.P50 - a.P10) * (a.P50 - a.P10 + 2*lower)
-		high += (a.P90 - a.P50) * (a.P90 - a.P50 + 2*higher)
-	}
-	sum.P10, sum.P90 = max(sum.P50-math.Sqrt(max(low, 0)), 0), sum.P50+math.Sqrt(max(high, 0))
-	return sum
-}

@@ -104,19 +104,3 @@ func TestDayBand(t *testing.T) {
 		t.Error("a band that has learned nothing changes one")
 	}
 }
-
-// TestTogether: sites whose errors are independent have a narrower band together,
-// those that err alike the sum.
-func TestTogether(t *testing.T) {
-	sites := []Energy{{90, 100, 110}, {80, 100, 140}}
-	if got := Together(sites, func(int, int) float64 { return 1 }); got != (Energy{170, 200, 250}) {
-		t.Errorf("alike: %+v", got)
-	}
-	got := Together(sites, func(int, int) float64 { return 0 })
-	if want := (Energy{200 - math.Sqrt(500), 200, 200 + math.Sqrt(1700)}); got != want {
-		t.Errorf("independent: %+v, want %+v", got, want)
-	}
-	if one := Together(sites[:1], nil); one != sites[0] {
-		t.Errorf("one site: %+v", one)
-	}
-}

@@ -41,11 +41,16 @@ var days = store.Table[Day]{
 // [store.ErrNotFound] when nothing was.
 func (s *Service) Day(ctx context.Context, siteID string, t time.Time, zone *time.Location) (Day, error) {
 	var d Day
-	err := s.records.View(ctx, func(tx store.Tx) error {
-		var err error
-		d, err = days.Get(tx, store.Key(siteID, t.In(zone).Format(time.DateOnly)))
+	err := s.records.View(ctx, func(tx store.Tx) (err error) {
+		d, err = s.DayIn(tx, siteID, t, zone)
 		return err
 	})
+	return d, err
+}
+
+// DayIn is Day within a transaction.
+func (s *Service) DayIn(tx store.Tx, siteID string, t time.Time, zone *time.Location) (Day, error) {
+	d, err := days.Get(tx, store.Key(siteID, t.In(zone).Format(time.DateOnly)))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		err = fmt.Errorf("read the forecast day of site %s: %w", siteID, err)
 	}

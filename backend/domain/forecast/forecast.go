@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -27,7 +28,13 @@ func New(records store.Records, now func() time.Time, sites *site.Service) *Serv
 }
 
 // Tables returns the tables of the package, for a check of the data.
-func Tables() []store.Checked { return []store.Checked{forecasts, days, weatherTable, scoreDays} }
+func Tables() []store.Checked {
+	return []store.Checked{forecasts, days, weatherTable, scoreDays, store.Unchecked(ExtractBucket)}
+}
+
+// ExtractBucket has, by site, what the newest forecast contributes to that of its customer. It can be
+// made again from the records: it is written with each forecast, by the package that reads it.
+const ExtractBucket = "forecast-extracts"
 
 // Forecast is a forecast as it was issued: even intervals from Start.
 type Forecast struct {
@@ -108,10 +115,36 @@ func (f Forecast) Hourly() Forecast {
 		return out
 	}
 	f.Start, f.StepMinutes = first, 60
-	for _, v := range []*record.Numbers{&f.P10KW, &f.P50KW, &f.P90KW, &f.ClearSkyKW, &f.TemperatureC, &f.GHIWM2, &f.WindMS} {
+	for _, v := range f.columns() {
 		*v = mean(*v)
 	}
 	return f
+}
+
+// AsStored is f with its values as a stored forecast has them.
+func (f Forecast) AsStored() Forecast {
+	for _, v := range f.columns() {
+		stored := make(record.Numbers, len(*v))
+		for i, x := range *v {
+			stored[i] = math.Round(x*1e4) / 1e4
+		}
+		*v = stored
+	}
+	return f
+}
+
+// HasGaps reports whether a value of the power is missing.
+func (f Forecast) HasGaps() bool {
+	for _, v := range []record.Numbers{f.P10KW, f.P50KW, f.P90KW} {
+		if len(v) != len(f.P50KW) || slices.ContainsFunc(v, func(x float64) bool { return !record.Finite(x) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Forecast) columns() []*record.Numbers {
+	return []*record.Numbers{&f.P10KW, &f.P50KW, &f.P90KW, &f.ClearSkyKW, &f.TemperatureC, &f.GHIWM2, &f.WindMS}
 }
 
 // Values are the first hours hourly values that start at or after from.

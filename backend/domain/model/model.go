@@ -106,6 +106,15 @@ var models = store.Table[Model]{
 	Form: store.As(newModelRecord, modelRecord.model),
 }
 
+// ProductionBucket has a key for each model in production, see [ProductionKey].
+var ProductionBucket = models.Bucket + "/production"
+
+// ProductionKey returns the key of a model in [ProductionBucket], which exists while the model is in
+// production.
+func ProductionKey(siteID, modelType string, sequence int) []byte {
+	return append(store.Key(siteID, modelType), models.Key(Model{Model: api.Model{SiteID: siteID, ModelType: modelType}, Sequence: sequence})...)
+}
+
 // InProduction returns the model in use for a site, or
 // [store.ErrNotFound].
 func (s *Service) InProduction(ctx context.Context, siteID, modelType string) (Model, error) {

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -283,7 +284,7 @@ func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) (
 		Keep: func(v *api.Site) bool {
 			return (q.Archived || v.ArchivedAt.IsZero()) && record.Matches(scope, q)(siteOwner(*v))
 		},
-		Order: func(v *api.Site) record.SortKey { return record.SortKey{}.Text(v.Name[:min(len(v.Name), 1000)]) },
+		Order: orderOf,
 	}.Page(ctx, s.records, q.Page)
 	if err != nil {
 		return nil, "", record.Wrap(err, "list sites")
@@ -304,6 +305,29 @@ func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) (
 		return nil
 	})
 	return slices.DeleteFunc(list, func(v api.Site) bool { return v.Change != nil && v.Change.Kind == api.ChangeRemove }), next, err
+}
+
+// SitesByName returns the sites within the scope in the order of [Service.Sites], without those that
+// are being removed, and without their numbers of units.
+func (s *Service) SitesByName(tx store.Tx, scope api.Scope, q api.ListQuery) ([]api.Site, error) {
+	list, err := s.SitesIn(tx, scope, q)
+	if err != nil {
+		return nil, err
+	}
+	running, err := RunningChanges(tx)
+	list = slices.DeleteFunc(list, func(v api.Site) bool {
+		change := running[v.SiteID]
+		return change != nil && change.Kind == api.ChangeRemove
+	})
+	slices.SortStableFunc(list, func(a, b api.Site) int {
+		return cmp.Or(bytes.Compare(orderOf(&a), orderOf(&b)), strings.Compare(a.SiteID, b.SiteID))
+	})
+	return list, err
+}
+
+// orderOf is the place of a site in lists.
+func orderOf(v *api.Site) record.SortKey {
+	return record.SortKey{}.Text(v.Name[:min(len(v.Name), 1000)])
 }
 
 // SitesIn returns the sites that the query selects within a caller's scope.

@@ -32,10 +32,19 @@ func TestForecastDays(t *testing.T) {
 	if !(d.P10KWh > 1.02*192 && d.P10KWh < d.P50KWh && d.P50KWh < d.P90KWh && d.P90KWh < 288/1.02) || d.P50KWh < 237.6 || d.P50KWh > 242.4 {
 		t.Errorf("a day of 240 kWh, hours from 192 to 288: %+v", d)
 	}
-	sum := sumOfDays([]api.GeneratedForecast{{Days: days}, {Days: days[:1]}}, correlationsOf(make([]api.Site, 2)))
+	sum := sumOf([]api.GeneratedForecast{{Days: days}, {Days: days[:1]}}, make([]api.Site, 2)).Days
 	if len(sum) != 1 || sum[0].P50KWh != 2*d.P50KWh || !sum[0].Complete {
 		t.Errorf("of two sites: %+v", sum)
 	}
+}
+
+// sumOf adds the forecasts of sites.
+func sumOf(parts []api.GeneratedForecast, sites []api.Site) api.GeneratedForecast {
+	t := (&Customer{now: time.Unix(0, 0)}).newTotal(len(parts))
+	for i := range parts {
+		t.add(sites[i], partOf(&parts[i]))
+	}
+	return t.sum()
 }
 
 // TestObserveBand: a day above the band widens it upwards and narrows it downwards,
@@ -77,7 +86,7 @@ func TestSumOfDays(t *testing.T) {
 	at := func(lat, lon float64) api.Site { return api.Site{Latitude: &lat, Longitude: &lon} }
 	part := api.GeneratedForecast{Days: []api.ForecastDay{{Day: "2026-06-01", Hours: 24, P10KWh: 90, P50KWh: 100, P90KWh: 110}}}
 	width := func(a, b api.Site) float64 {
-		sum := sumOfDays([]api.GeneratedForecast{part, part}, correlationsOf([]api.Site{a, b}))
+		sum := sumOf([]api.GeneratedForecast{part, part}, []api.Site{a, b}).Days
 		if len(sum) != 1 || sum[0].P50KWh != 200 {
 			t.Fatalf("%+v", sum)
 		}
@@ -100,7 +109,7 @@ func TestSumOfHours(t *testing.T) {
 		for i := range parts {
 			parts[i] = part
 		}
-		got := sumOfSites(api.ForecastQuery{HorizonHours: 1}, parts, sites, hour.Time)
+		got := sumOf(parts, sites)
 		if len(got.Forecasts) != 1 {
 			t.Fatalf("%+v", got)
 		}

@@ -78,9 +78,13 @@ func (fc *Forecaster) Issue(ctx context.Context, siteID string) error {
 	} else if err != nil {
 		return err
 	}
+	parts := partsOf(f, s.zone)
 	err = fc.Records.Update(ctx, func(tx store.Tx) error {
 		if err := fc.Domain.Forecasts.Add(tx, f, s.zone); err != nil {
 			return err
+		}
+		if err := putExtract(tx, fc.Domain.Forecasts, f, s.model.Record, s.zone, parts); err != nil {
+			return fmt.Errorf("store the extract of forecast %s: %w", f.ForecastID, err)
 		}
 		if err := fc.Domain.Forecasts.PutScores(tx, scores); err != nil {
 			return err

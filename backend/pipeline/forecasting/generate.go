@@ -14,41 +14,38 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
-	engine "app.sunloop/engine/forecast"
 )
 
 // Generate answers GET /forecast: hourly values from the next whole hour (UTC) on,
 // from the newest stored forecast if that reaches far enough, else computed now
 // from the site's model. Without a site it is the sum over the customer's sites
-// that have a model; the bands of hours and days are joined by the distance of the
-// sites.
+// that have a model, without their forecasts, see [Forecaster.Customer].
 func (fc *Forecaster) Generate(ctx context.Context, scope api.Scope, q api.ForecastQuery) (api.GeneratedForecast, error) {
+	if q.SiteID == "" {
+		c, err := fc.Customer(ctx, scope, q)
+		if err != nil {
+			return api.GeneratedForecast{}, err
+		}
+		return c.Sum(), nil
+	}
 	if q.HorizonHours <= 0 {
 		q.HorizonHours = fc.HorizonHours
 	}
-	sites, err := fc.forecastSites(ctx, scope, q.CustomerID, q.SiteID)
+	site, err := fc.Domain.Sites.Site(ctx, scope, q.SiteID)
 	if err != nil {
 		return api.GeneratedForecast{}, err
 	}
-	var parts []api.GeneratedForecast
-	var of []api.Site // the sites of the parts
-	for _, site := range sites {
-		part, err := fc.generateSite(ctx, site, q)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return api.GeneratedForecast{}, fc.RequestError(site.SiteID, err)
-		}
-		parts, of = append(parts, part), append(of, site)
+	if q.CustomerID != "" && site.CustomerID != q.CustomerID {
+		return api.GeneratedForecast{}, api.ErrSiteNotFound
 	}
+	g, err := fc.generateSite(ctx, site, q)
 	switch {
-	case len(parts) == 0:
-		return api.GeneratedForecast{}, api.ErrNoModel
-	case q.SiteID != "":
-		return parts[0], nil
+	case errors.Is(err, store.ErrNotFound):
+		return g, api.ErrNoModel
+	case err != nil:
+		return g, fc.RequestError(site.SiteID, err)
 	}
-	return sumOfSites(q, parts, of, fc.Now()), nil
+	return g, nil
 }
 
 // RequestError logs the failure of a forecast on request and returns the API's
@@ -59,32 +56,6 @@ func (fc *Forecaster) RequestError(siteID string, err error) error {
 	}
 	fc.Logger.Error("forecast on demand", "site", siteID, "error", err)
 	return api.ErrForecastFailed
-}
-
-// forecastSites returns the sites that a query addresses.
-func (fc *Forecaster) forecastSites(ctx context.Context, scope api.Scope, customerID, siteID string) ([]api.Site, error) {
-	if siteID == "" {
-		var all []api.Site
-		q := api.ListQuery{CustomerID: customerID, Page: api.Page{Limit: api.MaxLimit}}
-		for {
-			part, next, err := fc.Domain.Sites.Sites(ctx, scope, q)
-			if err != nil {
-				return nil, err
-			}
-			if all = append(all, part...); next == "" {
-				return all, nil
-			}
-			q.Cursor = next
-		}
-	}
-	site, err := fc.Domain.Sites.Site(ctx, scope, siteID)
-	if err != nil {
-		return nil, err
-	}
-	if customerID != "" && site.CustomerID != customerID {
-		return nil, api.ErrSiteNotFound
-	}
-	return []api.Site{site}, nil
 }
 
 // Current returns a forecast of the site that has the given number of hours from
@@ -157,57 +128,6 @@ func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int,
 	return out, nil
 }
 
-// sumOfSites adds the sites' forecasts hour by hour, and their bands as those of days.
-// Hours that a site lacks are left out.
-func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, sites []api.Site, now time.Time) api.GeneratedForecast {
-	out := api.GeneratedForecast{ForecastID: record.NewID("fc", now), CustomerID: q.CustomerID, GeneratedAt: api.At(now), HorizonHours: q.HorizonHours,
-		StepMinutes: 60, Sites: parts, Metadata: parts[0].Metadata}
-	var accuracy, weight float64
-	sources, versions := map[string]bool{}, map[string]bool{}
-	out.Metadata.TrainingDataPoints = 0
-	for _, part := range parts {
-		n := float64(part.Metadata.TrainingDataPoints)
-		accuracy, weight = accuracy+n*part.Metadata.ModelAccuracy, weight+n
-		out.Metadata.TrainingDataPoints += part.Metadata.TrainingDataPoints
-		sources[part.Metadata.WeatherSource], versions[part.Metadata.ModelVersion] = true, true
-		out.TodayP50KWh += part.TodayP50KWh
-	}
-	out.TodayP50KWh = sitedata.Round(out.TodayP50KWh)
-	if weight > 0 {
-		out.Metadata.ModelAccuracy = accuracy / weight
-	}
-	out.Metadata.WeatherSource, out.Metadata.ModelVersion = joined(sources), joined(versions)
-	out.ModelInfo = &api.ModelInfo{ModelType: out.Metadata.ModelType, ModelVersion: out.Metadata.ModelVersion, ModelAccuracy: out.Metadata.ModelAccuracy, AggregationMethod: api.AggregationSum}
-	together, each := correlationsOf(sites), make([]engine.Energy, len(parts))
-	out.Days = sumOfDays(parts, together)
-	for i, v := range parts[0].Forecasts {
-		var temperature, ghi, wind float64
-		complete := true
-		v.PredictedPowerKW, v.ConfidenceInterval, v.ClearSkyKW = 0, api.Interval{}, 0
-		for k, part := range parts {
-			if i >= len(part.Forecasts) || !part.Forecasts[i].Timestamp.Equal(v.Timestamp.Time) {
-				complete = false
-				break
-			}
-			w := part.Forecasts[i]
-			v.PredictedPowerKW += w.PredictedPowerKW
-			each[k] = engine.Energy{P10: w.ConfidenceInterval.Lower, P50: w.PredictedPowerKW, P90: w.ConfidenceInterval.Upper}
-			v.ClearSkyKW += w.ClearSkyKW
-			temperature, ghi, wind = temperature+w.WeatherConditions.TemperatureC, ghi+w.WeatherConditions.IrradianceWM2, wind+w.WeatherConditions.WindSpeedMS
-		}
-		if !complete {
-			continue
-		}
-		n := float64(len(parts))
-		v.WeatherConditions = api.WeatherConditions{TemperatureC: sitedata.Round(temperature / n), IrradianceWM2: sitedata.Round(ghi / n), WindSpeedMS: sitedata.Round(wind / n)}
-		v.PredictedPowerKW, v.ClearSkyKW = sitedata.Round(v.PredictedPowerKW), sitedata.Round(v.ClearSkyKW)
-		band := engine.Together(each, together.of)
-		v.ConfidenceInterval = api.Interval{Lower: sitedata.Round(band.P10), Upper: sitedata.Round(band.P90)}
-		out.Forecasts = append(out.Forecasts, v)
-	}
-	return out
-}
-
 func joined(set map[string]bool) string {
 	var names []string
 	for n := range set {
@@ -216,8 +136,6 @@ func joined(set map[string]bool) string {
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
-
-// never -0
 
 // defaultEnergyHours is the horizon of POST /forecast without forecast_hours.
 const defaultEnergyHours = 24

@@ -107,6 +107,12 @@ func (r *records) Get(bucket string, key []byte) ([]byte, error) {
 	return nil, store.ErrNotFound
 }
 
+// Prefetch does nothing: the file is mapped.
+func (r *records) Prefetch(string, [][]byte) error { return nil }
+
+// ReadsAhead is false.
+func (r *records) ReadsAhead() bool { return false }
+
 // Put stores a copy of value at key.
 func (r *records) Put(bucket string, key, value []byte) error {
 	b, err := r.writable(bucket)

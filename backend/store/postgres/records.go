@@ -53,6 +53,7 @@ type records struct {
 	store    *Store
 	writable bool
 	known    map[string]*known // by bucket and key
+	ahead    map[string]*known // as known, of the last Prefetch
 	unsaved  []*known
 	writes   []write // in order, for the running scans
 	broken   error   // the first error of the database
@@ -95,6 +96,9 @@ func (r *records) Get(bucket string, key []byte) ([]byte, error) {
 	id := ident(bucket, key)
 	k := r.known[id]
 	if k == nil {
+		k = r.ahead[id]
+	}
+	if k == nil {
 		k = &known{bucket: bucket, key: bytes.Clone(key)}
 		shard, rest := shardOf(k.key)
 		err := r.tx.QueryRow(r.ctx, `SELECT value FROM sunloop.kv WHERE bucket = $1 AND shard = $2 AND key = $3`, bucket, shard, rest).Scan(&k.value)
@@ -107,6 +111,39 @@ func (r *records) Get(bucket string, key []byte) ([]byte, error) {
 		return nil, store.ErrNotFound
 	}
 	return k.value, nil
+}
+
+// ReadsAhead is true in a View.
+func (r *records) ReadsAhead() bool { return !r.writable }
+
+// Prefetch reads the values at keys in one query. What it read before is forgotten, unless Get has
+// returned it.
+func (r *records) Prefetch(bucket string, keys [][]byte) error {
+	if r.writable || len(keys) == 0 {
+		return nil
+	}
+	shards, rests := make([][]byte, len(keys)), make([][]byte, len(keys))
+	r.ahead = make(map[string]*known, len(keys))
+	for i, key := range keys {
+		shards[i], rests[i] = shardOf(key)
+		r.ahead[ident(bucket, key)] = &known{bucket: bucket, key: key}
+	}
+	rows, err := r.tx.Query(r.ctx, `SELECT kv.shard, kv.key, kv.value FROM unnest($2::bytea[], $3::bytea[]) AS wanted (shard, key)
+		JOIN sunloop.kv ON kv.bucket = $1 AND kv.shard = wanted.shard AND kv.key = wanted.key`, bucket, shards, rests)
+	if err != nil {
+		return r.fault("read ahead in", bucket, err)
+	}
+	var shard, rest, value []byte
+	_, err = pgx.ForEachRow(rows, []any{&shard, &rest, &value}, func() error {
+		if k := r.ahead[ident(bucket, append(shard[:len(shard):len(shard)], rest...))]; k != nil {
+			k.value = append(make([]byte, 0, len(value)), value...)
+		}
+		return nil
+	})
+	if err != nil {
+		return r.fault("read ahead in", bucket, err)
+	}
+	return nil
 }
 
 // Put stores a copy of value at key.
