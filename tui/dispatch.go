@@ -29,6 +29,8 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 		m.notes.notice = notice{}
 	}
 	switch {
+	case m.session.certificate != nil:
+		return m.perform(m.session.certificate.Key(k, m.context()))
 	case m.session.signIn != nil:
 		return m.perform(m.session.signIn.Key(k, m.context()))
 	case m.dialogs.top() != nil:
@@ -115,6 +117,8 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 			cmd = m.sendSignIn(r)
 		case view.VerifyCode:
 			cmd = m.verifyCode(r)
+		case view.AnswerCertificate:
+			cmd = m.answerCertificate(r)
 		case view.FinishSignIn:
 			m.signedIn()
 			needs = true

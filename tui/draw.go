@@ -75,6 +75,9 @@ func (m *Model) draw() {
 	if m.session.signIn != nil {
 		view.DrawDialog(m.session.signIn, all, v)
 	}
+	if m.session.certificate != nil {
+		view.DrawDialog(m.session.certificate, all, v)
+	}
 }
 
 // drawPane draws a pane's frame and inside.
@@ -120,7 +123,9 @@ func (m *Model) drawFilter(r terminal.Region, list view.List, v view.Context) {
 }
 
 // bare reports whether no dialog or screen covers the panes.
-func (m *Model) bare() bool { return len(m.dialogs.stack) == 0 && m.session.signIn == nil }
+func (m *Model) bare() bool {
+	return len(m.dialogs.stack) == 0 && m.session.signIn == nil && m.session.certificate == nil
+}
 
 // edge draws the frame of the body.
 func (m *Model) edge(r terminal.Region, focused bool) {

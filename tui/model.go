@@ -58,6 +58,10 @@ type Options struct {
 	// Stream lets the console follow the changes of the site on screen: of a service over
 	// a network, which is then asked less often.
 	Stream bool
+	// AcceptCertificate keeps the fingerprint of a certificate that no authority has signed,
+	// so that the client takes it, in the file CertificatesFile; nil: none is accepted.
+	AcceptCertificate func(fingerprint string) error
+	CertificatesFile  string
 	// Challenge is a sign-in begun elsewhere, which sets up an authenticator.
 	Challenge *api.LoginResponse
 
@@ -188,15 +192,20 @@ func (m *Model) Init() tea.Cmd {
 		return tea.Batch(m.clock(), m.ask())
 	}
 	if m.o.Client.Credential() == "" {
-		return tea.Batch(m.clock(), m.ask(), m.run(func(ctx context.Context) tea.Msg {
-			s, err := m.o.Client.SetupStatus(ctx)
-			if err != nil {
-				return setupMsg{err: err}
-			}
-			return setupMsg{needed: s.NeedsAdmin, token: s.NeedsToken}
-		}))
+		return tea.Batch(m.clock(), m.ask(), m.askSetup())
 	}
 	return tea.Batch(m.clock(), m.ask(), m.poll())
+}
+
+// askSetup asks whether the service has users, to sign in or to create the first.
+func (m *Model) askSetup() tea.Cmd {
+	return m.run(func(ctx context.Context) tea.Msg {
+		s, err := m.o.Client.SetupStatus(ctx)
+		if err != nil {
+			return setupMsg{err: err}
+		}
+		return setupMsg{needed: s.NeedsAdmin, token: s.NeedsToken}
+	})
 }
 
 // ask asks the terminal what it can do; one that does not answer costs nothing
@@ -286,6 +295,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.asked--
 		m.frame.dirty = true
 		return m, m.signInAnswered(msg)
+	case certificateMsg:
+		m.asked--
+		return m, m.certificateAccepted(msg.err)
 	case uploadMsg:
 		m.asked--
 		return m, tea.Batch(m.perform(m.uploaded(msg)), m.poll())
@@ -353,5 +365,5 @@ func (m *Model) context() view.Context {
 
 // typing says whether keys are text now.
 func (m *Model) typing() bool {
-	return m.session.signIn != nil || m.dialogs.top() != nil || m.nav.filter != nil
+	return m.session.certificate != nil || m.session.signIn != nil || m.dialogs.top() != nil || m.nav.filter != nil
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -22,6 +24,9 @@ type session struct {
 	user   *api.User   // nil when not known
 	owner  string      // id of the person whose work is on screen
 	signIn *app.SignIn // over everything else; nil for none
+	// certificate asks about the certificate of the service, over the sign-in; nil for none.
+	// Meanwhile nothing is asked of the service.
+	certificate *app.Certificate
 }
 
 func newSession(o Options) session {
@@ -71,6 +76,9 @@ func (m *Model) show(d *app.SignIn) {
 func (m *Model) signInAnswered(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case setupMsg:
+		if m.refusedCertificate(msg.err) {
+			return nil
+		}
 		if msg.needed {
 			m.show(app.NewSetup(m.o.Source, msg.token))
 		} else {
@@ -83,6 +91,7 @@ func (m *Model) signInAnswered(msg tea.Msg) tea.Cmd {
 		if m.session.signIn == nil {
 			return nil
 		}
+		m.refusedCertificate(msg.err)
 		if msg.err == nil {
 			m.session.user = msg.answer.User
 			if msg.answer.Token != "" {
@@ -92,6 +101,56 @@ func (m *Model) signInAnswered(msg tea.Msg) tea.Cmd {
 		if m.session.signIn.Answer(msg.answer, msg.err) {
 			m.signedIn()
 		}
+	}
+	return m.poll()
+}
+
+// certificateMsg is the result of accepting a certificate.
+type certificateMsg struct{ err error }
+
+// refusedCertificate asks about a certificate if an error is about one that can be
+// accepted, or that differs from the accepted one. It reports whether it is.
+func (m *Model) refusedCertificate(err error) bool {
+	var refused *client.CertificateError
+	if m.o.AcceptCertificate == nil || !errors.As(err, &refused) {
+		return false
+	}
+	if m.session.certificate == nil {
+		m.nav.pending = ""
+		m.session.certificate = app.NewCertificate(*refused, m.o.CertificatesFile)
+		m.dialogs.guard.begin(m.o.Now()) // nobody asked for it
+		m.frame.dirty = true
+	}
+	return true
+}
+
+// answerCertificate accepts the certificate that is asked about, or leaves.
+func (m *Model) answerCertificate(r view.AnswerCertificate) tea.Cmd {
+	d := m.session.certificate
+	switch {
+	case d == nil:
+		return nil
+	case !r.Accept:
+		return tea.Quit
+	}
+	return m.run(func(context.Context) tea.Msg { return certificateMsg{m.o.AcceptCertificate(d.Fingerprint())} })
+}
+
+// certificateAccepted asks the service again that is trusted now.
+func (m *Model) certificateAccepted(err error) tea.Cmd {
+	m.frame.dirty = true
+	switch d := m.session.certificate; {
+	case d == nil:
+		return nil
+	case err != nil:
+		d.Failed(err)
+		return nil
+	}
+	m.session.certificate = nil
+	m.data.Renew()
+	m.notify("The certificate of "+m.o.Source+" is accepted.", themes.Accent)
+	if m.session.signIn == nil && m.o.Client.Credential() == "" {
+		return m.askSetup()
 	}
 	return m.poll()
 }

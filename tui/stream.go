@@ -42,7 +42,7 @@ const (
 // follow opens the stream of the site on screen, if it is not open.
 func (m *Model) follow(now time.Time) tea.Cmd {
 	c := &m.changes
-	if !m.o.Stream || m.session.signIn != nil || m.o.Client.Credential() == "" || m.data.Site == nil {
+	if !m.o.Stream || m.session.signIn != nil || m.session.certificate != nil || m.o.Client.Credential() == "" || m.data.Site == nil {
 		m.unfollow()
 		return nil
 	}

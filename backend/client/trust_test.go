@@ -41,6 +41,10 @@ func TestTrust(t *testing.T) {
 		"another fingerprint":           {client.Trust{Fingerprint: other}, s.URL, "not the one with the fingerprint " + other},
 		"the authority":                 {client.Trust{Authorities: authority}, s.URL, ""},
 		"the authority, another name":   {client.Trust{Authorities: authority}, localhost, "not localhost"},
+		"the accepted one":              {client.Trust{Known: func() string { return pin }}, s.URL, ""},
+		"the accepted one, other name":  {client.Trust{Known: func() string { return pin }, Host: "localhost"}, localhost, ""},
+		"another was accepted":          {client.Trust{Known: func() string { return other }}, s.URL, "has changed from sha256 " + other},
+		"none was accepted":             {client.Trust{Known: func() string { return "" }, Host: "127.0.0.1"}, s.URL, "unknown authority"},
 		"both":                          {client.Trust{Authorities: authority, Fingerprint: pin}, s.URL, ""},
 		"the authority, another pin":    {client.Trust{Authorities: authority, Fingerprint: other}, s.URL, "not the one with the fingerprint " + other},
 	} {

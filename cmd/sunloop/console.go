@@ -91,7 +91,7 @@ func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *s
 		return err
 	}
 	if c.Insecure {
-		if o.TLS != nil {
+		if c.given() {
 			return errors.New("--insecure takes any certificate; it does not go with --tls-fingerprint and --tls-ca")
 		}
 		o.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // requested by --insecure
@@ -104,6 +104,10 @@ func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *s
 		return err
 	}
 	options.Source, options.Places, options.Stream = u.Host, placesOf(c.Remote), true
+	if known := defaultKnownServices(); u.Scheme == "https" && !c.given() && !c.Insecure {
+		options.AcceptCertificate = func(fingerprint string) error { return known.accept(u, fingerprint) }
+		options.CertificatesFile = known.path
+	}
 	return tui.Run(ctx, options)
 }
 

@@ -30,10 +30,11 @@ const maxReadiness = 64 << 10
 
 // Run prints "ready" and the parts that are not, or fails with these.
 func (c *HealthCmd) Run(ctx context.Context, std streams) error {
-	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return fmt.Errorf("health: invalid URL %q; example: http://127.0.0.1:8080", c.URL)
 	}
-	trust, err := c.trust()
+	trust, err := c.trust(u)
 	if err != nil {
 		return err
 	}

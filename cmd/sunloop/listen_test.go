@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,6 +122,27 @@ func TestServeOverTLSWithACertificateOfItsOwn(t *testing.T) {
 		if r := ask(args...); r.status != 0 || !strings.Contains(r.out, "No sites yet") {
 			t.Errorf("%v: %+v", args, r)
 		}
+	}
+	service, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := defaultKnownServices().accept(service, fingerprint); err != nil {
+		t.Fatal(err)
+	}
+	if r := ask(); r.status != 0 {
+		t.Errorf("as it was accepted: %+v", r)
+	}
+	known := defaultKnownServices().path
+	b, err := os.ReadFile(known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(known, []byte(strings.ReplaceAll(string(b), fingerprint, strings.Repeat("0", 64))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := ask(); r.status != 3 || !strings.Contains(r.err, "has changed from sha256 "+strings.Repeat("0", 64)+" to sha256 "+fingerprint) {
+		t.Errorf("changed: %+v", r)
 	}
 	t.Setenv("SUNLOOP_TLS_FINGERPRINT", fingerprint)
 	if r := ask(); r.status != 0 {

@@ -31,17 +31,24 @@ type TrustFlags struct {
 // clientOptions are those of a client of the service elsewhere.
 func (f RemoteFlags) clientOptions() (client.Options, error) {
 	o := client.Options{BaseURL: strings.TrimRight(f.Remote, "/"), Credential: f.Token, UserAgent: "sunloop/" + version, Now: time.Now}
-	if _, err := checkRemote(f.Remote); err != nil {
+	u, err := checkRemote(f.Remote)
+	if err != nil {
 		return o, err
 	}
-	var err error
-	o.TLS, err = f.trust()
+	o.TLS, err = f.trust(u)
 	return o, err
 }
 
-// trust is whose certificates are taken; nil: those that the system takes.
-func (f TrustFlags) trust() (*tls.Config, error) {
-	trust := client.Trust{Fingerprint: f.TLSFingerprint}
+// given reports whether flags say which certificates are taken.
+func (f TrustFlags) given() bool { return f.TLSFingerprint != "" || f.TLSCA != "" }
+
+// trust is whose certificates are taken from a service: by the flags, else the
+// certificate that was accepted for it, else those that the system takes.
+func (f TrustFlags) trust(service *url.URL) (*tls.Config, error) {
+	trust := client.Trust{Fingerprint: f.TLSFingerprint, Host: service.Hostname()}
+	if known := defaultKnownServices(); service.Scheme == "https" {
+		trust.Known = func() string { return known.fingerprint(service) }
+	}
 	if f.TLSCA != "" {
 		b, err := os.ReadFile(f.TLSCA)
 		if err != nil {
@@ -90,10 +97,16 @@ func checkRemote(address string) (*url.URL, error) {
 // reason, or why there was no response.
 func clientError(err error) error {
 	var untrusted *client.CertificateError
+	var unreached *url.Error
 	if errors.As(err, &untrusted) {
+		if named := *untrusted; named.Service == "" && errors.As(err, &unreached) { // of a call without the client
+			if u, parseErr := url.Parse(unreached.URL); parseErr == nil {
+				named.Service = u.Scheme + "://" + u.Host
+			}
+			return &named
+		}
 		return untrusted
 	}
-	var unreached *url.Error
 	if errors.As(err, &unreached) {
 		if errors.Is(err, context.Canceled) {
 			return err

@@ -96,6 +96,9 @@ type (
 	}
 	// VerifyCode answers a second-factor challenge.
 	VerifyCode struct{ MFAToken, Code string }
+	// AnswerCertificate accepts the certificate of the service that was asked about, or
+	// leaves the console.
+	AnswerCertificate struct{ Accept bool }
 	// FinishSignIn ends the sign-in after the recovery codes were shown.
 	FinishSignIn struct{}
 )
@@ -118,27 +121,28 @@ type (
 	SaveLayout struct{ Name, Value string }
 )
 
-func (Run) request()          {}
-func (Select) request()       {}
-func (ShowDay) request()      {}
-func (OpenSite) request()     {}
-func (OpenDialog) request()   {}
-func (OpenScreen) request()   {}
-func (Close) request()        {}
-func (Notify) request()       {}
-func (Copy) request()         {}
-func (Save) request()         {}
-func (Remember) request()     {}
-func (Batch) request()        {}
-func (Call) request()         {}
-func (Upload) request()       {}
-func (SignIn) request()       {}
-func (VerifyCode) request()   {}
-func (FinishSignIn) request() {}
-func (Set) request()          {}
-func (Preview) request()      {}
-func (BindKeys) request()     {}
-func (SaveLayout) request()   {}
+func (AnswerCertificate) request() {}
+func (Run) request()               {}
+func (Select) request()            {}
+func (ShowDay) request()           {}
+func (OpenSite) request()          {}
+func (OpenDialog) request()        {}
+func (OpenScreen) request()        {}
+func (Close) request()             {}
+func (Notify) request()            {}
+func (Copy) request()              {}
+func (Save) request()              {}
+func (Remember) request()          {}
+func (Batch) request()             {}
+func (Call) request()              {}
+func (Upload) request()            {}
+func (SignIn) request()            {}
+func (VerifyCode) request()        {}
+func (FinishSignIn) request()      {}
+func (Set) request()               {}
+func (Preview) request()           {}
+func (BindKeys) request()          {}
+func (SaveLayout) request()        {}
 
 // Caller is a dialog that waits for the answer to a [Call].
 type Caller interface {

@@ -28,18 +28,25 @@ func (d *Confirm) Size(w, _ int) (int, int) { return min(64, w-4), 10 }
 
 // Draw draws the question.
 func (d *Confirm) Draw(r terminal.Region, v view.Context) {
-	w, h := r.Size()
+	_, h := r.Size()
 	if d.Settled != "" {
 		v.Paragraph(r, 0, 0, d.Settled, themes.Text)
 		KeyLine(r, h-1, v, "esc", "back")
 		return
 	}
 	y := v.Paragraph(r, 0, 0, d.Question, themes.Text) + 1
-	x := 0
+	DrawAnswers(r, 0, y, v, d.marked, d.No, d.Yes)
+	d.DrawForm(r, y+1, v)
+	KeyLine(r, h-1, v, "tab", "the other answer", "enter", "take the marked one", "esc", "back")
+}
+
+// DrawAnswers draws two answers side by side, the second or the first of them marked.
+func DrawAnswers(r terminal.Region, x, y int, v view.Context, second bool, no, yes string) {
+	w, _ := r.Size()
 	for _, button := range []struct {
 		words  string
 		marked bool
-	}{{d.No, !d.marked}, {d.Yes, d.marked}} {
+	}{{no, !second}, {yes, second}} {
 		text := "  " + button.words + "  "
 		if button.marked {
 			text = "[ " + button.words + " ]"
@@ -50,8 +57,6 @@ func (d *Confirm) Draw(r terminal.Region, v view.Context) {
 		}
 		x = end + 2
 	}
-	d.DrawForm(r, y+1, v)
-	KeyLine(r, h-1, v, "tab", "the other answer", "enter", "take the marked one", "esc", "back")
 }
 
 // Key marks an answer, or takes the marked one.
