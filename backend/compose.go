@@ -139,7 +139,7 @@ func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *p
 		Sites: p.domain.Sites, SiteChanges: p.pipeline.Changes, Assets: p.domain.Sites, Activities: p.domain.Sites, Findings: p.domain.Findings, Issues: p.domain.Issues, Alerts: p.domain.Alerts,
 		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Availability: p.domain.Availability, Nowcasts: p.domain.KPIs, Snapshots: snapshots,
 		Uploads: p.pipeline.Imports, Forecasts: forecastRequests{p.pipeline.Forecasts, p.pipeline.Snapshots}, Detector: p.pipeline.Detections,
-		Diagnoser: p.pipeline.Detections, Models: p.pipeline.Training, Interpolations: p.pipeline.Gaps,
+		Diagnoser: p.pipeline.Detections, Models: p.pipeline.Training, Runs: p.pipeline, Interpolations: p.pipeline.Gaps,
 		Schedules: p.maintenance, BOMs: p.maintenance, Orders: p.maintenance, Tracking: p.maintenance, Notifications: p.notify,
 		Ready: d.health.Ready, Uploadable: d.health.Uploadable, Observe: d.instruments.HTTP(),
 		CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate, Wait: cfg.Wait,

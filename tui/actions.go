@@ -56,6 +56,7 @@ var actions = map[keymap.Action]action{
 	keymap.OpenUnit:      open(func(m *Model) view.View { return analysis.NewUnit(m.nav.selection.AssetID) }),
 	keymap.OrderWhole:    open(func(*Model) view.View { return maintenance.NewOrderScreen() }),
 	keymap.PlanChoices:   open(func(m *Model) view.View { return maintenance.NewPlanChoices(m.chosenDay()) }),
+	keymap.Runs:          open(func(*Model) view.View { return analysis.NewRuns() }),
 	keymap.Schedules:     open(func(*Model) view.View { return maintenance.NewSchedules() }),
 	keymap.Settings:      open(func(m *Model) view.View { return app.NewSettings(m.configured) }),
 	keymap.Stock:         open(func(*Model) view.View { return maintenance.NewStock() }),

@@ -18,6 +18,7 @@ import (
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/analysis"
 	"app.sunloop/tui/view/plant"
 )
 
@@ -54,6 +55,7 @@ type data struct {
 	memo      view.Memo
 	wanted    api.SiteRef       // site of a file that was sent, to be opened once it is there
 	watched   []string          // uploads of this console whose end is reported
+	runsGoing map[string]bool   // runs of the site on screen whose end is reported
 	paths     map[string]string // of files that were sent, by name
 	preparing state.Pace        // of what the program does before it sends data
 }
@@ -71,6 +73,9 @@ func (m *Model) needs() []state.Need {
 		needs = append(needs, d.Queries(m.context())...)
 	}
 	needs = append(needs, m.importNeeds()...)
+	if len(m.data.runsGoing) > 0 && m.data.Site != nil {
+		needs = append(needs, state.Need{Query: state.QueryManual, Period: 2 * time.Second, Focused: true})
+	}
 	if m.data.Site == nil { // the first site may appear at any moment
 		return append(needs, state.Need{Query: state.QuerySites, Period: 2 * time.Second, Focused: true})
 	}
@@ -122,7 +127,7 @@ func strongest(needs []state.Need) []state.Need {
 
 // poll sends what is due.
 func (m *Model) poll() tea.Cmd {
-	if m.session.signIn != nil || m.o.Client.Credential() == "" {
+	if m.session.signIn != nil || m.session.certificate != nil || m.o.Client.Credential() == "" {
 		return nil
 	}
 	now := m.o.Now()
@@ -158,6 +163,10 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		return nil
 	}
 	m.frame.dirty = true
+	if m.refusedCertificate(a.Err) {
+		m.o.Log.Warn("the certificate of the service is not trusted", "source", m.o.Source, "error", a.Err)
+		return nil
+	}
 	switch {
 	case signedOut != nil:
 		m.o.Client.SetCredential("")
@@ -185,6 +194,8 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	case a.Request.Query == state.QueryImport:
 		m.notifyImport()
 		return m.poll()
+	case a.Request.Query == state.QueryManual:
+		return m.notifyRuns()
 	case a.Request.Query == state.QueryUploads:
 		if m.data.openFiles() < open { // what the file brought is there to be asked for
 			m.data.Planner.Invalidate(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
@@ -192,6 +203,35 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// notifyRuns announces the end of runs, unless their screen shows it, and asks again for
+// what they have changed.
+func (m *Model) notifyRuns() tea.Cmd {
+	going, ended := map[string]bool{}, false
+	for _, r := range m.data.Site.Manual.Data {
+		switch {
+		case !r.Ended():
+			going[r.RunID] = true
+		case m.data.runsGoing[r.RunID]:
+			ended = true
+			role := themes.Accent
+			if r.Status == api.RunFailed {
+				role = themes.Warning
+			}
+			if s := m.nav.screen(); s == nil || s.Scope() != keymap.RunList {
+				name := analysis.RunName(r.Kind)
+				m.notify(strings.ToUpper(name[:1])+name[1:]+" has ended: "+r.Result, role)
+				m.notes.notice.result = true
+			}
+		}
+	}
+	m.data.runsGoing = going
+	if !ended {
+		return nil
+	}
+	m.data.Planner.Invalidate(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryModelHistory, state.QueryInterpolations, state.QueryAlerts)
+	return m.poll()
 }
 
 // openFiles is how many files of the site are still on their way.
@@ -280,6 +320,7 @@ func (m *Model) openSite(s api.Site) {
 	m.data.Open(s)
 	m.nav.selection, m.nav.trail = view.Selection{}, nil
 	m.restoreSelection(s)
+	m.data.runsGoing = nil
 	m.notes.announced = map[string]bool{}
 	m.frame.dirty = true
 }

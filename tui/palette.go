@@ -43,6 +43,10 @@ func (m *Model) paletteDialog() view.Dialog {
 		if e.Dangerous {
 			then = view.Notify{Text: "Select what it is about, then press " + e.Binding.Help().Key + ": " + e.Binding.Help().Desc + ".", Role: themes.Text}
 		}
+		if through, inner := scopeThrough[e.Scope]; inner {
+			step, _ := m.o.Keys.Entry(through)
+			then = view.Notify{Text: "Select a row and press " + step.Binding.Help().Key + ", then " + e.Binding.Help().Key + ": " + e.Binding.Help().Desc + ".", Role: themes.Text}
+		}
 		add("do "+string(e.Action), widget.Choice{
 			Text: e.Binding.Help().Desc, Key: strings.TrimSpace(opener.Binding.Help().Key + ", " + e.Binding.Help().Key), Terms: paletteWords(e.Action), Why: m.disabled(opener), Quiet: true,
 			Do: view.Batch{view.Run{Action: opens}, then},
@@ -81,13 +85,17 @@ var scopeOpens = map[keymap.Scope]keymap.Action{
 	keymap.InObserve: keymap.FocusObserve, keymap.InOrient: keymap.FocusOrient, keymap.InDecide: keymap.FocusDecide, keymap.InAct: keymap.FocusAct,
 	keymap.AlarmList: keymap.Alarms, keymap.AssetList: keymap.Assets, keymap.UploadList: keymap.Uploads, keymap.UserList: keymap.Users, keymap.FleetList: keymap.Fleet, keymap.KeyList: keymap.APIKeys,
 	keymap.AuditList: keymap.Audit, keymap.InLog: keymap.Log, keymap.ModelList: keymap.Models, keymap.KPIList: keymap.KPIs, keymap.StockList: keymap.Stock,
-	keymap.SubscriptionList: keymap.Subscriptions, keymap.PlanList: keymap.Schedules, keymap.NotifyList: keymap.Notifications, keymap.InSettings: keymap.Settings,
+	keymap.SubscriptionList: keymap.Subscriptions, keymap.PlanList: keymap.Schedules, keymap.NotifyList: keymap.Notifications, keymap.InSettings: keymap.Settings, keymap.RunList: keymap.Runs, keymap.ComponentList: keymap.Assets, keymap.DeliveryList: keymap.Subscriptions,
 }
+
+// scopeThrough are the actions that open, from a row of the screen of scopeOpens, the
+// screen of a scope.
+var scopeThrough = map[keymap.Scope]keymap.Action{keymap.ComponentList: keymap.Components, keymap.DeliveryList: keymap.Open}
 
 // userWords are further words by which people look for actions.
 var userWords = map[keymap.Action]string{
 	keymap.AddUser: "new user, create account", keymap.EditUser: "role, permission", keymap.BlockUser: "lock account", keymap.ResetFactor: "mfa totp authenticator", keymap.CreateKey: "new token, api key",
-	keymap.Upload: "import csv data", keymap.ImportFile: "upload csv data", keymap.Gaps: "fill gaps, interpolate", keymap.Models: "train, retrain, ai", keymap.PromoteModel: "activate, deploy model",
+	keymap.Upload: "import csv data", keymap.ImportFile: "upload csv data", keymap.Gaps: "interpolation", keymap.Models: "ai", keymap.TrainNow: "retrain, learn again", keymap.ForecastNow: "new forecast, predict", keymap.FillNow: "interpolate now", keymap.DetectNow: "find faults, history, past", keymap.PromoteModel: "activate, deploy model",
 	keymap.RunDetection: "detect now, find faults", keymap.Fleet: "portfolio, all sites", keymap.Assets: "inverters, devices", keymap.KPIs: "report, performance ratio, PR, yield, availability",
 	keymap.EditSite: "DC AC rating, pyranometer, sensor", keymap.EditContract: "guarantee, contractual", keymap.Stock: "spare parts, inventory", keymap.Subscriptions: "webhook", keymap.Audit: "history, who did",
 	keymap.MakeOrder: "new work order, ticket, repair", keymap.AssignOrder: "technician", keymap.MakePlan: "schedule maintenance", keymap.Acknowledge: "ack alarm", keymap.Shelve: "snooze, mute alarm",

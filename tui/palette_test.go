@@ -6,6 +6,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/keymap"
 )
 
 // The palette finds actions of every pane and screen by the user's words, and does
@@ -15,7 +16,14 @@ func TestPaletteFindsEveryAction(t *testing.T) {
 		{"add user", "[Users] [Add a user]"},
 		{"new token", "[API keys] [Create an API key]"},
 		{"promote model", "[Models]"},
-		{"fill gaps", "[Interpolation]"},
+		{"fill the gaps", "[Runs]"},
+		{"train", "[Runs]"},
+		{"retrain", "[Runs]"},
+		{"forecast now", "[Runs]"},
+		{"detect now", "[Runs] [Run detection now]"},
+		{"interpolation", "[Interpolation]"},
+		{"replace component", "[Assets]"},
+		{"send delivery again", "[Subscriptions]"},
 		{"import", "[Import a file]"},
 		{"contract", "[KPIs] [Availability contract of Sibaya]"},
 		{"ratings", "[Assets] [Change the site Sibaya]"},
@@ -29,6 +37,32 @@ func TestPaletteFindsEveryAction(t *testing.T) {
 		d.press("enter")
 		if got := d.place(); !strings.Contains(got, tt.place) {
 			t.Errorf("%q: at %q, want %q:\n%s", tt.typed, got, tt.place, list)
+		}
+	}
+}
+
+// Each action of each pane and screen is found by its description, wherever one is.
+func TestPaletteListsEveryAction(t *testing.T) {
+	for _, place := range []string{"1", "g m"} {
+		d := start(t, 200, 60, func(o *Options, _ *plant.Service) {
+			o.User = &api.User{UserID: "u1", Username: "anna", RoleID: api.RoleAdmin, RoleName: "Administrator"}
+		})
+		d.press(strings.Fields(place)...)
+		d.blind = true
+		hidden := map[keymap.Action]bool{}
+		for _, e := range d.m.o.Keys.Entries() {
+			if e.Scope == keymap.Global || e.Scope == keymap.Panes {
+				hidden[e.Action] = !e.Palette || e.Scope == keymap.Panes && place != "1" // moves of the focus, and what needs the panes
+			}
+			if e.Scope == keymap.List || e.Scope == keymap.Dialog || hidden[e.Action] {
+				continue
+			}
+			words := e.Binding.Help().Desc
+			d.press(":", words)
+			if text := d.text(); !strings.Contains(text, words[:min(len(words), 60)]) {
+				t.Errorf("at %s: %q of %s is not found:\n%s", place, words, e.Scope, text)
+			}
+			d.press("esc")
 		}
 	}
 }

@@ -111,6 +111,7 @@ const (
 	PathOrder             = "/terminal/order"
 	PathTrack             = "/terminal/track"
 	PathBulk              = "/terminal/bulk"
+	PathRuns              = "/terminal/runs"
 
 	PathSiteKPIs      = "/sites/{site_id}/kpis"
 	PathAvailability  = "/terminal/availability"
@@ -377,7 +378,7 @@ func Routes() []*Route {
 		&dataPeriod, &inverter, &siteData, &latest, &telemetryWrite,
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,
-		&schedules, &boms, &parts, &orders, &track, &bulk, &notifications, &siteSummary, &activities, &users, &keys, &gateways, &gatewayJoin, &auditTrail, &logEntries, &nowcast,
+		&runs, &schedules, &boms, &parts, &orders, &track, &bulk, &notifications, &siteSummary, &activities, &users, &keys, &gateways, &gatewayJoin, &auditTrail, &logEntries, &nowcast,
 		&siteKPIs, &availability, &stream,
 		&kpiRollup, &maintenanceSignals, &forecastSnapshot, &maintenanceSchedule, &snapshot,
 		&health, &ready, &document, &docsPage,

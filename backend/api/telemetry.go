@@ -248,8 +248,10 @@ type FleetSite struct {
 	// Findings are those that last, by severity, and EnergyAtRiskKW is theirs
 	// together: a power in kW, the mean that is lost in the daylight of the next
 	// 24 h.
-	Findings       map[string]int `json:"findings"`
-	EnergyAtRiskKW float64        `json:"energy_at_risk_kw"`
+	Findings map[string]int `json:"findings"`
+	// AlertSeverities are the same findings by the severity of their alerts, which is finer.
+	AlertSeverities map[string]int `json:"alert_severities,omitempty"`
+	EnergyAtRiskKW  float64        `json:"energy_at_risk_kw"`
 	// Unacknowledged are the alerts that ask for a person.
 	Unacknowledged int `json:"unacknowledged"`
 	// Hours are measured over expected power of each hour of the site's day, P50

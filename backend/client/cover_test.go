@@ -37,6 +37,8 @@ func TestEveryOperationHasACall(t *testing.T) {
 		_, _ = c.KPIs(ctx, api.KPIQuery{SiteID: "x"})
 		_, _ = c.WriteTelemetry(ctx, api.WriteQuery{SiteID: "x"}, nil)
 		// Calls by their operation alone.
+		_, _ = client.Call(ctx, c, api.StartRun, api.RunsRequest{SiteID: "x", Kind: api.RunTrain})
+		_, _ = client.Call(ctx, c, api.ListRuns, api.RunsRequest{SiteID: "x"})
 		_, _ = client.Call(ctx, c, api.ListAvailability, api.AvailabilityRequest{SiteID: "x"})
 		_, _ = client.Call(ctx, c, api.SetAvailability, api.AvailabilityRequest{SiteID: "x"})
 		_, _ = client.Call(ctx, c, api.RevokeAvailability, api.AvailabilityRequest{SiteID: "x"})

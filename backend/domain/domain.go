@@ -26,6 +26,7 @@ import (
 	"app.sunloop/backend/domain/kpi"
 	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/run"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/store"
@@ -44,6 +45,7 @@ type Services struct {
 	Detections   *detection.Service
 	Availability *availability.Service
 	KPIs         *kpi.Service
+	Runs         *run.Service
 
 	records store.Records
 }
@@ -59,19 +61,20 @@ func New(records store.Records, telemetry store.Telemetry, now func() time.Time)
 	s.Issues = issue.New(records, now, s.Activities, s.Sites, s.Alerts)
 	s.Detections = detection.New(records, now, s.Activities, s.Sites, s.Findings, s.Alerts, s.Issues)
 	s.Availability = availability.New(records, telemetry, now, s.Activities, s.Sites, s.Models, s.Forecasts)
+	s.Runs = run.New(records, now, s.Sites)
 	s.KPIs = kpi.New(records, telemetry, now, s.Sites, s.Models, s.Forecasts, s.Availability)
 	return s
 }
 
 // Tables returns the tables of these packages, for a check of the data.
 func Tables() []store.Checked {
-	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables())
+	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables(), run.Tables())
 }
 
 // SiteRecords returns the records of these packages: all are of sites.
 func SiteRecords() []record.OfSite {
 	list := slices.Concat(site.SiteRecords(), upload.SiteRecords(), model.SiteRecords(), finding.SiteRecords(), alert.SiteRecords())
-	for _, t := range slices.Concat(activity.Tables(), forecast.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables()) {
+	for _, t := range slices.Concat(activity.Tables(), forecast.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables(), run.Tables()) {
 		list = append(list, record.OfSite{Prefixed: t.(store.Prefixed)})
 	}
 	return list

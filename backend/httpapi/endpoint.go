@@ -219,6 +219,7 @@ func (s *server) registerAll() {
 	s.siteHandlers()
 	s.findingHandlers()
 	s.modelHandlers()
+	s.runHandlers()
 	s.issueHandlers()
 	s.scheduleHandlers()
 	s.partHandlers()

@@ -40,6 +40,7 @@ type Deps struct {
 	Tracking       Tracking
 	Notifications  Notifications
 	Models         Models
+	Runs           Runs
 	Interpolations Interpolations
 	Summaries      Summaries
 	KPIs           KPIs

@@ -28,6 +28,7 @@ import (
 	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/domain/notification"
+	"app.sunloop/backend/domain/run"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline/livedata"
@@ -134,7 +135,7 @@ func newWorldOf(t testing.TB, edit func(*httpapi.Deps), customers ...string) *wo
 	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.domain.Sites, SiteChanges: siteChanges{w.domain}, Assets: w.domain.Sites, Uploads: w.uploads, Forecasts: forecasts{w.domain.Forecasts}, Findings: w.domain.Findings, Activities: w.domain.Sites,
-		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.changes, Streams: w.hub, Collectors: newCollectors(w), Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Runs: manualRuns{w.domain.Runs, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.changes, Streams: w.hub, Collectors: newCollectors(w), Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
 	if edit != nil {
@@ -485,6 +486,28 @@ func (f fills) Gaps(ctx context.Context, scope api.Scope, resultID string, q api
 type registry struct {
 	*model.Service
 	records store.Records
+}
+
+// manualRuns does no work: each run ends at once.
+type manualRuns struct {
+	*run.Service
+	records store.Records
+}
+
+func (m manualRuns) StartRun(ctx context.Context, scope api.Scope, r api.RunsRequest) (out api.ManualRun, err error) {
+	err = m.records.Update(ctx, func(tx store.Tx) error {
+		is, err := m.Add(tx, scope, run.Run{SiteID: r.SiteID, Kind: r.Kind, From: r.From.Time, To: r.To.Time})
+		if err != nil {
+			return err
+		}
+		out = is.Wire()
+		return m.End(tx, is, api.RunCompleted, "Nothing was done.")
+	})
+	return out, err
+}
+
+func (m manualRuns) ManualRuns(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.ManualRun, string, error) {
+	return m.List(ctx, scope, q)
 }
 
 func (r registry) EvaluateModel(ctx context.Context, scope api.Scope, q api.ModelsRequest) (api.Model, error) {

@@ -181,6 +181,7 @@ func New(c Config) (*Pipeline, error) {
 		sitedata.JobSnapshot:    {p.Snapshots.RunJob, p.Snapshots.JobFailed},
 		sitedata.JobInterpolate: {p.Gaps.RunJob, nil},
 		sitedata.JobMaintain:    {p.maintain, nil},
+		sitedata.JobManual:      {p.runManual, p.manualFailed},
 	}
 	return p, nil
 }

@@ -126,6 +126,13 @@ const (
 	ShowLosses Action = "show-losses"
 	ModelCard  Action = "model-card"
 
+	// Runs are work that people start; the others start it.
+	Runs        Action = "runs"
+	TrainNow    Action = "train-now"
+	ForecastNow Action = "forecast-now"
+	FillNow     Action = "fill-gaps-now"
+	DetectNow   Action = "detect-now"
+
 	KPIs       Action = "kpis"
 	Gaps       Action = "gaps"
 	GroupFleet Action = "group-fleet"

@@ -34,6 +34,7 @@ func Default() Map {
 		entry(KPIs, Global, "", "show the KPIs, energy by day and month, losses", "g p"),
 		entry(Gaps, Global, "", "show how gaps in the data were filled", "g i"),
 		entry(Models, Global, "", "show the model registry", "g m"),
+		entry(Runs, Global, "", "show the work that was started by hand, and start it", "g j"),
 		entry(Schedules, Global, "", "show all planned maintenance", "g d"),
 		entry(Stock, Global, "", "show the spare parts and their stock", "g t"),
 		entry(Subscriptions, Global, "", "webhook subscriptions and deliveries of work orders", "g h"),
@@ -155,6 +156,11 @@ func Default() Map {
 		needs(entry(EvaluateModel, ModelList, "evaluate", "evaluate the selected challenger", "v"), NeedsService|NeedsWrite),
 		needs(dangerous(entry(RollbackModel, ModelList, "go back", "roll back to the selected archived model, with a reason", "R")), NeedsService|NeedsWrite),
 		needs(dangerous(entry(CancelTraining, ModelList, "", "cancel the running training", "x")), NeedsService|NeedsWrite),
+
+		needs(entry(TrainNow, RunList, "train", "train a model now", "t"), NeedsService|NeedsWrite),
+		needs(entry(ForecastNow, RunList, "forecast", "issue a forecast now", "f"), NeedsService|NeedsWrite),
+		needs(entry(FillNow, RunList, "fill gaps", "fill the gaps now", "i"), NeedsService|NeedsWrite),
+		needs(entry(DetectNow, RunList, "detect", "run detection now, for a window of time", "d"), NeedsService|NeedsWrite),
 
 		entry(CreateKey, KeyList, "create", "create an API key", "c"),
 		dangerous(entry(RotateKey, KeyList, "rotate", "rotate the selected key", "R")),

@@ -43,6 +43,7 @@ const (
 	ModelList     Scope = "the models"
 	KPIList       Scope = "the KPIs"
 	GapList       Scope = "the gaps"
+	RunList       Scope = "the runs"
 	StockList     Scope = "the stock"
 
 	SubscriptionList Scope = "the list of subscriptions"
@@ -76,6 +77,7 @@ var scopes = []struct {
 	{ModelList, oneScreen},
 	{KPIList, oneScreen},
 	{GapList, oneScreen},
+	{RunList, oneScreen},
 	{PlanList, oneScreen}, {StockList, oneScreen}, {SubscriptionList, oneScreen}, {DeliveryList, oneScreen}, {NotifyList, oneScreen},
 	{Dialog, dialogs},
 }

@@ -24,6 +24,7 @@ const (
 	QueryAvailability   Query = "availability" // of whole days as SpanOf names them
 	QueryStretches      Query = "stretches"    // of a unit: its id follows the days and a bar
 	QueryKPIs           Query = "kpis"         // of whole days as SpanOf names them
+	QueryManual         Query = "manual-runs"  // that people started
 )
 
 // Reports are what these screens show.
@@ -39,6 +40,7 @@ type Reports struct {
 	OfUnits        Value[api.AvailabilityResponse] // availability
 	Stretches      Value[api.AvailabilityResponse] // of one unit
 	Daily          Value[[]DayEnergy]              // ascending
+	Manual         Value[[]api.ManualRun]          // newest first
 }
 
 // Span is a time of which a site's records are asked for, and how finely.
@@ -102,6 +104,10 @@ var reportSources = map[Query]source{
 		list.Limit = shownGaps
 		v, err := c.Gaps(ctx, list, r.id)
 		return field(v, err, func() api.GapsResponse { return *v })
+	}),
+	QueryManual: of(func(s *Site) *Value[[]api.ManualRun] { return &s.Manual }, func(ctx context.Context, c *client.Client, r Request) ([]api.ManualRun, error) {
+		v, err := client.Call(ctx, c, api.ListRuns, api.RunsRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID})
+		return field(v, err, func() []api.ManualRun { return v.Runs })
 	}),
 	QueryEvidence: about(func(s *Site) *Value[Day] { return &s.Evidence }, askSpan),
 	QueryKPIs: about(func(s *Site) *Value[api.KPIs] { return &s.KPIs }, func(ctx context.Context, c *client.Client, r Request) (api.KPIs, error) {

@@ -242,6 +242,9 @@ var terminalCases = []Case{
 		Fields: append(prefixed("summary.", "total_kWh_today fleet_availability_pct fleet_pr_pct active_inverters total_inverters last_updated"), words("total_kWh_today active_inverters")...),
 		Errors: badAction(foreign)}),
 	list(api.ListFleet, nil, append(words("success count"), prefixed("sites[].", "site_id customer_id name timezone summary.total_kWh_today findings energy_at_risk_kw unacknowledged hours")...)),
+	For(api.StartRun, Case{Params: []Param{p("site_id", goodSite), p("kind", api.RunDetect, "dance"), p("from", goodStart, "yesterday"), p("to", goodEnd, "later")}, TestedBy: "TestManualRuns: of a kind, one run is in progress at a time",
+		Fields: append(words("success message"), prefixed("run.", "run_id site_id customer_id kind status progress requested_by requested_at")...), Errors: badAction(foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound))}),
+	list(api.ListRuns, []Param{p("site_id", goodSite)}, words("success runs count"), foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)),
 	list(api.ListActivities, nil, append(words("success"), prefixed("activities[].", "phase title description timestamp")...)),
 }
 

@@ -24,7 +24,7 @@ func (s *Service) Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) (
 		if err != nil {
 			return nil, "", err
 		}
-		f := api.FleetSite{SiteID: site.SiteID, CustomerID: site.CustomerID, Name: site.Name, Timezone: site.Timezone, CapacityKW: record.CapacityKW(site, units), Findings: map[string]int{}}
+		f := api.FleetSite{SiteID: site.SiteID, CustomerID: site.CustomerID, Name: site.Name, Timezone: site.Timezone, CapacityKW: record.CapacityKW(site, units), Findings: map[string]int{}, AlertSeverities: map[string]int{}}
 		if f.Summary, f.Hours, err = s.today(ctx, site, units); err != nil {
 			return nil, "", err
 		}
@@ -41,9 +41,11 @@ func (s *Service) Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) (
 func (s *Service) addFindings(ctx context.Context, f *api.FleetSite) error {
 	err := s.records.View(ctx, func(tx store.Tx) error {
 		clear(f.Findings)
+		clear(f.AlertSeverities)
 		f.EnergyAtRiskKW, f.Unacknowledged = 0, 0
 		err := finding.EachActive(tx, f.SiteID, func(l finding.Finding) error {
 			f.Findings[l.SeverityLabel]++
+			f.AlertSeverities[finding.AlertSeverity(l)]++
 			f.EnergyAtRiskKW += l.EnergyAtRiskKW
 			return nil
 		})

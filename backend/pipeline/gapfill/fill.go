@@ -4,6 +4,7 @@ package gapfill
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -47,41 +48,59 @@ func (g *Filler) RunJob(ctx context.Context, job store.Claimed) error {
 	if err != nil {
 		return err
 	}
-	site, err := g.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), body.SiteID)
-	if errors.Is(err, api.ErrSiteNotFound) {
+	_, err = g.FillSite(ctx, body.SiteID, nil)
+	if errors.Is(err, api.ErrSiteNotFound) || errors.Is(err, interpolate.ErrUnfit) {
 		return nil
 	}
+	return err
+}
+
+// FillSite fills the gaps of a site and stores the result, the zero result if it has no
+// telemetry; progress, if not nil, is called with the share that is done. An
+// [interpolate.ErrUnfit], which is recorded as an activity, says why the data do not suffice.
+func (g *Filler) FillSite(ctx context.Context, siteID string, progress func(share float64)) (api.InterpolationResult, error) {
+	none := api.InterpolationResult{}
+	site, err := g.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), siteID)
 	if err != nil {
-		return err
+		return none, err
 	}
 	units, err := g.Domain.Sites.SiteAssets(ctx, site.SiteID)
 	if err != nil {
-		return err
+		return none, err
 	}
 	first, last, ok, err := g.Telemetry.Period(ctx, site.SiteID, "")
 	if err != nil || !ok {
-		return err
+		return none, err
 	}
 	if last.Sub(first) > maxSpan {
 		first = last.Add(-maxSpan)
 	}
-	f := siteFiller{g: g, site: site, units: units, first: first, last: last}
-	if err := f.learn(ctx); errors.Is(err, interpolate.ErrUnfit) {
-		return g.Records.Update(ctx, func(tx store.Tx) error {
-			return g.Domain.Activities.Record(tx, activity.Record{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps not filled", Description: sitedata.FirstLine(err), Actor: sitedata.Actor})
-		})
-	} else if err != nil {
-		return err
+	if progress == nil {
+		progress = func(float64) {}
 	}
+	f := siteFiller{g: g, site: site, units: units, first: first, last: last, progress: progress}
+	if err := f.learn(ctx); errors.Is(err, interpolate.ErrUnfit) {
+		unfit := err
+		err = g.Records.Update(ctx, func(tx store.Tx) error {
+			return g.Domain.Activities.Record(tx, activity.Record{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps not filled", Description: sitedata.FirstLine(unfit), Actor: sitedata.Actor})
+		})
+		return none, cmp.Or(err, unfit)
+	} else if err != nil {
+		return none, err
+	}
+	progress(learnShare)
 	if err := f.register(ctx); err != nil {
-		return err
+		return none, err
 	}
 	result, err := f.fill(ctx)
 	if err != nil {
-		return err
+		return none, err
 	}
-	return g.storeResult(ctx, site, result)
+	return result, g.storeResult(ctx, site, result)
 }
+
+// learnShare is the share of the work that learning is; the rest is filling, unit by unit.
+const learnShare = 0.6
 
 // storeResult stores a result, whose table is announced, and deletes the tables of
 // results that are not kept.
@@ -131,6 +150,7 @@ type siteFiller struct {
 	model       *interpolate.Model
 	history     sitedata.History
 	notes       []string
+	progress    func(share float64)
 }
 
 // learn trains on the power of the whole site.
@@ -270,7 +290,8 @@ func (f *siteFiller) fill(ctx context.Context) (api.InterpolationResult, error) 
 	var minutes, coverage, temperature, irradiance mean
 	steps := map[interpolate.Method]int{}
 	var expected interpolate.Score
-	for _, u := range f.units {
+	for i, u := range f.units {
+		f.progress(learnShare + (1-learnShare)*float64(i)/float64(len(f.units)))
 		one, err := f.unit(ctx, u)
 		if err != nil {
 			return r, err

@@ -19,32 +19,34 @@ const (
 	JobMaintain    = "maintain"
 	JobInterpolate = "interpolate"
 	JobSnapshot    = "snapshot"
-	JobSite        = "site" // a change of a whole site
+	JobSite        = "site"   // a change of a whole site
+	JobManual      = "manual" // a run that a person started
 )
 
 // JobKinds returns all kinds of jobs.
 func JobKinds() []string {
-	return []string{JobIngest, JobTrain, JobForecast, JobDetect, JobMaintain, JobInterpolate, JobSnapshot, JobSite}
+	return []string{JobIngest, JobTrain, JobForecast, JobDetect, JobMaintain, JobInterpolate, JobSnapshot, JobSite, JobManual}
 }
 
 // maxAttempts of each kind. A crash counts as an attempt, so imports and
 // trainings have many; jobs that the planner enqueues again have few.
-var maxAttempts = map[string]int{JobIngest: 50, JobTrain: 30, JobForecast: 5, JobDetect: 5, JobMaintain: 5, JobInterpolate: 30, JobSnapshot: 5, JobSite: 1000}
+var maxAttempts = map[string]int{JobIngest: 50, JobTrain: 30, JobForecast: 5, JobDetect: 5, JobMaintain: 5, JobInterpolate: 30, JobSnapshot: 5, JobSite: 1000, JobManual: 5}
 
-// Payload is what a job carries: the upload or the site that it works on.
+// Payload is what a job carries: the upload, the run or the site that it works on.
 type Payload struct {
 	UploadID string `json:"upload_id,omitempty"`
+	RunID    string `json:"run_id,omitempty"`
 	SiteID   string `json:"site_id,omitempty"`
 }
 
-// NewJob returns a job to run now. Of a kind, one job is queued for each upload
-// or site.
+// NewJob returns a job to run now. Of a kind, one job is queued for each upload,
+// run or site.
 func (d *Data) NewJob(kind string, body Payload) store.Job {
 	b, err := json.Marshal(body)
 	if err != nil {
-		panic(err) // two strings
+		panic(err) // strings
 	}
-	unique := cmp.Or(body.UploadID, body.SiteID, "all")
+	unique := cmp.Or(body.UploadID, body.RunID, body.SiteID, "all")
 	return store.Job{Kind: kind, Unique: unique, Payload: b, RunAt: d.Wall(), MaxAttempts: maxAttempts[kind]}
 }
 

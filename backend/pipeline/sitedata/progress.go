@@ -92,6 +92,27 @@ func (g *Progress) Marks() map[string]Mark {
 	return all
 }
 
+// MarkOf returns the progress of an upload, a run or a site; ok is false if there is none.
+// If there are other replicas, it is the one that they have stored.
+func (d *Data) MarkOf(ctx context.Context, id string) (m Mark, ok bool, err error) {
+	if d.Exclusive {
+		m, ok = d.Progress.Marks()[id]
+		return m, ok, nil
+	}
+	err = d.Records.View(ctx, func(tx store.Tx) error {
+		b, err := tx.Get(progressBucket, store.Key(id))
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ok = true
+		return json.Unmarshal(b, &m)
+	})
+	return m, ok, err
+}
+
 // applyMark returns the record with the progress of its job, which never
 // decreases.
 func applyMark(u api.Upload, at func(id string) (Mark, bool)) api.Upload {

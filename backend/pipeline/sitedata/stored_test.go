@@ -39,7 +39,7 @@ func TestJobsAsStored(t *testing.T) {
 			t.Errorf("%s: %+v", want.kind, j)
 		}
 	}
-	if kinds := strings.Join(JobKinds(), " "); kinds != "ingest train forecast detect maintain interpolate snapshot site" {
+	if kinds := strings.Join(JobKinds(), " "); kinds != "ingest train forecast detect maintain interpolate snapshot site manual" {
 		t.Errorf("kinds: %s", kinds)
 	}
 }

@@ -145,6 +145,23 @@ func (p *Plant) Gaps(now time.Time) api.GapsResponse {
 	return api.GapsResponse{Success: true, ResultID: "int-2", SiteID: p.SiteID, Gaps: gaps, Count: 2, TotalGaps: 212}
 }
 
+// Runs are what people started.
+func (p *Plant) Runs(now time.Time) []api.ManualRun {
+	of := func(id, kind, status, result string, minutes int) api.ManualRun {
+		at := now.Add(-time.Duration(minutes) * time.Minute)
+		r := api.ManualRun{RunID: id, SiteID: p.SiteID, CustomerID: p.customer(), Kind: kind, Status: status, Result: result, RequestedBy: "anna", RequestedAt: api.At(at), StartedAt: api.At(at)}
+		if r.Ended() {
+			r.Progress, r.EndedAt = 1, api.At(at.Add(time.Minute))
+		}
+		return r
+	}
+	training := of("run-3", api.RunTrain, api.RunRunning, "", 2)
+	training.Progress = 0.42
+	detection := of("run-2", api.RunDetect, api.RunCompleted, "2 findings were there in the window: string outage 1, soiling 1; 120 kWh lost.", 30)
+	detection.From, detection.To = api.At(p.Midnight(now).AddDate(0, -2, 0)), api.At(p.Midnight(now).AddDate(0, -1, 0))
+	return []api.ManualRun{training, detection, of("run-1", api.RunForecast, api.RunFailed, "The site has no model yet: train one first.", 60*24*3)}
+}
+
 // Daily is the energy of whole days up to now.
 func (p *Plant) Daily(from, to, now time.Time) map[string][]api.Record {
 	out := map[string][]api.Record{}
@@ -172,6 +189,8 @@ func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, 
 		return p.Gaps(now), true
 	case r.URL.Path == api.PathInterpolation:
 		return api.InterpolationsResponse{Success: true, CustomerID: p.customer(), InterpolationResults: p.Fills(now)}, true
+	case r.URL.Path == api.PathRuns:
+		return api.RunsResponse{Success: true, Runs: p.Runs(now), Count: len(p.Runs(now))}, true
 	case r.URL.Path == api.PathIssues:
 		return api.IssuesResponse{Success: true, Issues: p.Issues(now)}, true
 	case r.URL.Path == strings.Replace(api.PathSiteKPIs, "{site_id}", p.SiteID, 1):

@@ -89,6 +89,7 @@ func ScreenContext(t testing.TB, ascii bool) view.Context {
 	s := &state.Site{Site: p.Site(), Zone: p.Zone}
 	s.Uploads.Set(p.Uploads(Noon), Noon)
 	s.Models.Set(p.Models(Noon), Noon)
+	s.Manual.Set(p.Runs(Noon), Noon)
 	FillAlarms(p, s)
 	admin := &state.Admin{}
 	admin.Keys.Set(KeyRecords(), Noon)

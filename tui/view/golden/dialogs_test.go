@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
 	"app.sunloop/tui/internal/picture"
 	simulated "app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/internal/stage"
@@ -42,8 +43,10 @@ func dialogs() map[string]view.Dialog {
 		"upload":         plant.NewUpload(simulated.New().Site()),
 		"import-preview": importPreview(simulated.Inspection(stage.Noon)), "import-refused": importPreview(simulated.RefusedInspection()), "import-mapping": mappingForm(),
 		"import-result": importResult(), "upload-revert": plant.NewUploadRevert(api.Upload{UploadID: "upl-1", SiteID: "Sibaya", Filename: "history-1.csv", RowsStored: 35000, NewAssetIDs: []string{"INV-09", "INV-10"}}),
-		"apikeys-create": admin.NewKeyForm(simulated.New().Site(), []api.Site{simulated.New().Site()}, time.UTC, func() time.Time { return stage.Noon }),
-		"apikeys-rotate": admin.NewRotateForm(stage.KeyRecords()[0], time.UTC, func() time.Time { return stage.Noon }), "apikeys-revoke": admin.NewRevoke(stage.KeyRecords()[0]),
+		"certificate":         app.NewCertificate(client.CertificateError{Service: "https://ops.example.com:8443", Fingerprint: strings.Repeat("3f9c04b1", 8), Err: errors.New("x509: certificate signed by unknown authority")}, "/home/anna/.config/sunloop/known_services"),
+		"certificate-changed": app.NewCertificate(client.CertificateError{Service: "https://ops.example.com:8443", Fingerprint: strings.Repeat("3f9c04b1", 8), Known: strings.Repeat("0a1b2c3d", 8)}, "/home/anna/.config/sunloop/known_services"),
+		"apikeys-create":      admin.NewKeyForm(simulated.New().Site(), []api.Site{simulated.New().Site()}, time.UTC, func() time.Time { return stage.Noon }),
+		"apikeys-rotate":      admin.NewRotateForm(stage.KeyRecords()[0], time.UTC, func() time.Time { return stage.Noon }), "apikeys-revoke": admin.NewRevoke(stage.KeyRecords()[0]),
 		"apikeys-shown": widget.NewSecretView("weather station", "The key is shown only now", stage.MadeUpKey),
 	}
 }
@@ -74,7 +77,7 @@ func importResult() view.Dialog {
 
 func screens() map[string]view.View {
 	return map[string]view.View{
-		"alarms": alarm.NewScreen(), "unit": analysis.NewUnit("INV-03"), "uploads": plant.NewUploads(noPath), "uploads-all": allUploads(), "audit": admin.NewAudit(), "apikeys": admin.NewAPIKeys(func() time.Time { return stage.Noon }),
+		"runs": analysis.NewRuns(), "alarms": alarm.NewScreen(), "unit": analysis.NewUnit("INV-03"), "uploads": plant.NewUploads(noPath), "uploads-all": allUploads(), "audit": admin.NewAudit(), "apikeys": admin.NewAPIKeys(func() time.Time { return stage.Noon }),
 	}
 }
 

@@ -161,6 +161,23 @@ func (c *Chooser) move(by int) view.Request {
 	return c.shown[c.at].Seen
 }
 
+// literal ranks a choice that has all words of a phrase: those that can be chosen first,
+// of these the ones that begin with it, then those that have it.
+func literal(c Choice, phrase string) int {
+	text, rank := strings.ToLower(c.Text), 0
+	switch {
+	case strings.HasPrefix(text, phrase):
+	case strings.Contains(" "+text, " "+phrase):
+		rank = 1
+	default:
+		rank = 2
+	}
+	if c.Why != "" {
+		rank += 3
+	}
+	return rank
+}
+
 // search keeps the choices that the query matches, best first.
 func (c *Chooser) search(q string) {
 	c.at = 0
@@ -182,6 +199,8 @@ func (c *Chooser) search(q string) {
 			c.shown = append(c.shown, c.choices[i])
 		}
 	}
+	phrase := strings.Join(words, " ")
+	slices.SortStableFunc(c.shown, func(a, b Choice) int { return literal(a, phrase) - literal(b, phrase) })
 	for _, m := range fuzzy.Find(q, texts) {
 		if !taken[m.Index] {
 			c.shown = append(c.shown, c.choices[m.Index])
