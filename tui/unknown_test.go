@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"app.sunloop/tui/view/analysis"
 	"app.sunloop/tui/view/maintenance"
 	fleet "app.sunloop/tui/view/plant"
+	"app.sunloop/tui/view/widget"
 )
 
 // dataScreens open all screens that show data of the service: those with a key
@@ -24,7 +26,7 @@ import (
 func dataScreens(m *Model) map[string]view.Request {
 	all := map[string]view.Request{
 		"components": view.OpenScreen{Screen: fleet.NewComponents("INV-03")}, "unit": view.OpenScreen{Screen: analysis.NewUnit("INV-03")},
-		"choices": view.OpenScreen{Screen: maintenance.NewPlanChoices(noon)},
+		"choices": view.OpenScreen{Screen: maintenance.NewPlanChoices(noon)}, "order": view.OpenScreen{Screen: maintenance.NewOrderScreen()},
 	}
 	for _, e := range m.o.Keys.Entries() {
 		switch e.Action {
@@ -39,7 +41,7 @@ func dataScreens(m *Model) map[string]view.Request {
 }
 
 // untrue are words that state something about the plant.
-var untrue = regexp.MustCompile(`(?i)no alarms|nothing abnormal|None:|\b0 kW\b|\b0 of \d+ units|no data yet|No sites yet|No work orders|no forecast yet|nothing was done|None is known|Press U|▲0|No API keys|No users|has no units|No components`)
+var untrue = regexp.MustCompile(`(?i)no alarms|nothing abnormal|None:|\b0 kW\b|\b0 of \d+ units|no data yet|No sites yet|No work orders|no forecast yet|nothing was done|None is known|Press U|▲0|No API keys|No users|has no units|No components|\bnone\b|Nothing was found`)
 
 // honest are the words that say what is not known.
 var honest = regexp.MustCompile(`(?i)unknown since|asking|no answer|not responding| old: `)
@@ -106,7 +108,21 @@ func TestNothingUnknownIsShownAsFine(t *testing.T) {
 				for name, open := range screens {
 					d.m.nav.screens = nil
 					d.run(d.m.perform(open))
-					look(name)
+					tabs := 1
+					if s, ok := d.m.nav.screen().(*widget.TabView); ok {
+						tabs = len(s.Tabs)
+					}
+					for tab := range tabs {
+						look(fmt.Sprintf("%s, tab %d", name, tab+1))
+						if tab+1 < tabs {
+							d.press("right")
+						}
+					}
+				}
+				d.m.nav.screens = nil
+				d.press("S")
+				if text := d.text(); tt.name != "stale" && !honest.MatchString(text) {
+					t.Errorf("the choice of the site at %v:\n%s", size, text)
 				}
 			}
 		})

@@ -129,7 +129,7 @@ func periodOf(h api.History, zone *time.Location) string {
 }
 
 func criticalFinding(f plain.Sited[api.Finding]) bool {
-	return f.Fact.Active && f.Fact.SeverityLabel == api.SeverityCritical
+	return f.Fact.Active && widget.FindingSeverity(f.Fact) == api.AlertCritical
 }
 
 // critical says whether a critical finding is active at the sites that are

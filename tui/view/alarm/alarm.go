@@ -16,27 +16,6 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// priorities are how an alert's severity is shown: shape, letter and word say what the colour says.
-var priorities = map[string]struct {
-	shape, ascii rune
-	letter       string
-	role         themes.Role
-}{
-	api.AlertCritical: {'▲', '!', "C", themes.Critical},
-	api.AlertMajor:    {'▲', '!', "H", themes.Critical},
-	api.AlertModerate: {'●', '*', "M", themes.Warning},
-	api.AlertMinor:    {'○', 'o', "L", themes.Notice},
-	api.AlertNormal:   {'○', 'o', "J", themes.Dim},
-}
-
-// urgency orders severities: 0 is the worst.
-func urgency(severity string) int {
-	if i := slices.Index(api.AlertSeverities(), severity); i >= 0 {
-		return i
-	}
-	return len(api.AlertSeverities())
-}
-
 // IsUnacknowledged says whether an alert waits to be acknowledged.
 func IsUnacknowledged(a api.Alert) bool {
 	return a.State == api.AlertUnacknowledged || a.State == api.AlertReturned
@@ -48,15 +27,8 @@ func IsAnnunciated(a api.Alert) bool { return IsUnacknowledged(a) || a.State == 
 // DrawPriority draws an alert's priority: inverse while it waits to be acknowledged, and without its colour while it is nothing to
 // do.
 func DrawPriority(v view.Context, r terminal.Region, severity, state string) {
-	p, ok := priorities[severity]
-	if !ok {
-		p = priorities[api.AlertNormal]
-	}
-	shape := p.shape
-	if v.ASCII {
-		shape = p.ascii
-	}
-	style := v.Style(p.role)
+	shape, letter := widget.PriorityMark(severity, v.ASCII)
+	style := v.Style(widget.PriorityRole(severity))
 	switch state {
 	case api.AlertShelved, api.AlertSuppressed, api.AlertCleared:
 		style = v.Style(themes.Muted)
@@ -65,7 +37,7 @@ func DrawPriority(v view.Context, r terminal.Region, severity, state string) {
 	}
 	w, _ := r.Size()
 	r.PutRune(0, 0, shape, style)
-	r.PutIn(1, 0, w-1, p.letter+" "+widget.AlarmPriority(severity), style, v.ASCII)
+	r.PutIn(1, 0, w-1, letter+" "+widget.AlarmPriority(severity), style, v.ASCII)
 }
 
 // OfFinding is the alarm of a finding, nil without one.
@@ -79,36 +51,30 @@ func OfFinding(v view.Context, findingID string) *api.Alert {
 // DrawFinding draws shape and letter of a finding's priority, which is that of its
 // alarm, and returns the x after them.
 func DrawFinding(v view.Context, r terminal.Region, x, y int, f api.Finding) int {
-	severity := f.AlertSeverity
+	return widget.DrawPriorityMark(v, r, x, y, findingSeverity(v, f))
+}
+
+// findingSeverity is the severity of a finding: that of its alarm.
+func findingSeverity(v view.Context, f api.Finding) string {
 	if a := OfFinding(v, f.SummaryID); a != nil {
-		severity = a.AlertSeverity
+		return a.AlertSeverity
 	}
-	p, ok := priorities[severity]
-	if !ok {
-		return widget.DrawSeverity(v, r, x, y, f.SeverityLabel)
-	}
-	shape := p.shape
-	if v.ASCII {
-		shape = p.ascii
-	}
-	r.PutRune(x, y, shape, v.Style(p.role))
-	return r.Put(x+1, y, p.letter, v.Style(p.role))
+	return widget.FindingSeverity(f)
+}
+
+// FindingRole is the colour of a finding's priority.
+func FindingRole(v view.Context, f api.Finding) themes.Role {
+	return widget.PriorityRole(findingSeverity(v, f))
+}
+
+// FindingRank orders findings by priority: 0 is the worst.
+func FindingRank(v view.Context, f api.Finding) int {
+	return widget.PriorityRank(findingSeverity(v, f))
 }
 
 // FindingPriority writes a finding's priority: that of its alarm.
 func FindingPriority(v view.Context, f api.Finding) string {
-	if a := OfFinding(v, f.SummaryID); a != nil {
-		return widget.AlarmPriority(a.AlertSeverity)
-	}
-	return widget.FindingPriority(f)
-}
-
-// PriorityRole is the colour of a severity.
-func PriorityRole(severity string) themes.Role {
-	if p, ok := priorities[severity]; ok {
-		return p.role
-	}
-	return themes.Dim
+	return widget.AlarmPriority(findingSeverity(v, f))
 }
 
 // FindingOf returns the finding that an alert reports.
@@ -233,7 +199,9 @@ func rootCause(a api.Alert) string {
 
 // Worst is the most urgent alarm of a group.
 func (g Group) Worst() api.Alert {
-	return slices.MinFunc(g.Alerts, func(a, b api.Alert) int { return cmp.Compare(urgency(a.AlertSeverity), urgency(b.AlertSeverity)) })
+	return slices.MinFunc(g.Alerts, func(a, b api.Alert) int {
+		return cmp.Compare(widget.PriorityRank(a.AlertSeverity), widget.PriorityRank(b.AlertSeverity))
+	})
 }
 
 // unseen are how many of a group wait to be acknowledged.

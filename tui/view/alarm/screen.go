@@ -214,7 +214,7 @@ func (s *Screen) drawAlarm(r terminal.Region, v view.Context) int {
 		y += widget.DrawDetails(r.Region(terminal.Rect{Y: y, W: w, H: len(lines) * 4}), v, lines) + 1
 	}
 	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
-	lines := []widget.Detail{{Label: "priority", Text: widget.AlarmPriority(a.AlertSeverity), Role: PriorityRole(a.AlertSeverity)}, {Label: "state", Text: a.State, Role: themes.Text}}
+	lines := []widget.Detail{{Label: "priority", Text: widget.AlarmPriority(a.AlertSeverity), Role: widget.PriorityRole(a.AlertSeverity)}, {Label: "state", Text: a.State, Role: themes.Text}}
 	add := widget.FactsOf(&lines)
 	add("since", at(a.Timestamp))
 	if a.Resolved {

@@ -63,7 +63,7 @@ func NewHelp(where string, scope keymap.Scope, own [][2]string, keys keymap.Map)
 	}
 	section("Signs")
 	d.lines = append(d.lines,
-		helpLine{key: "▲C  ●W  ○N", words: "alarm priorities: critical, warning, notice"},
+		helpLine{key: "▲C ▲H ●M ○L ○J", words: "alarm priorities: critical, high, medium, low, journal"},
 		helpLine{key: "grey values", words: "older than they should be; the age is shown with them"},
 	)
 	section("Mouse")

@@ -14,6 +14,7 @@ import (
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/alarm"
 	"app.sunloop/tui/view/widget"
 	"app.sunloop/tui/view/workflow"
 )
@@ -94,7 +95,7 @@ func (c *evidenceChart) draw(r terminal.Region, v view.Context, f api.Finding) i
 	c.chart.Lines = append(c.chart.Lines[:0],
 		chart.Line{Name: "median of peers", Points: widget.Points(expected, d.Start, d.Step), Role: themes.P50, Pattern: chart.Dashed},
 		chart.Line{Name: v.ShortID(f.AssetID, max(w/3, 8)), Points: widget.Points(widget.Settled(d.Slots[own], top), d.Start, d.Step), Role: themes.Actual})
-	c.chart.Events = append(c.chart.Events[:0], chart.Event{Kind: chart.Raised, At: f.StartedAt.Time, Role: widget.SeverityRole(f.SeverityLabel)})
+	c.chart.Events = append(c.chart.Events[:0], chart.Event{Kind: chart.Raised, At: f.StartedAt.Time, Role: alarm.FindingRole(v, f)})
 	if !f.EndedAt.IsZero() {
 		c.chart.Events = append(c.chart.Events, chart.Event{Kind: chart.Cleared, At: f.EndedAt.Time})
 	}

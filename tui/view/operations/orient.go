@@ -164,7 +164,7 @@ func findingWords(f api.Finding) string {
 func findingRows(v view.Context) []widget.Row {
 	rows := make([]widget.Row, 0, len(v.Site.Findings.Data))
 	for _, f := range v.Site.Findings.Data {
-		role, text, dim := widget.SeverityRole(f.SeverityLabel), themes.Text, themes.Dim
+		role, text, dim := alarm.FindingRole(v, f), themes.Text, themes.Dim
 		risk := widget.Power(f.EnergyAtRiskKW)
 		if !f.Active {
 			role, text, dim, risk = themes.Muted, themes.Muted, themes.Muted, ""
@@ -178,7 +178,7 @@ func findingRows(v view.Context) []widget.Row {
 			{Text: unitName(f), Role: text}, {Text: findingWords(f), Role: role},
 			{Text: risk, Role: text}, {Text: widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: dim},
 			{Text: widget.Energy(f.LostKWh), Role: text}, {Text: widget.Percent(f.Confidence), Role: text},
-		}, Sort: []any{float64(widget.Severities[f.SeverityLabel].Rank), unitName(f), f.FaultFamily, f.EnergyAtRiskKW, f.StartedAt.String(), f.LostKWh, f.Confidence}})
+		}, Sort: []any{float64(alarm.FindingRank(v, f)), unitName(f), f.FaultFamily, f.EnergyAtRiskKW, f.StartedAt.String(), f.LostKWh, f.Confidence}})
 	}
 	return rows
 }

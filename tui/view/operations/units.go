@@ -113,7 +113,7 @@ func UnitFindings(v view.Context) worstFindings {
 	out := worstFindings{}
 	for _, f := range activeFindings(v) {
 		for _, id := range append([]string{f.AssetID}, f.AssetIDs...) {
-			if old, ok := out[id]; !ok || widget.Severities[f.SeverityLabel].Rank < widget.Severities[old.SeverityLabel].Rank {
+			if old, ok := out[id]; !ok || widget.PriorityRank(widget.FindingSeverity(f)) < widget.PriorityRank(widget.FindingSeverity(old)) {
 				out[id] = f
 			}
 		}
@@ -123,9 +123,9 @@ func UnitFindings(v view.Context) worstFindings {
 
 func (h worstFindings) rank(id string) int {
 	if f, ok := h[id]; ok {
-		return widget.Severities[f.SeverityLabel].Rank
+		return widget.PriorityRank(widget.FindingSeverity(f))
 	}
-	return len(widget.Severities)
+	return widget.PriorityRank("")
 }
 
 // UnitState is a unit's state in a word: the finding that holds it, else what
@@ -133,7 +133,7 @@ func (h worstFindings) rank(id string) int {
 func UnitState(v view.Context, a api.Asset, day *view.DayTable, i int, power float64, held worstFindings) (string, themes.Role) {
 	past := !v.Site.PastDate.IsZero()
 	if f, ok := held[a.AssetID]; ok && !past && (f.SeverityLabel == api.SeverityCritical || !resting(v, day, i, power)) {
-		return widget.Family(f.FaultFamily), widget.SeverityRole(f.SeverityLabel)
+		return widget.Family(f.FaultFamily), widget.FindingRole(f)
 	}
 	switch {
 	case isStale(v):

@@ -9,7 +9,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
-	"app.sunloop/tui/view/alarm"
+	"app.sunloop/tui/view/widget"
 )
 
 // window is the time that a chart shows: the whole day on screen unless it is
@@ -263,7 +263,7 @@ func (o *Observe) events(v view.Context, from, to time.Time) []chart.Event {
 		if a.AlertSeverity == api.AlertNormal {
 			return
 		}
-		add(chart.Event{Kind: chart.Raised, At: a.Timestamp.Time, Role: alarm.PriorityRole(a.AlertSeverity)})
+		add(chart.Event{Kind: chart.Raised, At: a.Timestamp.Time, Role: widget.PriorityRole(a.AlertSeverity)})
 		if a.Resolved && !a.ResolvedAt.IsZero() {
 			add(chart.Event{Kind: chart.Cleared, At: a.ResolvedAt.Time})
 		}

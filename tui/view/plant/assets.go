@@ -38,6 +38,9 @@ func NewAssets() *widget.TableView {
 	}
 }
 
+// findingsNeed is what says whether a unit has findings.
+var findingsNeed = state.Need{Query: state.QueryFindings, Period: widget.ListPeriod}
+
 // whyNoAssets is why the person may not change units, empty if they may.
 func whyNoAssets(v view.Context) string {
 	if v.User != nil && v.User.ApplicationPermissions != nil && !slices.Contains(v.User.ApplicationPermissions, string(api.PermissionAssets)) {
@@ -128,7 +131,9 @@ func assetRows(v view.Context) []widget.Row {
 			strings = fmt.Sprint(a.StringCount)
 		}
 		if f := worst(v, a.AssetID); f != nil {
-			standing, role = widget.Family(f.FaultFamily), widget.SeverityRole(f.SeverityLabel)
+			standing, role = widget.Family(f.FaultFamily), widget.FindingRole(*f)
+		} else if v.Know(findingsNeed).Missing() {
+			standing, role = "unknown", themes.Muted
 		}
 		rows = append(rows, widget.Row{
 			ID: a.AssetID, Sort: []any{a.AssetID, a.Type, machine(a), rated(a), tiltSort, azimuthSort, float64(a.StringCount), standing},
@@ -214,14 +219,15 @@ func knownOf(v view.Context, id string) []widget.Detail {
 			continue
 		}
 		found++
-		since, role := "since "+widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.SeverityRole(f.SeverityLabel)
+		since, role := "since "+widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.FindingRole(f)
 		if !f.Active {
 			since, role = "over, from "+widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)+" to "+widget.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone), themes.Dim
 		}
 		lines = append(lines, widget.Detail{Label: widget.Family(f.FaultFamily), Text: fmt.Sprintf("%s, confidence %s, %s lost", since, widget.Percent(f.Confidence), widget.Energy(f.LostKWh)), Role: role})
 	}
 	if found == 0 {
-		lines = append(lines, widget.Detail{Text: "Nothing was found at this unit.", Role: themes.Dim})
+		words, role := widget.NoneKnown(v, findingsNeed, "findings", "Nothing was found at this unit.")
+		lines = append(lines, widget.Detail{Text: words, Role: role})
 	}
 	if v.Site.Wanted(state.QueryRuns) != id {
 		return lines

@@ -43,7 +43,7 @@ func NewFleet() *widget.TableView {
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "site", Width: 24, Min: 10}, {Title: "power", Width: 8, Right: true}, {Title: "of exp.", Width: 7, Right: true}, {Title: "lost", Width: 8, Right: true, Rank: 2},
-			{Title: "alarms", Width: 9, Min: 6}, {Title: "PR", Width: 4, Right: true, Rank: 3}, {Title: "avail.", Width: 6, Right: true, Rank: 4}, {Title: "yield", Width: 8, Right: true, Rank: 5},
+			{Title: "alarms", Width: 11, Min: 6}, {Title: "PR", Width: 4, Right: true, Rank: 3}, {Title: "avail.", Width: 6, Right: true, Rank: 4}, {Title: "yield", Width: 8, Right: true, Rank: 5},
 			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Min: 24, Rank: 6},
 		},
 		Rows: f.rows, Detail: f.detail, Head: f.drawTotals, Wide: true, Leaves: true, Keys: keymap.FleetList,
@@ -151,7 +151,7 @@ func totalsOf(sites []api.FleetSite) fleetTotals {
 		if s.HasEnergy() {
 			t.counted++
 		}
-		for severity, n := range f.Findings {
+		for severity, n := range widget.Priorities(f) {
 			t.findings[severity] += n
 		}
 		if !s.HasPower() {
@@ -319,7 +319,7 @@ func (f *fleet) customerRow(v view.Context, customer string, sites []api.FleetSi
 	if t.silent > 0 {
 		data, dataRole = fmt.Sprintf("-%d/%d", t.silent, t.sites), themes.Warning
 	}
-	group := api.FleetSite{Findings: t.findings}
+	group := api.FleetSite{AlertSeverities: t.findings}
 	return widget.Row{
 		ID: customer + "\t", Sort: []any{strings.ToLower(customer), powerSort, ofSort, lackSort, alarmRank(group), nil, nil, todaySort, float64(-t.silent), nil},
 		Cells: []widget.Cell{
@@ -385,17 +385,21 @@ func SiteFacts(f api.FleetSite) string {
 }
 
 // alarmRank sorts sites by their findings, one critical above any number of
-// warnings.
+// of a lower priority.
 func alarmRank(f api.FleetSite) float64 {
-	return 1e6*float64(f.Findings[api.SeverityCritical]) + 1e3*float64(f.Findings[api.SeverityWarning]) + float64(f.Findings[api.SeverityNormal])
+	rank := 0.0
+	for _, severity := range api.AlertSeverities() {
+		rank = 1e3*rank + float64(min(widget.Priorities(f)[severity], 999))
+	}
+	return rank
 }
 
-// alarmWords are the findings by severity, for filters.
+// alarmWords are the findings by priority, for filters.
 func alarmWords(f api.FleetSite) string {
 	var words []string
-	for _, severity := range []string{api.SeverityCritical, api.SeverityWarning, api.SeverityNormal} {
-		if n := f.Findings[severity]; n > 0 {
-			words = append(words, fmt.Sprint(widget.LabelPriority(severity), " ", n))
+	for _, severity := range api.AlertSeverities() {
+		if n := widget.Priorities(f)[severity]; n > 0 {
+			words = append(words, fmt.Sprint(widget.AlarmPriority(severity), " ", n))
 		}
 	}
 	return strings.Join(words, ", ")
@@ -409,17 +413,18 @@ func fresh(age string) string {
 	return age + " old"
 }
 
-// drawAlarms draws the findings by severity, each with its shape and letter.
+// drawAlarms draws the findings by priority, each with its shape and letter.
 func drawAlarms(r terminal.Region, f api.FleetSite, v view.Context) {
 	w, _ := r.Size()
 	x := 0
-	for _, severity := range []string{api.SeverityCritical, api.SeverityWarning, api.SeverityNormal} {
-		n := fmt.Sprint(f.Findings[severity])
-		if f.Findings[severity] == 0 || x+2+len(n) > w {
+	counts := widget.Priorities(f)
+	for _, severity := range api.AlertSeverities() {
+		n := fmt.Sprint(counts[severity])
+		if counts[severity] == 0 || x+2+len(n) > w {
 			continue
 		}
-		x = widget.DrawSeverity(v, r, x, 0, severity)
-		x = r.Put(x, 0, n, v.Palette.Style(widget.SeverityRole(severity))) + 1
+		x = widget.DrawPriorityMark(v, r, x, 0, severity)
+		x = r.Put(x, 0, n, v.Palette.Style(widget.PriorityRole(severity))) + 1
 	}
 	if x == 0 {
 		r.Put(0, 0, "none", v.Palette.Style(themes.Muted))
@@ -475,11 +480,13 @@ func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
 		add("lost", widget.Power(t.lost))
 	}
 	add("today", t.energy())
-	add("units", fmt.Sprintf("%d of %d active", t.feeds, t.units))
+	if t.silent < t.sites {
+		add("units", fmt.Sprintf("%d of %d active", t.feeds, t.units))
+	}
 	if t.silent > 0 {
 		lines = append(lines, widget.Detail{Label: "data", Text: widget.CountOf(t.silent, "site", "sites") + " without present data", Role: themes.Warning})
 	}
-	words := alarmWords(api.FleetSite{Findings: t.findings})
+	words := alarmWords(api.FleetSite{AlertSeverities: t.findings})
 	if words == "" {
 		words = "none"
 	}
@@ -525,7 +532,11 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 	available, _ := percentOf(s.FleetAvailabilityPct)
 	add("PR", pr)
 	add("availability", available)
-	add("units", fmt.Sprintf("%d of %d active", s.ActiveInverters, s.TotalInverters))
+	if s.HasPower() {
+		add("units", fmt.Sprintf("%d of %d active", s.ActiveInverters, s.TotalInverters))
+	} else {
+		add("units", fmt.Sprint(s.TotalInverters))
+	}
 	age, old := dataAge(s)
 	lines = append(lines, widget.Detail{Label: "data", Text: fresh(age), Role: map[bool]themes.Role{false: themes.Text, true: themes.Warning}[old]})
 	if old && s.LastUpdated.IsZero() {

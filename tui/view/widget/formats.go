@@ -129,77 +129,96 @@ var families = map[string]string{
 	"ground_or_insulation_fault": "ground fault",
 }
 
-// SeverityLook is how a severity is shown: shape and letter in addition to the
-// colour.
-type SeverityLook struct {
+// priorityLook is how a priority is shown: shape, letter and word say what the colour
+// says. Letters differ without regard to case.
+type priorityLook struct {
 	shape, ascii rune
-	letter       string
-	word         string
-	Rank         int
+	letter, word string
+	role         themes.Role
 }
 
-// Severities are the looks of severities, by the name that the API has.
-var Severities = map[string]SeverityLook{
-	api.SeverityCritical: {'▲', '!', "C", "critical", 0},
-	api.SeverityWarning:  {'●', '*', "M", "medium", 1},
-	api.SeverityNormal:   {'○', 'o', "L", "low", 2},
-}
-
-// alarmPriorities are the priorities of alarms after ISA-18.2, by the severity that
-// the API has. Letters differ without regard to case.
-var alarmPriorities = map[string]string{
-	api.AlertCritical: "critical", api.AlertMajor: "high", api.AlertModerate: "medium", api.AlertMinor: "low", api.AlertNormal: "journal",
+// priorityLooks are the priorities after ISA-18.2, by the severity that the API has.
+var priorityLooks = map[string]priorityLook{
+	api.AlertCritical: {'▲', '!', "C", "critical", themes.Critical},
+	api.AlertMajor:    {'▲', '!', "H", "high", themes.Critical},
+	api.AlertModerate: {'●', '*', "M", "medium", themes.Warning},
+	api.AlertMinor:    {'○', 'o', "L", "low", themes.Notice},
+	api.AlertNormal:   {'○', 'o', "J", "journal", themes.Dim},
 }
 
 // AlarmPriority writes the priority of an alarm.
 func AlarmPriority(severity string) string {
-	if word := alarmPriorities[severity]; word != "" {
-		return word
+	if look, ok := priorityLooks[severity]; ok {
+		return look.word
 	}
 	return severity
 }
 
-// FindingPriority writes the priority of a finding: that of its alarm.
-func FindingPriority(f api.Finding) string {
-	if f.AlertSeverity != "" {
-		return AlarmPriority(f.AlertSeverity)
+// PriorityRank orders the severities of alarms: 0 is the worst.
+func PriorityRank(severity string) int {
+	if i := slices.Index(api.AlertSeverities(), severity); i >= 0 {
+		return i
 	}
-	return LabelPriority(f.SeverityLabel) // of a service that does not state it
+	return len(api.AlertSeverities())
 }
 
-// LabelPriority writes the coarser severity of several findings in the words of
-// alarms.
-func LabelPriority(label string) string {
-	if look, ok := Severities[label]; ok {
-		return look.word
+// PriorityRole is the colour of a priority.
+func PriorityRole(severity string) themes.Role {
+	if look, ok := priorityLooks[severity]; ok {
+		return look.role
 	}
-	return label
+	return themes.Dim
 }
 
-// DrawSeverity draws the shape and letter of a severity and returns the x after.
-func DrawSeverity(v view.Context, r terminal.Region, x, y int, label string) int {
-	a, ok := Severities[label]
+// PriorityMark is the shape and the letter of a priority; an unknown one is as that of the journal.
+func PriorityMark(severity string, ascii bool) (shape rune, letter string) {
+	look, ok := priorityLooks[severity]
 	if !ok {
-		a = Severities["normal"]
+		look = priorityLooks[api.AlertNormal]
 	}
-	shape := a.shape
-	if v.ASCII {
-		shape = a.ascii
+	if ascii {
+		return look.ascii, look.letter
 	}
-	s := v.Style(SeverityRole(label))
-	r.PutRune(x, y, shape, s)
-	return r.Put(x+1, y, a.letter, s)
+	return look.shape, look.letter
 }
 
-// SeverityRole is the colour of a severity.
-func SeverityRole(label string) themes.Role {
-	switch label {
-	case "critical":
-		return themes.Critical
-	case "warning":
-		return themes.Warning
+// DrawPriorityMark draws shape and letter of a priority and returns the x after.
+func DrawPriorityMark(v view.Context, r terminal.Region, x, y int, severity string) int {
+	shape, letter := PriorityMark(severity, v.ASCII)
+	style := v.Style(PriorityRole(severity))
+	r.PutRune(x, y, shape, style)
+	return r.Put(x+1, y, letter, style)
+}
+
+// ofLabel is the severity of an alarm by the coarser label of a finding.
+var ofLabel = map[string]string{api.SeverityCritical: api.AlertCritical, api.SeverityWarning: api.AlertModerate, api.SeverityNormal: api.AlertMinor}
+
+// FindingSeverity is the severity of a finding as that of its alarm; by its label if the
+// service does not state it.
+func FindingSeverity(f api.Finding) string {
+	if f.AlertSeverity != "" {
+		return f.AlertSeverity
 	}
-	return themes.Notice
+	return ofLabel[f.SeverityLabel]
+}
+
+// FindingPriority writes the priority of a finding: that of its alarm.
+func FindingPriority(f api.Finding) string { return AlarmPriority(FindingSeverity(f)) }
+
+// FindingRole is the colour of a finding's priority.
+func FindingRole(f api.Finding) themes.Role { return PriorityRole(FindingSeverity(f)) }
+
+// Priorities are the numbers of findings of a site by the severity of their alarms; by
+// their labels if the service does not state it.
+func Priorities(f api.FleetSite) map[string]int {
+	if len(f.AlertSeverities) > 0 || len(f.Findings) == 0 {
+		return f.AlertSeverities
+	}
+	out := map[string]int{}
+	for label, n := range f.Findings {
+		out[ofLabel[label]] += n
+	}
+	return out
 }
 
 // When is a time in the site's words: the clock today, the date before.
@@ -288,7 +307,7 @@ func KeyNames(s string, ascii bool) string {
 	if !ascii {
 		return s
 	}
-	return strings.NewReplacer("↑", "up", "↓", "down", "←", "left", "→", "right", "▲C", "!C", "●M", "*M", "○L", "oL").Replace(s)
+	return strings.NewReplacer("↑", "up", "↓", "down", "←", "left", "→", "right", "▲", "!", "●", "*", "○", "o").Replace(s)
 }
 
 // Number writes a number as short as it can be; empty for NaN.
