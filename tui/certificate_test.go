@@ -95,7 +95,7 @@ func TestUnknownCertificateIsAsked(t *testing.T) {
 func TestChangedCertificateIsRefused(t *testing.T) {
 	former := strings.Repeat("ab", 32)
 	s := secure(t, former, "token")
-	s.shows("The certificate has changed", "Somebody may intercept the connection", "Nothing was sent", "known_services")
+	s.shows("The certificate has changed", "The connection may be intercepted", "Nothing was sent", "known_services")
 	s.hides("accept the certificate")
 	if all := s.digits(); !strings.Contains(all, s.pin) || !strings.Contains(all, former) {
 		t.Errorf("the fingerprints are not shown:\n%s", s.text())

@@ -118,7 +118,7 @@ func (m *Model) refusedCertificate(err error) bool {
 	if m.session.certificate == nil {
 		m.nav.pending = ""
 		m.session.certificate = app.NewCertificate(*refused, m.o.CertificatesFile)
-		m.dialogs.guard.begin(m.o.Now()) // nobody asked for it
+		m.dialogs.guard.begin(m.o.Now()) // it opens unasked
 		m.frame.dirty = true
 	}
 	return true

@@ -102,7 +102,7 @@ type CertificateError struct {
 // Error says what is wrong and what a person can do.
 func (e *CertificateError) Error() string {
 	if e.Known != "" {
-		return fmt.Sprintf("the certificate of %s has changed from sha256 %s to sha256 %s and is not trusted: somebody may intercept the connection; nothing was sent; if the service has a new certificate (sunloop tls on its machine prints the new sha256), remove its line from the file known_services and accept the new one",
+		return fmt.Sprintf("the certificate of %s has changed from sha256 %s to sha256 %s and is not trusted: the connection may be intercepted; nothing was sent; if the service has a new certificate (sunloop tls on its machine prints the new sha256), remove its line from the file known_services and accept the new one",
 			e.Service, e.Known, e.Fingerprint)
 	}
 	return fmt.Sprintf("the certificate of %s is not trusted: %v; if the service is yours, compare what it says of itself (sunloop tls) with sha256 %s, then accept it in the console (sunloop --remote), or give it as --tls-fingerprint, or the authority's file as --tls-ca",

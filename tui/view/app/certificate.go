@@ -64,7 +64,7 @@ func (d *Certificate) paragraphs() []paragraph {
 	}
 	if d.of.Known != "" {
 		return []paragraph{
-			{service + " shows another certificate than the one that was accepted. Somebody may intercept the connection. Nothing was sent.", themes.Critical, 0, 1},
+			{service + " shows another certificate than the one that was accepted. The connection may be intercepted. Nothing was sent.", themes.Critical, 0, 1},
 			{"Accepted, SHA-256:", themes.Dim, 0, 0}, {spaced(d.of.Known), themes.Text, 2, 0},
 			{"Shown now, SHA-256:", themes.Dim, 0, 0}, {spaced(d.of.Fingerprint), themes.Critical, 2, 1},
 			{"If the service has a new certificate, sunloop tls on its machine prints the second value. Then remove the line of the service from " + d.file + ", and start again.", themes.Text, 0, 1},
