@@ -31,7 +31,10 @@ const (
 	jittery        = 0.02 // roughness of the smoothest tenth from which hourly means are used
 	roughDays      = 60   // days from which that is learned
 	windowDays     = 60   // days that the model is fitted to
-	windowLight    = 90   // the same on irradiance, which shows the seasons
+	windowLong     = 90   // the same on irradiance, which shows the seasons, unless the shorter one strays less
+	windowErrors   = 30   // days from which that is known
+	windowLeast    = 12   // of these at the least
+	windowQuieter  = 0.8  // of the median error of the window in use, below which the other one is chosen
 	keptDays       = 150  // days of moments that are kept
 	fitEvery       = 2    // days between fits
 	fitEveryPeers  = 4    // the same on peers, whose light hardly changes with the season
@@ -68,11 +71,13 @@ type baseline struct {
 	days  []baseDay
 	spare [][]moment
 
-	coef  [mostTerms]float64
-	root  [mostTerms][mostTerms]float64 // Cholesky factor of the fit's normal matrix, of terms over rms
-	rms   [mostTerms]float64
-	ready bool
-	since int // days since the last fit
+	windows [2]window // the longer and the shorter one
+	shorter bool      // the shorter one is in use
+	coef    [mostTerms]float64
+	root    [mostTerms][mostTerms]float64 // Cholesky factor of the fit's normal matrix, of terms over rms
+	rms     [mostTerms]float64
+	ready   bool
+	since   int // days since the last fit
 
 	begun   int64 // first day with usable moments
 	roughs  []float64
@@ -95,6 +100,14 @@ type baseline struct {
 
 	scratch, ratio, shine []float64
 	work                  []workRow
+}
+
+// window is a number of days that the model may be fitted to, and how far days that it
+// had not seen deviated from it.
+type window struct {
+	coef   [mostTerms]float64
+	ready  bool
+	errors ring // of the logarithm of each day
 }
 
 func newBaseline(ref reference) *baseline { return &baseline{ref: ref} }
@@ -349,6 +362,7 @@ func (b *baseline) hourly(m *moments) {
 
 // keep takes the day's clear moments into what the model is fitted to.
 func (b *baseline) keep(m *moments, day int64) {
+	b.learnErrors(m)
 	var some []moment
 	if n := len(b.spare); n > 0 {
 		some, b.spare = b.spare[n-1][:0], b.spare[:n-1]
@@ -394,15 +408,43 @@ func (b *baseline) refit(day int64, factor func(day int64) float64) {
 	if b.hold != 0 && day-b.hold <= longestHold {
 		end, _ = slices.BinarySearchFunc(b.days, b.hold, func(d baseDay, day int64) int { return int(d.day - day) })
 	}
-	window := int64(windowDays)
+	spans := []int64{windowDays}
+	used := 0
 	if b.ref == byLight {
-		window = windowLight
+		spans = []int64{windowLong, windowDays}
+		b.compareWindows()
+		if b.shorter {
+			used = 1
+		}
 	}
-	from := day - window
+	for i := range spans { // the one in use last: its fit is what regress leaves
+		i = (used + 1 + i) % len(spans)
+		root, rms := b.root, b.rms
+		rows, days := b.rows(end, day, spans[i], factor)
+		if days < leastFitDays || len(rows) < leastFit {
+			continue
+		}
+		coef, scale, ok := b.regress(rows, b.size(), b.ref == bySky)
+		if ok {
+			b.windows[i].coef, b.windows[i].ready = coef, true
+		}
+		if !ok || i != used {
+			b.root, b.rms = root, rms
+			continue
+		}
+		b.coef, b.scale, b.ready, b.since = coef, scale, true, 0
+		b.fits++
+	}
+}
+
+// rows returns the moments of so many days before the day with the index end, those in
+// which the unit had lost a part divided by what was left, and the number of their days.
+func (b *baseline) rows(end int, day, span int64, factor func(day int64) float64) (rows []workRow, days int) {
+	from := day - span
 	if end > 0 {
-		from = min(from, b.days[end-1].day-window*6/10)
+		from = min(from, b.days[end-1].day-span*6/10)
 	}
-	rows, days := b.work[:0], 0
+	rows = b.work[:0]
 	for _, d := range b.days[:end] {
 		if d.day < from || len(d.moments) == 0 {
 			continue
@@ -424,14 +466,54 @@ func (b *baseline) refit(day int64, factor func(day int64) float64) {
 		}
 	}
 	b.work = rows
-	if days < leastFitDays || len(rows) < leastFit {
-		return
-	}
-	if coef, scale, ok := b.regress(rows, b.size(), b.ref == bySky); ok {
-		b.coef, b.scale, b.ready, b.since = coef, scale, true, 0
-		b.fits++
+	return rows, days
+}
+
+// compareWindows decides which window is used: the longer one, unless days that neither
+// had seen deviated clearly less from the shorter one.
+func (b *baseline) compareWindows() {
+	long, short := b.windows[0].errors.quantile(0.5, windowLeast, math.NaN()), b.windows[1].errors.quantile(0.5, windowLeast, math.NaN())
+	switch {
+	case b.shorter && long < windowQuieter*short:
+		b.shorter = false
+	case !b.shorter && short < windowQuieter*long:
+		b.shorter = true
 	}
 }
+
+// learnErrors stores how far the day deviates from the fit of each window.
+func (b *baseline) learnErrors(m *moments) {
+	if b.ref != byLight {
+		return
+	}
+	k := b.size()
+	for i := range b.windows {
+		w := &b.windows[i]
+		if !w.ready {
+			continue
+		}
+		off := b.scratch[:0]
+		for j := range m.n {
+			if b.weight[j] <= 0 {
+				continue
+			}
+			e := 0.0
+			for a := range k {
+				e += w.coef[a] * b.terms[j][a]
+			}
+			if e > 0 {
+				off = append(off, math.Log(b.power[j]/e))
+			}
+		}
+		if len(off) >= leastErrors {
+			w.errors.remember(math.Abs(median(off)), windowErrors)
+		}
+		b.scratch = off
+	}
+}
+
+// leastErrors is the number of clear moments of a day whose deviation counts.
+const leastErrors = 4
 
 // longestHold is for how many days a loss in question keeps the model from
 // learning.

@@ -61,6 +61,9 @@ type Event struct {
 	// is a model of the unit's own past: peers, irradiance or clear sky. It
 	// is empty for other events.
 	Basis string
+	// UsableDays is how many usable days of the unit showed a step when it
+	// was announced. It is 0 of other events.
+	UsableDays int
 
 	LossFraction float64 // share of the units' production that is lost while it shows, 0 to 1
 	LostKWh      float64 // so far: the sum of what was expected and not made

@@ -28,6 +28,9 @@ func (s *session) event(r *record) Event {
 		Start: time.Unix(r.start, 0).UTC(), DetectedAt: time.Unix(r.detected, 0).UTC(), LastSeen: time.Unix(r.lastSeen, 0).UTC(),
 		Evidence: s.evidence(r), Occasions: r.spans,
 	}
+	if r.family == StringOutage && r.basis != "" {
+		e.UsableDays = r.seen.days
+	}
 	if r.end != 0 {
 		end := time.Unix(r.end, 0).UTC()
 		e.End = &end
