@@ -15,6 +15,8 @@ type Case struct {
 	Until time.Time     // end of it
 	Clean bool          // nothing was injected: what is announced is a false alarm
 	Plain bool          // detection knows neither planes nor strings
+
+	Measuring *Measuring // what measuring adds; nil for exact readings
 }
 
 // The extent of a seed.
