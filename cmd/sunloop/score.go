@@ -16,12 +16,14 @@ import (
 
 // ScoreCmd replays labelled fleets through detection and diagnosis.
 type ScoreCmd struct {
-	Seeds     string   `placeholder:"A-B" help:"Seeds of simulated fleets (1000-1011 without --dir)." xor:"what"`
-	Dir       []string `placeholder:"DIR" sep:"none" type:"existingdir" help:"Folder of CSV files with truth.json, as sunloop simulate writes it; repeatable." xor:"what"`
+	Seeds     string   `placeholder:"A-B" help:"Seeds of simulated fleets (1000-1011 without --dir)."`
+	Practice  bool     `help:"With --seeds: sites as they occur in practice, mostly one unit or meter with the errors of measured plants, instead of fleets of twelve equal units."`
+	Dir       []string `placeholder:"DIR" sep:"none" type:"existingdir" help:"Folder of CSV files with truth.json, as sunloop simulate writes it; repeatable."`
 	Jobs      int      `default:"0" placeholder:"N" help:"Number of parallel replays (one per processor)."`
 	JSON      bool     `name:"json" help:"Print JSON."`
 	Mistakes  bool     `help:"Also list missed faults and false findings."`
 	Measured  bool     `help:"For a folder of measured plants with injected losses: recall by kind, size and tier, and the findings on the unchanged plants."`
+	Replays   string   `placeholder:"DIR" hidden:"" type:"path" help:"With --measured: keep what detection found in each case in this folder, and take it from there."`
 	Into      string   `placeholder:"FILE" hidden:"" type:"existingfile" help:"Rewrite the tables of docs/faults.md."`
 	Calibrate string   `placeholder:"FILE" hidden:"" type:"path" help:"Fit the confidences on these seeds and write engine/diagnose/calibration.json."`
 }
@@ -33,6 +35,9 @@ func (c *ScoreCmd) Run(ctx context.Context, std streams) error {
 	}
 	if c.Measured {
 		return c.measured(ctx, std)
+	}
+	if len(c.Dir) > 0 && (c.Seeds != "" || c.Practice) {
+		return wrong("--dir: cannot be combined with --seeds or --practice")
 	}
 	report, err := c.replay(ctx)
 	if err != nil {
@@ -69,7 +74,10 @@ func (c *ScoreCmd) measured(ctx context.Context, std streams) error {
 	if len(c.Dir) == 0 {
 		return errors.New("--measured needs --dir, a folder of measured plants with injected losses")
 	}
-	m, err := score.MeasuredCases(ctx, score.InDirs(c.Dir...), c.Jobs)
+	if together := c.Calibrate != "" && c.Practice; c.Practice != together || (c.Seeds != "") != together {
+		return wrong("--measured: --seeds and --practice go together, to fit confidences on simulated sites as well with --calibrate")
+	}
+	m, err := score.MeasuredDirs(ctx, c.Dir, c.Replays, c.Jobs)
 	if err != nil {
 		return err
 	}
@@ -81,10 +89,23 @@ func (c *ScoreCmd) measured(ctx context.Context, std streams) error {
 				return fmt.Errorf("read %s: %w", c.Calibrate, err)
 			}
 		}
-		return os.WriteFile(c.Calibrate, m.Calibration(now), 0o644)
+		var practice *score.Report
+		if c.Practice {
+			first, last, err := seedRange(c.Seeds)
+			if err != nil {
+				return err
+			}
+			if practice, err = score.Seeds(ctx, first, last, c.Jobs, score.FromPractice); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(c.Calibrate, m.Calibration(now, practice), 0o644); err != nil {
+			return err
+		}
+		return m.Write(std.out)
 	}
 	if c.Into != "" {
-		for _, table := range []struct{ name, text string }{{"measured", m.Markdown()}, {"announcements", m.MarkdownAnnouncements()}, {"reliability", m.MarkdownReliability()}} {
+		for _, table := range []struct{ name, text string }{{"goals", m.MarkdownGoals()}, {"measured", m.Markdown()}, {"announcements", m.MarkdownAnnouncements()}, {"reliability", m.MarkdownReliability()}} {
 			if err := replaceBetween(c.Into, beginTable(table.name), endTable(table.name), table.text); err != nil {
 				return err
 			}
@@ -115,7 +136,11 @@ func (c *ScoreCmd) replay(ctx context.Context) (*score.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return score.Seeds(ctx, first, last, c.Jobs)
+	cases := score.FromSeed
+	if c.Practice {
+		cases = score.FromPractice
+	}
+	return score.Seeds(ctx, first, last, c.Jobs, cases)
 }
 
 // seedRange reads A-B, or A alone.

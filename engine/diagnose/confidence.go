@@ -16,10 +16,10 @@ var calibrationJSON []byte
 // of its named family, and how often it was of another.
 type Calibration struct {
 	Families map[detect.Family]LogOdds `json:"families"`
-	// Tiers are the same for events that rest on a model of the unit's own
-	// past, by family and basis as returned by [TierKey]: there the noise
-	// of the plant determines the confidence, which fleets of similar units
-	// do not have.
+	// Tiers are the same by family and basis as returned by [TierKey], fitted
+	// on measured plants: for events that rest on a model of the unit's own
+	// past, and for those of sites of one or two units. There the noise of the
+	// plant determines the confidence, which fleets of similar units do not have.
 	Tiers    map[string]LogOdds                          `json:"tiers,omitempty"`
 	Mistaken map[detect.Family]map[detect.Family]float64 `json:"mistaken"` // detected: what it was, share of the events that matched anything
 }
@@ -33,6 +33,19 @@ type LogOdds struct {
 
 // TierKey is the key of a family and a basis in [Calibration.Tiers].
 func TierKey(family detect.Family, basis string) string { return string(family) + " on " + basis }
+
+// FewUnits is the basis, for the calibration, of events that rest on no model of a
+// unit's past and are of a site of one or two units: no neighbour confirms them.
+const FewUnits = "few units"
+
+// TierOf returns the basis for [TierKey] of an event of a site with so many units. It
+// is empty if the lines of fleets apply.
+func TierOf(e detect.Event, units int) string {
+	if e.Basis == "" && units < 3 {
+		return FewUnits
+	}
+	return e.Basis
+}
 
 // Calibrated is the calibration in use.
 func Calibrated() Calibration { return calibration }
@@ -60,7 +73,7 @@ func EvidenceSum(e detect.Event) float64 {
 
 // Limits of a confidence: without an event code; with a single piece of
 // evidence in favour, or a gap that no counter explains. The second does not apply
-// to events with a basis, whose confidence is the measured share of right ones.
+// to events with a line of their basis, which is the measured share of right ones.
 const (
 	withoutCode  = 0.95
 	withCode     = 0.99
@@ -68,11 +81,11 @@ const (
 	priorLogOdds = -1
 )
 
-// confidence is the calibrated product of the experts within its limits. How
-// long something lasts is no second piece of evidence.
-func confidence(e detect.Event) float64 {
+// confidence is the calibrated product of the experts within its limits, of an event of
+// a site with so many units. How long something lasts is no second piece of evidence.
+func confidence(e detect.Event, units int) float64 {
 	line, ok := calibration.Families[e.Family]
-	tier, fitted := calibration.Tiers[TierKey(e.Family, e.Basis)]
+	tier, fitted := calibration.Tiers[TierKey(e.Family, TierOf(e, units))]
 	if fitted {
 		line = tier
 	} else if !ok {

@@ -182,3 +182,27 @@ func TestSeverity(t *testing.T) {
 		}
 	}
 }
+
+// Events of sites of one or two units have lines of their own, which are measured shares:
+// the limit for a single piece of evidence is that of fleets.
+func TestConfidenceOfFewUnits(t *testing.T) {
+	event := detect.Event{Family: detect.InverterOutage, Units: []string{"A"}, Start: start, DetectedAt: start, LastSeen: start.Add(time.Hour),
+		Evidence: []detect.Evidence{{Kind: "power_zero", Weight: 3, Text: "No power."}}}
+	report := detect.Report{Events: []detect.Event{event}, RatingKW: map[string]float64{"A": 10}}
+	of := func(units ...string) float64 {
+		in := detect.Input{Site: detect.Site{ID: "S"}, Now: start.Add(2 * time.Hour)}
+		for _, id := range units {
+			in.Units = append(in.Units, detect.Unit{AssetID: id, CapacityKW: 10})
+		}
+		return diagnose.Explain(in, report)[0].Confidence
+	}
+	if one, fleet := of("A"), of("A", "B", "C"); one <= 0.6 || one > 0.95 || fleet > 0.6 {
+		t.Errorf("confidence %.2f of one unit, %.2f of three", one, fleet)
+	}
+	if got := diagnose.TierOf(detect.Event{Basis: "irradiance"}, 1); got != "irradiance" {
+		t.Errorf("basis %q", got)
+	}
+	if got := diagnose.TierOf(detect.Event{}, 3); got != "" {
+		t.Errorf("basis %q of a fleet", got)
+	}
+}

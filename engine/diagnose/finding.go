@@ -62,7 +62,7 @@ func newContext(in detect.Input, report detect.Report) *context {
 }
 
 func (c *context) explain(e detect.Event) Finding {
-	f := Finding{Event: e, Confidence: confidence(e)}
+	f := Finding{Event: e, Confidence: confidence(e, len(c.in.Units))}
 	f.Families = alternatives(e, f.Confidence)
 	why := e
 	if e.Family == detect.DataSilence && len(e.Units) == 1 && len(c.rating) > 1 {

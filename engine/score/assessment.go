@@ -86,7 +86,7 @@ func (m *Measured) Reliability() (out []reliability) {
 		if len(out) > 0 {
 			r.from = out[len(out)-1].to
 		}
-		for _, b := range m.sure {
+		for _, b := range m.judged {
 			if b.confidence >= r.from && b.confidence < bound {
 				r.n++
 				r.mean += b.confidence
@@ -101,6 +101,20 @@ func (m *Measured) Reliability() (out []reliability) {
 		out = append(out, r)
 	}
 	return out
+}
+
+// CalibrationError is how far confidences are from the share that was right, of
+// findings on injected losses and on untouched plants together; of one tier, or of
+// all if it is empty.
+func (m *Measured) CalibrationError(tier string) (e float64, findings int) {
+	var sure []belief
+	for _, j := range m.judged {
+		if tier == "" || j.tier == tier {
+			sure = append(sure, belief{j.confidence, j.right})
+		}
+	}
+	_, e = trust(sure)
+	return e, len(sure)
 }
 
 func (r reliability) String() string {

@@ -23,7 +23,7 @@ func (r *Report) Calibration() []byte {
 		by[s.family] = append(by[s.family], s)
 	}
 	for family, samples := range by {
-		c.Families[family] = fit(samples)
+		c.Families[family] = fit(samples, 0.5, 1)
 		known, others := 0.0, map[detect.Family]float64{}
 		for _, s := range samples {
 			if s.was == "" {
@@ -49,14 +49,29 @@ func (r *Report) Calibration() []byte {
 }
 
 // Calibration returns the current calibration with new lines for events that
-// rest on a model of the unit's own past: by family and basis the share that
-// was right, with one right and two wrong events added, because a few events
-// are weak evidence.
-func (m *Measured) Calibration(now diagnose.Calibration) []byte {
+// rest on a model of the unit's own past or are of a site of one or two units: by
+// family and basis, as far as there are events. The events of simulated sites with these
+// bases, if given, count as well.
+func (m *Measured) Calibration(now diagnose.Calibration, practice *Report) []byte {
 	now.Tiers = map[string]diagnose.LogOdds{}
-	for key, n := range m.right {
-		odds := (float64(n[0]) + 1) / (float64(n[1]-n[0]) + 2)
-		now.Tiers[key] = diagnose.LogOdds{A: math.Round(1e4*math.Log(odds)) / 1e4, N: n[1]}
+	by, all := map[string][]sample{}, map[string][]sample{}
+	add := func(s sample) {
+		if s.basis != "" {
+			key := diagnose.TierKey(s.family, s.basis)
+			by[key] = append(by[key], s)
+			all[s.basis] = append(all[s.basis], s)
+		}
+	}
+	for _, j := range m.judged {
+		add(j.sample)
+	}
+	if practice != nil {
+		for _, s := range practice.samples {
+			add(s)
+		}
+	}
+	for key, samples := range by {
+		now.Tiers[key] = fit(samples, shareRight(all[samples[0].basis]), tierPrior)
 	}
 	out, err := json.MarshalIndent(now, "", "  ")
 	if err != nil {
@@ -65,17 +80,32 @@ func (m *Measured) Calibration(now diagnose.Calibration) []byte {
 	return append(out, '\n')
 }
 
+// tierPrior is the number of events as right as usual on a basis that are added to
+// those of a family, because a few events are weak evidence.
+const tierPrior = 3
+
+// shareRight returns the share of right events, with one right and one wrong added.
+func shareRight(samples []sample) float64 {
+	right := 1.0
+	for _, s := range samples {
+		if s.right {
+			right++
+		}
+	}
+	return right / float64(len(samples)+2)
+}
+
 // fit returns the line of log odds by Newton's method over the sums relative to
 // their mean, shrunk towards a flat line if few events determine the slope.
-// Half a right and half a wrong event at the mean prevent certainty for a
-// family that was always right.
-func fit(samples []sample) diagnose.LogOdds {
+// Added are so many events at the mean of which a usual share was right: they prevent
+// certainty for a family that was always right.
+func fit(samples []sample, usual, added float64) diagnose.LogOdds {
 	type point struct{ x, y, w float64 }
 	mean := 0.0
 	for _, s := range samples {
 		mean += s.sum / float64(len(samples))
 	}
-	points := []point{{0, 0, 0.5}, {0, 1, 0.5}}
+	points := []point{{0, 0, added * (1 - usual)}, {0, 1, added * usual}}
 	for _, s := range samples {
 		y := 0.0
 		if s.right {
@@ -102,7 +132,7 @@ func fit(samples []sample) diagnose.LogOdds {
 		for _, p := range points {
 			right += p.w * p.y
 		}
-		a, b = math.Log(right/(float64(len(samples))+1-right)), 0
+		a, b = math.Log(right/(float64(len(samples))+added-right)), 0
 	}
 	return diagnose.LogOdds{A: math.Round(1e4*(a-b*mean)) / 1e4, B: math.Round(1e4*b) / 1e4, N: len(samples)}
 }

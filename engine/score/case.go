@@ -31,14 +31,26 @@ func FromSeed(seed uint64, start time.Time) []Case {
 	return out
 }
 
+// FromPractice are the cases of a seed of [simulate.Practice].
+func FromPractice(seed uint64, start time.Time) []Case {
+	var out []Case
+	for _, c := range simulate.Practice(seed, start) {
+		out = append(out, newCase(fmt.Sprintf("practice %d/%s", seed, c.Site.ID), c))
+	}
+	return out
+}
+
 // newCase simulates a case.
 func newCase(name string, c simulate.Case) Case {
 	s := c.Site
-	frames := s.Frames(s.Start, c.Until, c.Step)
+	frames := c.Frames()
 	one := Case{
 		Name: name, Clean: c.Clean, Sunny: s.Sunny,
 		Input: detect.Input{Site: detect.Site{ID: s.ID, Location: &s.Location, Zone: s.Zone}, Now: c.Until},
-		Truth: s.TruthBetween(s.Start, c.Until), Clipped: s.ClippedHours(s.Start, c.Until),
+		Truth: c.Truth(),
+	}
+	if c.Measuring == nil { // haze and wander change when a unit is at its limit
+		one.Clipped = s.ClippedHours(s.Start, c.Until)
 	}
 	for k := range one.Truth {
 		// Six equal readings are the least that a standing one shows, and three
@@ -48,7 +60,7 @@ func newCase(name string, c simulate.Case) Case {
 			t.Visible = false
 		}
 	}
-	for _, u := range s.Units {
+	for _, u := range c.Units() {
 		unit := detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Frame: frames[u.AssetID]}
 		if !c.Plain {
 			unit.Strings, unit.Tracker = u.Strings, u.Tracker
@@ -103,12 +115,37 @@ func FromMeasured(seed uint64, site *simulate.Site, frames map[string]series.Fra
 	if err != nil {
 		return Case{}, err
 	}
-	c := Case{Name: fmt.Sprintf("%d/%s", seed, site.ID), Truth: truth, Input: detect.Input{Site: detect.Site{ID: site.ID, Zone: site.Zone}}}
+	c := measuredCase(fmt.Sprintf("%d/%s", seed, site.ID), site, with)
+	c.Truth = truth
+	return c, nil
+}
+
+// WithOneLoss is a case of measured telemetry with one loss of a kind, drawn from the
+// seed, for [MeasuredCases]. ok is false if the history has no place for it.
+func WithOneLoss(seed uint64, site *simulate.Site, kind simulate.Kind, frames map[string]series.Frame) (c Case, ok bool, err error) {
+	with, truth, ok, err := simulate.InjectOne(seed, site, kind, frames)
+	if err != nil || !ok {
+		return Case{}, false, err
+	}
+	c = measuredCase(fmt.Sprintf("%s/%s-%d", site.ID, kind, seed), site, with)
+	c.Truth = []simulate.Truth{truth}
+	return c, true, nil
+}
+
+// Unchanged is a case of measured telemetry as it is, for [MeasuredCases].
+func Unchanged(site *simulate.Site, frames map[string]series.Frame) Case {
+	c := measuredCase(site.ID+"/clean", site, frames)
+	c.Clean = true
+	return c
+}
+
+func measuredCase(name string, site *simulate.Site, frames map[string]series.Frame) Case {
+	c := Case{Name: name, Input: detect.Input{Site: detect.Site{ID: site.ID, Zone: site.Zone}}}
 	if site.Location != (solar.Location{}) {
 		c.Input.Site.Location = &site.Location
 	}
 	for _, u := range site.Units {
-		f := with[u.AssetID]
+		f := frames[u.AssetID]
 		if n := f.Len(); n > 0 {
 			if last := time.Unix(f.Times[n-1]+1, 0).UTC(); last.After(c.Input.Now) {
 				c.Input.Now = last
@@ -116,5 +153,5 @@ func FromMeasured(seed uint64, site *simulate.Site, frames map[string]series.Fra
 		}
 		c.Input.Units = append(c.Input.Units, detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Tracker: u.Tracker, Strings: u.Strings, Frame: f})
 	}
-	return c, nil
+	return c
 }

@@ -192,9 +192,9 @@ func readTruth(dir string) (files []caseFile, err error) {
 }
 
 func (f caseFile) read(dir string) (Case, error) {
-	zone, err := time.LoadLocation(f.Zone)
+	c, err := f.described()
 	if err != nil {
-		return Case{}, fmt.Errorf("zone %q is not known", f.Zone)
+		return Case{}, err
 	}
 	frames := map[string]series.Frame{}
 	for _, name := range f.Files {
@@ -209,12 +209,27 @@ func (f caseFile) read(dir string) (Case, error) {
 			frames[id] = series.Merge(frames[id], frame)
 		}
 	}
+	if len(c.Input.Units) == 0 {
+		return Case{}, errors.New("it names no unit")
+	}
+	for i := range c.Input.Units {
+		c.Input.Units[i].Frame = frames[c.Input.Units[i].AssetID]
+	}
+	return c, nil
+}
+
+// described returns the case without telemetry.
+func (f caseFile) described() (Case, error) {
+	zone, err := time.LoadLocation(f.Zone)
+	if err != nil {
+		return Case{}, fmt.Errorf("zone %q is not known", f.Zone)
+	}
 	c := Case{Name: f.Name, Clean: f.Clean, Clipped: f.Clipped, Input: detect.Input{Site: detect.Site{ID: f.SiteID, Zone: zone}, Now: f.Now}}
 	if f.Latitude != nil && f.Longitude != nil {
 		c.Input.Site.Location = &solar.Location{LatitudeDeg: *f.Latitude, LongitudeDeg: *f.Longitude, AltitudeM: f.Altitude}
 	}
 	for _, u := range f.Units {
-		unit := detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Tracker: u.Tracker, Strings: u.Strings, Frame: frames[u.AssetID]}
+		unit := detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Tracker: u.Tracker, Strings: u.Strings}
 		if u.TiltDeg != nil && u.AzimuthDeg != nil {
 			unit.Plane = &solar.Plane{TiltDeg: *u.TiltDeg, AzimuthDeg: *u.AzimuthDeg}
 		}
@@ -222,9 +237,6 @@ func (f caseFile) read(dir string) (Case, error) {
 	}
 	for _, e := range f.Events {
 		c.Truth = append(c.Truth, e.truth())
-	}
-	if len(c.Input.Units) == 0 {
-		return Case{}, errors.New("it names no unit")
 	}
 	return c, nil
 }

@@ -35,7 +35,7 @@ type caseResult struct {
 // sample is a finding for calibration.
 type sample struct {
 	family detect.Family
-	basis  string  // see detect.Event
+	basis  string  // see diagnose.TierOf
 	sum    float64 // of its evidence
 	right  bool
 	was    string // family of the fault it matched, if any
@@ -202,7 +202,7 @@ func (v *caseResult) finding(c Case, findings []diagnose.Finding, m matching, k 
 			}
 		}
 	}
-	v.samples = append(v.samples, sample{e.Family, e.Basis, diagnose.EvidenceSum(e.Event), was == string(e.Family), was})
+	v.samples = append(v.samples, sample{e.Family, diagnose.TierOf(e.Event, len(c.Input.Units)), diagnose.EvidenceSum(e.Event), was == string(e.Family), was})
 }
 
 // clipping is evaluated by days and units: at the rating for at least an

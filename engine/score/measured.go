@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/diagnose"
@@ -27,8 +25,14 @@ type Measured struct {
 	Announcements []Announcement
 	UnitYears     map[string]float64 // of untouched telemetry, by tier and plant, such as "peers upm"
 	Detectability map[string]detect.Detectability
-	sure          []belief
-	right         map[string][2]int // right and all, by family and basis
+	judged        []judged
+}
+
+// judged is a finding of which it is known whether it is right.
+type judged struct {
+	sample
+	tier       string // of the case
+	confidence float64
 }
 
 // MeasuredRow is a line of the table.
@@ -38,10 +42,14 @@ type MeasuredRow struct {
 	Found        int // announced on the unit while it lasted, under its family or a similar one
 	Named        int // under its own
 	EnergyRecall float64
-	DelayDays    float64           // median of those found, in days
+	DelayDays    float64 // median of those found, in days
+	UsableDays   float64 // the same in usable days of the unit, of steps
+	Visible      int     // cases not below what the plant's noise lets be seen
+	VisibleFound int
 	Plants       map[string][2]int // found and cases by plant
 	lost, caught float64
 	delays       []float64
+	usable       []float64
 }
 
 // Announcement is a finding on a plant as it is.
@@ -58,6 +66,8 @@ const (
 	tierOfLight = "irradiance"
 	tierOfPower = "power alone"
 )
+
+var tiers = []string{tierOfLight, tierOfPeers, tierOfPower}
 
 // tier names the best reference that the case provides for its units.
 func (c Case) tier() string {
@@ -80,111 +90,247 @@ func (c Case) plant() string {
 	return name
 }
 
-// MeasuredCases replays cases with one injected loss each, and untouched ones.
-func MeasuredCases(ctx context.Context, cases iter.Seq2[Case, error], jobs int) (*Measured, error) {
-	m := &Measured{UnitYears: map[string]float64{}, Detectability: map[string]detect.Detectability{}, right: map[string][2]int{}}
-	rows := map[[2]string]*MeasuredRow{}
+// replayed is a case with what was found in it, without its telemetry.
+type replayed struct {
+	Case
+	tier     string
+	findings []diagnose.Finding
+	sizes    map[string]detect.Detectability
+	years    float64
+	units    int
+}
+
+// MeasuredDirs replays the cases of directories, each with one injected loss or
+// untouched. A case of one or two units with irradiance is replayed a second time with
+// power alone. Of cases with the same name and tier, the first counts. With a folder for
+// replays, what detection found is kept there, and taken from there instead of being
+// searched again.
+func MeasuredDirs(ctx context.Context, dirs []string, replays string, jobs int) (*Measured, error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(jobs, 1))
 	var mu sync.Mutex
-	var first error
-	todo := make(chan Case)
-	var wait sync.WaitGroup
-	for range max(jobs, 1) {
-		wait.Go(func() {
-			for c := range todo {
-				findings, report, err := c.Findings(ctx)
-				mu.Lock()
-				if err != nil {
-					first = cmp.Or(first, err)
-				} else {
-					m.take(c, findings, report, rows)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for c, err := range cases {
+	var done []replayed
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		files, err := readTruth(dir)
 		if err != nil {
-			mu.Lock()
-			first = cmp.Or(first, err)
-			mu.Unlock()
-			break
+			return nil, err
 		}
-		todo <- c
+		for _, f := range files {
+			if seen[f.Name] {
+				continue
+			}
+			seen[f.Name] = true
+			g.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return fmt.Errorf("replay measured plants: %w", err)
+				}
+				some, err := f.replay(ctx, dir, replays)
+				if err != nil {
+					return fmt.Errorf("replay case %s: %w", f.Name, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				done = append(done, some...)
+				return nil
+			})
+		}
 	}
-	close(todo)
-	wait.Wait()
-	if first != nil {
-		return nil, fmt.Errorf("replay measured plants: %w", first)
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(done, func(a, b replayed) int { return cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.Name, b.Name)) })
+	return summarise(done), nil
+}
+
+// replay returns a case with what is found in it, on each of its tiers.
+func (f caseFile) replay(ctx context.Context, dir, replays string) (out []replayed, err error) {
+	described, err := f.described()
+	if err != nil {
+		return nil, err
+	}
+	all, err := keptReplays(replays, f.Name)
+	if err != nil {
+		return nil, err
+	}
+	if all == nil {
+		c, err := f.read(dir)
+		if err != nil {
+			return nil, err
+		}
+		variants := []Case{c}
+		if c.tier() == tierOfLight {
+			variants = append(variants, c.withoutWeather())
+		}
+		for _, v := range variants {
+			report, err := detect.Run(ctx, v.Input)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, keptOf(v, report))
+		}
+		if err := keepReplays(replays, f.Name, all); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range all {
+		r := replayed{Case: described, tier: k.Tier, sizes: k.Sizes, years: k.Years, units: len(described.Input.Units)}
+		r.findings = diagnose.Explain(described.Input, k.report())
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// withoutWeather returns the case with power alone.
+func (c Case) withoutWeather() Case {
+	units := slices.Clone(c.Input.Units)
+	for i := range units {
+		f := units[i].Frame
+		f.Columns = slices.DeleteFunc(slices.Clone(f.Columns), func(c series.Column) bool {
+			return c.Quantity == series.IrradianceWM2 || c.Quantity == series.TemperatureC
+		})
+		units[i].Frame = f
+	}
+	c.Input.Units = units
+	return c
+}
+
+// summarise makes the tables from replayed cases.
+func summarise(done []replayed) *Measured {
+	m := &Measured{UnitYears: map[string]float64{}, Detectability: map[string]detect.Detectability{}}
+	own := map[string][]diagnose.Finding{} // of the plants as they are, by tier and plant
+	for i := range done {
+		if r := &done[i]; r.Clean {
+			key := r.tier + " " + r.plant()
+			own[key] = append(append([]diagnose.Finding{}, own[key]...), r.findings...)
+			m.takeClean(r)
+		}
+	}
+	rows := map[[2]string]*MeasuredRow{}
+	for i := range done {
+		if r := &done[i]; !r.Clean {
+			findings, known := own[r.tier+" "+r.plant()]
+			m.take(r, findings, known, rows)
+		}
 	}
 	for _, r := range rows {
-		r.EnergyRecall, r.DelayDays = share(r.caught, r.lost), quantile(r.delays, 0.5)
+		r.EnergyRecall, r.DelayDays, r.UsableDays = share(r.caught, r.lost), quantile(r.delays, 0.5), quantile(r.usable, 0.5)
 		m.Rows = append(m.Rows, *r)
 	}
 	slices.SortFunc(m.Rows, func(a, b MeasuredRow) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Tier, b.Tier)) })
 	slices.SortFunc(m.Announcements, func(a, b Announcement) int {
 		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.Plant, b.Plant), a.Finding.Start.Compare(b.Finding.Start))
 	})
-	return m, nil
+	return m
 }
 
-// take books a replayed case.
-func (m *Measured) take(c Case, findings []diagnose.Finding, report detect.Report, rows map[[2]string]*MeasuredRow) {
-	tier, plant := c.tier(), c.plant()
-	if c.Clean {
-		m.UnitYears[tier+" "+plant] += c.inverterYears()
-		for _, f := range findings {
-			if f.Family != detect.Clipping {
-				assessment, reason := assessmentOf(plant, &f)
-				m.Announcements = append(m.Announcements, Announcement{tier, plant, f, assessment, reason})
-				// Whether a gap hides an outage is not known.
-				if right := assessment != AssessmentFalse; assessment != AssessmentUnknown && f.Family != detect.CommunicationGap {
-					m.sure = append(m.sure, belief{f.Confidence, right})
-					m.count(&f, right)
-				}
-			}
+// takeClean books a plant as it is.
+func (m *Measured) takeClean(r *replayed) {
+	tier, plant := r.tier, r.plant()
+	m.UnitYears[tier+" "+plant] += r.years
+	for _, f := range r.findings {
+		if f.Family == detect.Clipping {
+			continue
 		}
-		for id, s := range report.Detectability {
-			m.Detectability[tier+" "+plant+" "+id] = s
+		assessment, reason := assessmentOf(plant, &f)
+		m.Announcements = append(m.Announcements, Announcement{tier, plant, f, assessment, reason})
+		// Whether a gap hides an outage is not known.
+		if assessment != AssessmentUnknown && f.Family != detect.CommunicationGap {
+			m.judge(r, &f, assessment != AssessmentFalse)
 		}
-		return
 	}
-	for t := range c.Truth {
-		truth := &c.Truth[t]
+	for id, s := range r.sizes {
+		m.Detectability[tier+" "+plant+" "+id] = s
+	}
+}
+
+// take books a case with an injected loss, on a plant of which own are the findings
+// without it. If these are not known, nothing is judged.
+func (m *Measured) take(r *replayed, own []diagnose.Finding, known bool, rows map[[2]string]*MeasuredRow) {
+	tier, plant, now := r.tier, r.plant(), r.Input.Now
+	for t := range r.Truth {
+		truth := &r.Truth[t]
 		if truth.Cause != "injected" {
 			continue
 		}
 		key := [2]string{tier, measuredKind(truth)}
-		r := rows[key]
-		if r == nil {
-			r = &MeasuredRow{Tier: tier, Kind: key[1], Plants: map[string][2]int{}}
-			rows[key] = r
+		row := rows[key]
+		if row == nil {
+			row = &MeasuredRow{Tier: tier, Kind: key[1], Plants: map[string][2]int{}}
+			rows[key] = row
 		}
-		one := cover(truth, findings, c.Input.Now)
-		for i := range findings {
-			f := &findings[i]
-			if slices.ContainsFunc(f.Units, truth.Concerns) && began(truth, f, c.Input.Now) {
-				m.count(f, string(f.Family) == truth.Family)
-			}
-		}
-		at := r.Plants[plant]
+		one := cover(truth, r.findings, now)
+		at := row.Plants[plant]
 		at[1]++
-		r.Cases++
-		weight := truth.LossFraction * endOf(truth, c.Input.Now).Sub(truth.From).Hours()
+		row.Cases++
+		weight := truth.LossFraction * endOf(truth, now).Sub(truth.From).Hours()
 		if truth.Family == string(detect.StuckSensor) {
 			weight = 1
 		}
-		r.lost, r.caught = r.lost+weight, r.caught+weight*one.share
+		visible := m.visible(tier, plant, truth)
+		if visible {
+			row.Visible++
+		}
+		row.lost, row.caught = row.lost+weight, row.caught+weight*one.share
 		if one.found {
-			r.Found++
+			row.Found++
 			at[0]++
-			r.delays = append(r.delays, one.delay.Hours()/24)
-			m.sure = append(m.sure, belief{one.confidence, one.named})
+			row.delays = append(row.delays, one.delay.Hours()/24)
+			if one.usable > 0 {
+				row.usable = append(row.usable, float64(one.usable))
+			}
+			if visible {
+				row.VisibleFound++
+			}
 		}
 		if one.named {
-			r.Named++
+			row.Named++
 		}
-		r.Plants[plant] = at
+		row.Plants[plant] = at
 	}
+	for i := range r.findings {
+		f := &r.findings[i]
+		if !known || f.Family == detect.Clipping || f.Family == detect.CommunicationGap {
+			continue
+		}
+		if right := r.explains(f); right || !amongst(own, f, now) {
+			m.judge(r, f, right)
+		}
+	}
+}
+
+// explains reports whether an injected loss makes a finding right.
+func (r *replayed) explains(f *diagnose.Finding) bool {
+	return slices.ContainsFunc(r.Truth, func(t simulate.Truth) bool {
+		return t.Cause == "injected" && t.Family == string(f.Family) && slices.ContainsFunc(f.Units, t.Concerns) && began(&t, f, r.Input.Now)
+	})
+}
+
+// amongst reports whether a finding is one of those that a plant has without an
+// injected loss, perhaps with other bounds.
+func amongst(own []diagnose.Finding, f *diagnose.Finding, now time.Time) bool {
+	return slices.ContainsFunc(own, func(o diagnose.Finding) bool {
+		return o.Family == f.Family && slices.ContainsFunc(o.Units, func(id string) bool { return slices.Contains(f.Units, id) }) &&
+			(o.Start.Sub(f.Start).Abs() <= assessmentSlack(f.Family) || o.Start.Before(ended(f, now)) && f.Start.Before(ended(&o, now)))
+	})
+}
+
+// judge books whether a finding is right.
+func (m *Measured) judge(r *replayed, f *diagnose.Finding, right bool) {
+	m.judged = append(m.judged, judged{
+		sample: sample{family: f.Family, basis: diagnose.TierOf(f.Event, r.units), sum: diagnose.EvidenceSum(f.Event), right: right},
+		tier:   r.tier, confidence: f.Confidence,
+	})
+}
+
+// visible reports whether the noise of a plant lets a loss be seen: false for strings
+// below the size that is detected there five times in six.
+func (m *Measured) visible(tier, plant string, t *simulate.Truth) bool {
+	if t.Family != string(detect.StringOutage) || len(t.Units) == 0 {
+		return true
+	}
+	d, ok := m.Detectability[tier+" "+plant+" "+t.Units[0]]
+	return !ok || !(t.Severity < d.Detectable)
 }
 
 // measuredKind is the kind of an injected loss with its class of size.
@@ -223,7 +369,7 @@ type covered struct {
 	share        float64 // of its lost energy, inside findings of its family or a similar one
 	found, named bool
 	delay        time.Duration
-	confidence   float64
+	usable       int // usable days until then, of a step
 }
 
 // cover holds a loss against the findings on its unit that began with it: one
@@ -243,7 +389,7 @@ func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out c
 		}
 		out.share = min(out.share+inside, 1)
 		if d := f.DetectedAt.Sub(t.From); !out.found || d < out.delay {
-			out.found, out.delay, out.confidence = true, d, f.Confidence
+			out.found, out.delay, out.usable = true, d, f.UsableDays
 		}
 		out.named = out.named || string(f.Family) == t.Family
 	}
@@ -255,149 +401,4 @@ func began(t *simulate.Truth, f *diagnose.Finding, now time.Time) bool {
 	to := endOf(t, now)
 	slack := max(24*time.Hour, to.Sub(t.From)/4)
 	return !f.Start.Before(t.From.Add(-slack)) && f.Start.Before(to) && ended(f, now).After(t.From) && !f.DetectedAt.Before(t.From)
-}
-
-// count books a finding with a basis for the calibration.
-func (m *Measured) count(f *diagnose.Finding, right bool) {
-	if f.Basis == "" {
-		return
-	}
-	key := diagnose.TierKey(f.Family, f.Basis)
-	n := m.right[key]
-	n[1]++
-	if right {
-		n[0]++
-	}
-	m.right[key] = n
-}
-
-// CalibrationError is how far confidences are from the share that was right, of
-// findings on injected losses and on untouched plants together.
-func (m *Measured) CalibrationError() float64 {
-	_, e := trust(m.sure)
-	return e
-}
-
-// Markdown returns the table of the losses, as docs/faults.md has it.
-func (m *Measured) Markdown() string {
-	var b strings.Builder
-	b.WriteString("| loss | tier | cases | found | named right | energy recall | median delay, days | found by plant |\n|---|---|---|---|---|---|---|---|\n")
-	for _, r := range m.Rows {
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s | %s | %s |\n", r.Kind, r.Tier, r.Cases, number(share(float64(r.Found), float64(r.Cases)), 2),
-			number(share(float64(r.Named), float64(r.Cases)), 2), number(r.EnergyRecall, 2), number(r.DelayDays, 1), r.byPlant())
-	}
-	return b.String()
-}
-
-// MarkdownAnnouncements returns the announcements on the plants as they are: their
-// number a unit-year by tier and family, and each of them with its assessment.
-func (m *Measured) MarkdownAnnouncements() string {
-	var b strings.Builder
-	b.WriteString("| tier | unit-years | family | announced | a unit-year | true or plausible | false | unknown |\n|---|---|---|---|---|---|---|---|\n")
-	m.eachFamily(func(tier string, years float64, family string, some []Announcement) {
-		n := map[Assessment]int{}
-		for _, a := range some {
-			n[a.Assessment]++
-		}
-		fmt.Fprintf(&b, "| %s | %.1f | %s | %d | %.2f | %d | %d | %d |\n", tier, years, family, len(some), float64(len(some))/years,
-			n[AssessmentTrue]+n[AssessmentPlausible], n[AssessmentFalse], n[AssessmentUnknown])
-	})
-	b.WriteString("\n| tier | plant | announcement | assessment | reason |\n|---|---|---|---|---|\n")
-	for _, a := range m.Announcements {
-		if a.Finding.Family == detect.CommunicationGap {
-			continue
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", a.Tier, a.Plant, strings.ReplaceAll(a.Finding.Summary, "|", "/"), a.Assessment, a.Reason)
-	}
-	return b.String()
-}
-
-// MarkdownReliability returns the share of right findings by confidence, and the
-// calibration error.
-func (m *Measured) MarkdownReliability() string {
-	var b strings.Builder
-	b.WriteString("| confidence | findings | mean confidence | right |\n|---|---|---|---|\n")
-	for _, r := range m.Reliability() {
-		if r.n > 0 {
-			fmt.Fprintf(&b, "| %.1f to %.1f | %d | %s | %s |\n", r.from, r.to, r.n, number(r.mean, 2), number(r.right, 2))
-		}
-	}
-	fmt.Fprintf(&b, "\nCalibration error %s.\n", number(m.CalibrationError(), 2))
-	return b.String()
-}
-
-// eachFamily calls f for each tier and family with announcements on the plants as
-// they are.
-func (m *Measured) eachFamily(f func(tier string, years float64, family string, some []Announcement)) {
-	for _, tier := range []string{tierOfLight, tierOfPeers, tierOfPower} {
-		years, by := 0.0, map[string][]Announcement{}
-		for name, y := range m.UnitYears {
-			if strings.HasPrefix(name, tier+" ") {
-				years += y
-			}
-		}
-		if years == 0 {
-			continue
-		}
-		for _, a := range m.Announcements {
-			if a.Tier == tier {
-				by[string(a.Finding.Family)] = append(by[string(a.Finding.Family)], a)
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(by)) {
-			f(tier, years, name, by[name])
-		}
-	}
-}
-
-// byPlant lists the found cases of each plant.
-func (r MeasuredRow) byPlant() string {
-	var plants []string
-	for name, n := range r.Plants {
-		plants = append(plants, fmt.Sprintf("%s %d/%d", name, n[0], n[1]))
-	}
-	slices.Sort(plants)
-	return strings.Join(plants, ", ")
-}
-
-// Write prints the tables for people.
-func (m *Measured) Write(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "loss\ttier\tcases\tfound\tnamed right\tenergy recall\tmedian delay, days\tby plant")
-	for _, r := range m.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Kind, r.Tier, r.Cases, number(share(float64(r.Found), float64(r.Cases)), 2),
-			number(share(float64(r.Named), float64(r.Cases)), 2), number(r.EnergyRecall, 2), number(r.DelayDays, 1), r.byPlant())
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w, "\nAnnounced on the plants as they are, a unit-year")
-	t = tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
-	m.eachFamily(func(tier string, years float64, family string, some []Announcement) {
-		fmt.Fprintf(t, "%s\t%.1f unit-years\t%s\t%d\t%.2f\n", tier, years, family, len(some), float64(len(some))/years)
-	})
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w, "\nEach of them")
-	for _, a := range m.Announcements {
-		fmt.Fprintf(w, "%s, %s: %s [%s: %s]\n", a.Tier, a.Plant, a.Finding.Summary, a.Assessment, a.Reason)
-	}
-	fmt.Fprintln(w, "\nWhat can be seen")
-	var names []string
-	for name := range m.Detectability {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(w, "%s: %s.\n", name, m.Detectability[name].Text())
-	}
-	fmt.Fprintln(w, "\nReliability")
-	for _, r := range m.Reliability() {
-		if r.n > 0 {
-			fmt.Fprintln(w, r)
-		}
-	}
-	_, err := fmt.Fprintf(w, "\nCalibration error %s\n", number(m.CalibrationError(), 2))
-	return err
 }

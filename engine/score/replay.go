@@ -26,10 +26,11 @@ type Report struct {
 	samples []sample
 }
 
-// Seeds replays the seeds from first to last, so many at a time.
-func Seeds(ctx context.Context, first, last uint64, jobs int) (*Report, error) {
+// Seeds replays the cases of the seeds from first to last, as [FromSeed] or
+// [FromPractice] makes them, so many seeds at a time.
+func Seeds(ctx context.Context, first, last uint64, jobs int, cases func(seed uint64, start time.Time) []Case) (*Report, error) {
 	n := int(last - first + 1)
-	return replay(ctx, n, jobs, func(i int) ([]Case, error) { return FromSeed(first+uint64(i), Start), nil })
+	return replay(ctx, n, jobs, func(i int) ([]Case, error) { return cases(first+uint64(i), Start), nil })
 }
 
 // Cases replays cases that are given, so many at a time.

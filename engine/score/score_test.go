@@ -230,7 +230,7 @@ func TestCalibration(t *testing.T) {
 // reported are those of seeds never tuned on (make score).
 func TestSeedsKeepTheirScores(t *testing.T) {
 	longtest.Mark(t)
-	r, err := Seeds(context.Background(), 4, 4, 2)
+	r, err := Seeds(context.Background(), 4, 4, 2, FromSeed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestDemo(t *testing.T) {
 // the judgement.
 func BenchmarkSeed(b *testing.B) {
 	for b.Loop() {
-		if _, err := Seeds(context.Background(), 7, 7, 1); err != nil {
+		if _, err := Seeds(context.Background(), 7, 7, 1, FromSeed); err != nil {
 			b.Fatal(err)
 		}
 	}
