@@ -75,7 +75,7 @@ func TestMeasuredFindingsAreJudgedOnce(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("judged %q, want %q", got, want)
 	}
-	// Confidences 0.5 wrong, 0.9 right, 0.8 right, 0.6 wrong, each in a bin of its own.
+	// Confidences 0.5 wrong, 0.9 right, 0.8 right, 0.6 wrong, in four bins.
 	if e, n := m.CalibrationError(""); math.Abs(e-(0.5+0.1+0.2+0.6)/4) > 1e-9 || n != 4 {
 		t.Errorf("calibration error %v of %d findings", e, n)
 	}
