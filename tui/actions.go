@@ -25,13 +25,13 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// action performs an action of the console. It answers with a request, a
-// command, or neither.
+// action performs an action of the console. It returns a request, a command, or
+// neither.
 type action func(m *Model) (view.Request, tea.Cmd)
 
-// actions are the console's own actions; all others are the view's that has
-// the keys. As a package variable it cannot refer to what performs actions, so
-// that no action leads to another but by its request.
+// actions are the console's own actions; all others belong to the view that has the
+// keys. A package variable cannot refer to the code that performs actions, so an
+// action leads to another only by its request.
 var actions = map[keymap.Action]action{
 	keymap.FocusObserve: focus(layout.Observe),
 	keymap.FocusOrient:  focus(layout.Orient),
@@ -108,40 +108,40 @@ var actions = map[keymap.Action]action{
 	keymap.QuitNow:    command((*Model).quitTwice),
 }
 
-// do is an action that changes the console alone.
+// do returns an action that changes the console alone.
 func do(f func(m *Model)) action {
 	return func(m *Model) (view.Request, tea.Cmd) { f(m); return nil, nil }
 }
 
-// command is an action that starts a command.
+// command returns an action that starts a command.
 func command(f func(m *Model) tea.Cmd) action {
 	return func(m *Model) (view.Request, tea.Cmd) { return nil, f(m) }
 }
 
-// request is an action that makes a request; nil for none.
+// request returns an action that makes a request; nil for none.
 func request(f func(m *Model) view.Request) action {
 	return func(m *Model) (view.Request, tea.Cmd) { return f(m), nil }
 }
 
-// open is an action that opens a screen.
+// open returns an action that opens a screen.
 func open(f func(m *Model) view.View) action {
 	return request(func(m *Model) view.Request { return view.OpenScreen{Screen: f(m)} })
 }
 
-// dialog is an action that opens a dialog.
+// dialog returns an action that opens a dialog.
 func dialog(f func(m *Model) view.Dialog) action {
 	return request(func(m *Model) view.Request { return view.OpenDialog{Dialog: f(m)} })
 }
 
-// focus is an action that goes to a pane.
+// focus returns an action that goes to a pane.
 func focus(p layout.Pane) action { return do(func(m *Model) { m.nav.goTo(p) }) }
 
-// changeOrder is an action that changes the status of the order on screen.
+// changeOrder returns an action that changes the status of the order on screen.
 func changeOrder(to string) action {
 	return request(func(m *Model) view.Request { return maintenance.MoveOrder(m.orderOnScreen(), to, m.context()) })
 }
 
-// changePlan is an action that changes the schedule that Decide shows.
+// changePlan returns an action that changes the schedule that Decide shows.
 func changePlan(to string) action {
 	return request(func(m *Model) view.Request {
 		if p := m.nav.decide.SelectedPlan(m.context()); p != nil {
@@ -151,7 +151,7 @@ func changePlan(to string) action {
 	})
 }
 
-// changeIssue is an action that opens a form about the issue of the selected
+// changeIssue returns an action that opens a form about the issue of the selected
 // finding.
 func changeIssue(form func(api.Issue, api.Finding) *widget.StepForm) action {
 	return request(func(m *Model) view.Request {
@@ -165,8 +165,8 @@ func changeIssue(form func(api.Issue, api.Finding) *widget.StepForm) action {
 	})
 }
 
-// back undoes one step: the filter, the screen, the way that enter went, the
-// day, the zoom, and last the selection.
+// back undoes one step: the filter, the screen, the change of pane by enter, the day,
+// the zoom, and last the selection.
 func (m *Model) back() view.Request {
 	list := m.list()
 	switch n := len(m.nav.trail); {
@@ -187,7 +187,7 @@ func (m *Model) back() view.Request {
 	return nil
 }
 
-// refresh asks again for what is on screen.
+// refresh requests the data on screen again.
 func (m *Model) refresh() tea.Cmd {
 	m.data.Planner.Invalidate(m.visibleQueries()...)
 	return m.poll()
@@ -221,7 +221,7 @@ func (m *Model) chooseColumns() view.Request {
 	return view.OpenDialog{Dialog: widget.NewColumns(list)}
 }
 
-// helpDialog shows the keys that count here, and then the rest.
+// helpDialog shows the keys that are active now, then the others.
 func (m *Model) helpDialog() view.Dialog {
 	if s := m.nav.screen(); s != nil {
 		return app.NewHelp(s.Title(), s.Scope(), [][2]string{{"esc", "back to the panes"}}, m.o.Keys)
@@ -230,12 +230,12 @@ func (m *Model) helpDialog() view.Dialog {
 	return app.NewHelp(p.Title(), p.Scope(), p.Help(), m.o.Keys)
 }
 
-// orderOnScreen is the order whose details Act shows, as it is known best.
+// orderOnScreen returns the order whose details Act shows, with its details if they are known.
 func (m *Model) orderOnScreen() api.Order {
 	return workflow.KnownOrder(m.context(), workflow.CurrentOrder(m.context()))
 }
 
-// chosenDay is the day that was chosen in Decide; the zero time without one.
+// chosenDay returns the day that was chosen in Decide; the zero time without one.
 func (m *Model) chosenDay() time.Time { return m.nav.decide.ChosenDay(m.context()) }
 
 // nextFinding selects the active finding after the selected one.
@@ -267,7 +267,7 @@ func (m *Model) nextFinding() {
 func (m *Model) detect() view.Request {
 	asset, site := m.nav.selection.AssetID, m.data.siteRecord()
 	return view.Batch{
-		view.Notify{Text: "Looking at " + asset + " …", Role: themes.Dim},
+		view.Notify{Text: "Running detection on " + asset + " …", Role: themes.Dim},
 		view.Call{Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 			words, role := asset+": detection found nothing abnormal.", themes.Dim
 			switch r, err := c.Detect(ctx, api.AssetRef{AssetID: asset, SiteID: site.SiteID, CustomerID: site.CustomerID}, 0); {
@@ -307,8 +307,8 @@ func (m *Model) makePlan() view.Request {
 	return maintenance.NewPlanForm(m.context(), m.chosenDay())
 }
 
-// nextStep does what comes next on the way from a sign of trouble to a verified
-// repair, with a form that is filled in.
+// nextStep performs the next step from a finding to a verified repair, with a form
+// that is filled in.
 func (m *Model) nextStep() view.Request {
 	v := m.context()
 	way := workflow.WorkflowFor(v)
@@ -325,7 +325,7 @@ func (m *Model) nextStep() view.Request {
 	case m.data.Link.Down:
 		return dim("Unavailable: the service is not responding.")
 	}
-	if way.Finding != nil { // maybe it was a unit alone
+	if way.Finding != nil { // only a unit may have been selected
 		m.nav.selection.FindingID = way.Finding.SummaryID
 	}
 	if way.Order != nil {
@@ -335,7 +335,7 @@ func (m *Model) nextStep() view.Request {
 	case workflow.StepDetect:
 		return m.detect()
 	case workflow.StepDiagnose:
-		return view.Batch{dim("Looking for what is behind it …"), maintenance.Diagnose(m.context())}
+		return view.Batch{dim("Requesting the diagnosis …"), maintenance.Diagnose(m.context())}
 	case workflow.StepPlan:
 		return m.makePlan()
 	case workflow.StepParts:

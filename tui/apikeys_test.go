@@ -58,7 +58,7 @@ func startOffice(t *testing.T, w, h int, role string, customers ...string) *offi
 	return o
 }
 
-// keys are those that the service holds, oldest first.
+// keys returns those that the service holds, oldest first.
 func (o *office) keys() []auth.APIKey {
 	o.t.Helper()
 	keys, _, err := o.service.Auth().As(api.Unlimited("test")).Keys(context.Background(), "", api.Page{})
@@ -89,7 +89,7 @@ func (o *office) create(name, sites string) string {
 	return key
 }
 
-// opens says whether the service takes the key.
+// opens reports whether the service takes the key.
 func (o *office) opens(key string) bool {
 	_, err := o.service.Auth().KeyInfo(context.Background(), key)
 	return err == nil

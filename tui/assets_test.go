@@ -24,7 +24,7 @@ func (o *office) plantSite() {
 	o.pass(3)
 }
 
-// unit is one as the service holds it.
+// unit returns one as the service holds it.
 func (o *office) unit(id string) api.Asset {
 	o.t.Helper()
 	a, err := o.service.Domain().Sites.Asset(context.Background(), api.Unlimited("test"), api.AssetRef{AssetID: id})
@@ -42,7 +42,7 @@ func TestAssets(t *testing.T) {
 
 	// A new one; an error of the service is shown at its field.
 	o.press("c", "INV-01", "tab", "Roof east", "tab", "tab", "fifty", "enter")
-	o.shows("That is no number.")
+	o.shows("Enter a number.")
 	o.press("ctrl+u", "50", "tab", "tab", "roof", "enter")
 	o.shows("Asset INV-01 exists already", "Roof east")
 	o.press("shift+tab", "shift+tab", "shift+tab", "shift+tab", "shift+tab", "ctrl+u", "INV-03", "tab", "tab", "tab", "tab", "tab", "tab", "120", "enter")

@@ -22,15 +22,15 @@ import (
 	"app.sunloop/tui/view/plant"
 )
 
-// fleetBehind is how often the facts of all sites are asked for while the fleet
-// is not on screen.
+// fleetBehind is the interval at which the data of all sites are requested while the
+// fleet is not on screen.
 const fleetBehind = 2 * time.Minute
 
 // requestTimeout is the deadline of one request.
 const requestTimeout = 15 * time.Second
 
-// run is a command that may wait: it has a deadline, ends with the console,
-// and a panic in it becomes a message.
+// run returns a command that may block: it has a deadline, ends with the console, and
+// a panic in it becomes a message.
 func (m *Model) run(work func(ctx context.Context) tea.Msg) tea.Cmd {
 	return m.runFor(requestTimeout, work)
 }
@@ -57,12 +57,12 @@ type data struct {
 	watched   []string          // uploads of this console whose end is reported
 	runsGoing map[string]bool   // runs of the site on screen whose end is reported
 	paths     map[string]string // of files that were sent, by name
-	preparing state.Pace        // of what the program does before it sends data
+	preparing state.Pace        // of the work of the program before it sends data
 }
 
 func newData() data { return data{paths: map[string]string{}} }
 
-// needs are the queries that the screen requires now.
+// needs returns the queries that the screen requires now.
 func (m *Model) needs() []state.Need {
 	var needs []state.Need
 	further := m.nav.screen()
@@ -84,7 +84,7 @@ func (m *Model) needs() []state.Need {
 		needs = append(needs, state.Need{Query: state.QueryFleet, Period: fleetBehind})
 	}
 	needs = append(needs,
-		state.Need{Query: state.QuerySummary, Period: 5 * time.Second, Focused: true}, // vital signs are always seen
+		state.Need{Query: state.QuerySummary, Period: 5 * time.Second, Focused: true}, // vital signs are always on screen
 		state.Need{Query: state.QueryAssets, Period: 5 * time.Minute, Focused: true},
 	)
 	if !m.data.Site.PastDate.IsZero() {
@@ -93,13 +93,13 @@ func (m *Model) needs() []state.Need {
 	for i, p := range m.nav.panes {
 		for _, n := range p.Queries(m.context()) {
 			n.Focused = layout.Pane(i) == m.nav.focus && len(m.dialogs.stack) == 0 && further == nil
-			// Behind a further screen the alarms are watched on.
+			// Alarms are also requested while a screen covers the panes.
 			n.Hidden = m.frame.layout.Mode == layout.TooSmall || further != nil && n.Query != state.QueryFindings && n.Query != state.QueryAlerts
 			needs = append(needs, n)
 		}
 	}
-	// Running work is polled often, and so is what may be on its way to a site
-	// without present data.
+	// Running work is polled often, and so are uploads for a site without present
+	// data.
 	if s := &m.data.Site.Summary; !s.At.IsZero() && !s.Data.HasPower() {
 		needs = append(needs, state.Need{Query: state.QueryUploads, Period: 5 * time.Second, Focused: true})
 	}
@@ -109,7 +109,7 @@ func (m *Model) needs() []state.Need {
 	return strongest(needs)
 }
 
-// strongest keeps, of several wishes for one query, the most frequent.
+// strongest keeps the shortest period of several needs of one query.
 func strongest(needs []state.Need) []state.Need {
 	var out []state.Need
 	for _, n := range needs {
@@ -125,7 +125,7 @@ func strongest(needs []state.Need) []state.Need {
 	return out
 }
 
-// poll sends what is due.
+// poll sends the requests that are due.
 func (m *Model) poll() tea.Cmd {
 	if m.session.signIn != nil || m.session.certificate != nil || m.o.Client.Credential() == "" {
 		return nil
@@ -144,8 +144,8 @@ func (m *Model) poll() tea.Cmd {
 		}
 		cmds = append(cmds, m.run(func(ctx context.Context) (msg tea.Msg) {
 			defer func() {
-				if p := recover(); p != nil { // the query must come up again
-					m.o.Log.Error("a request of the console panicked", "query", r.Query, "panic", p, "stack", string(debug.Stack()))
+				if p := recover(); p != nil { // the query must be sent again
+					m.o.Log.Error("console request panicked", "query", r.Query, "panic", p, "stack", string(debug.Stack()))
 					msg = answerMsg{state.Answer{Request: r, Err: fmt.Errorf("internal console error: %v", p)}}
 				}
 			}()
@@ -155,7 +155,7 @@ func (m *Model) poll() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// answer takes an answer of the service in.
+// answer processes a response of the service.
 func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	wasDown, open := m.data.Link.Down, m.data.openFiles()
 	changed, signedOut := m.data.Apply(a, now)
@@ -175,12 +175,12 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		m.dialogs.guard.begin(now)
 		return nil
 	case m.data.Link.Down && !wasDown:
-		m.o.Log.Warn("the service is not responding", "source", m.o.Source, "error", a.Err)
+		m.o.Log.Warn("service not responding", "source", m.o.Source, "error", a.Err)
 	case wasDown && !m.data.Link.Down:
 		m.o.Log.Info("service reachable", "source", m.o.Source)
 		m.notify("The service is reachable again.", themes.Accent)
 	case a.Err != nil:
-		m.o.Log.Warn("a request failed", "query", a.Request.Query, "error", a.Err)
+		m.o.Log.Warn("request failed", "query", a.Request.Query, "error", a.Err)
 	}
 	if a.Request.Query == state.QuerySites && a.Err == nil {
 		return m.chooseFirstSite()
@@ -197,7 +197,7 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	case a.Request.Query == state.QueryManual:
 		return m.notifyRuns()
 	case a.Request.Query == state.QueryUploads:
-		if m.data.openFiles() < open { // what the file brought is there to be asked for
+		if m.data.openFiles() < open { // the data of the imported file can be requested
 			m.data.Planner.Invalidate(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
 			return m.poll()
 		}
@@ -234,7 +234,7 @@ func (m *Model) notifyRuns() tea.Cmd {
 	return m.poll()
 }
 
-// openFiles is how many files of the site are still on their way.
+// openFiles returns the number of files of the site that are still processed.
 func (d *data) openFiles() int {
 	n := 0
 	if d.Site != nil {
@@ -259,7 +259,7 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 		}
 	}
 	if m.data.Site != nil {
-		for _, s := range sites { // its particulars may have changed
+		for _, s := range sites { // its record may have changed
 			if s.Ref() == m.data.Site.Ref() && s.Timezone == m.data.Site.Timezone {
 				m.data.Site.Site = s
 			}
@@ -287,8 +287,9 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 	return m.poll()
 }
 
-// openSiteNamed shows a site. One that the list of sites lacks is asked for, and
-// shown once the list has it. A screen of all sites is left for it.
+// openSiteNamed shows a site. If it is not in the list of sites, the list is
+// requested again and the site is shown when the list contains it. A screen of all
+// sites is closed.
 func (m *Model) openSiteNamed(site api.SiteRef) {
 	if s := m.nav.screen(); s != nil && s.Scope() == keymap.FleetList {
 		m.leave()
@@ -303,7 +304,7 @@ func (m *Model) openSiteNamed(site api.SiteRef) {
 	m.data.Planner.Invalidate(state.QuerySites)
 }
 
-// siteRecord is the record of the site on screen, zero without one.
+// siteRecord returns the record of the site on screen, zero without one.
 func (d *data) siteRecord() api.Site {
 	if d.Site == nil {
 		return api.Site{}

@@ -13,7 +13,7 @@ type dialogs struct {
 	guard inputGuard
 }
 
-// top is the dialog that has the keys, nil without one.
+// top returns the dialog that has the keys, nil without one.
 func (d *dialogs) top() view.Dialog {
 	if n := len(d.stack); n > 0 {
 		return d.stack[n-1]
@@ -24,15 +24,15 @@ func (d *dialogs) top() view.Dialog {
 // push opens a dialog.
 func (d *dialogs) push(v view.Dialog) { d.stack = append(d.stack, v) }
 
-// pop closes the dialog on top. What it held, a key maybe, goes with it.
+// pop closes the dialog on top and drops its content, such as a secret.
 func (d *dialogs) pop() {
 	n := len(d.stack) - 1
 	d.stack[n] = nil
 	d.stack = d.stack[:n]
 }
 
-// deliver gives a dialog that waits its answer, and closes it when it is done.
-// It reports whether the dialog was still on screen.
+// deliver passes the response to the dialog that waits for it, and closes the dialog
+// if it is done. It reports whether the dialog was still on screen.
 func (d *dialogs) deliver(from view.Caller, err error) (open bool) {
 	if from == nil {
 		return false
@@ -45,21 +45,21 @@ func (d *dialogs) deliver(from view.Caller, err error) (open bool) {
 	return at >= 0
 }
 
-// What a person types while something opens unasked is not meant for it: keys
-// are dropped until there was a moment of quiet, and no longer than a bound.
+// Keys that are typed while a view opens without a request of the user are not meant
+// for that view: they are dropped until a short pause, at most for a bound.
 const (
 	guardQuiet = 425 * time.Millisecond
 	guardMost  = 1500 * time.Millisecond
 )
 
-// inputGuard is the time after something opened unasked. The zero value drops
-// nothing.
+// inputGuard drops keys after a view has opened without a request of the user. The
+// zero value drops none.
 type inputGuard struct{ opened, last time.Time }
 
 // begin drops keys from now on.
 func (g *inputGuard) begin(now time.Time) { g.opened, g.last = now, now }
 
-// drops says whether a key pressed now was meant for what was there before.
+// drops reports whether a key that is pressed now is dropped.
 func (g *inputGuard) drops(now time.Time) bool {
 	if g.opened.IsZero() {
 		return false

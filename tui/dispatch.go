@@ -17,7 +17,7 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// key takes a key: the view on top has it, else it is an action of the keymap.
+// key processes a key: the view on top gets it, else it is an action of the keymap.
 func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	if k.String() == "ctrl+c" {
 		return m.perform(view.Run{Action: keymap.QuitNow})
@@ -60,12 +60,12 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-// maxRequests bounds what one event may lead to.
+// maxRequests bounds the requests of one event.
 const maxRequests = 50
 
-// perform carries out requests in their order, with what they lead to. If they
-// change what is shown, it asks the service for what that needs. Nothing else
-// carries out requests, and nothing that it calls leads back to it.
+// perform carries out requests in order, with those that follow from them. If they
+// change what is shown, it requests the data for it. No other code carries out
+// requests, and no code that it calls calls it.
 func (m *Model) perform(queue ...view.Request) tea.Cmd {
 	var cmds []tea.Cmd
 	needs := false // something else is shown
@@ -73,7 +73,7 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 		r := queue[0]
 		queue = queue[1:]
 		if n == maxRequests {
-			m.o.Log.Error("too many requests of one event", "next", fmt.Sprintf("%T", r))
+			m.o.Log.Error("request limit of an event exceeded", "next", fmt.Sprintf("%T", r))
 			break
 		}
 		var next view.Request
@@ -104,7 +104,7 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 		case view.Notify:
 			m.notify(r.Text, r.Role)
 		case view.Copy:
-			m.copyText(r.Text, "Copied.", "") // a secret maybe: never into a file
+			m.copyText(r.Text, "Copied.", "") // it may be a secret: never write it to a file
 		case view.Save:
 			m.saveText(r)
 		case view.Remember:
@@ -162,8 +162,8 @@ func (m *Model) runAction(a keymap.Action) (view.Request, tea.Cmd) {
 	return m.answered(m.nav.top().Do(a, m.focusedContext()))
 }
 
-// answered is what a view made of an event. On a screen without a request,
-// another row may have other queries.
+// answered processes the request that a view returned for an event. On a screen,
+// another row may need other queries even without a request.
 func (m *Model) answered(r view.Request) (view.Request, tea.Cmd) {
 	if r == nil && m.nav.screen() != nil {
 		return nil, m.poll()
@@ -174,11 +174,11 @@ func (m *Model) answered(r view.Request) (view.Request, tea.Cmd) {
 // remoteFilesReason is the reason why remote users cannot read or write files.
 const remoteFilesReason = "over SSH, the files here are the server's"
 
-// remoteImportReason is the reason why remote users cannot import a file, and what they
-// do instead.
+// remoteImportReason is the reason why remote users cannot import a file, and the
+// alternative.
 const remoteImportReason = "over SSH, use sunloop import --remote: the files here are the server's"
 
-// disabled is the reason why an action is not available now, empty if it is.
+// disabled returns the reason why an action is not available now, empty if it is.
 func (m *Model) disabled(e keymap.Entry) string {
 	readOnly := m.context().ReadOnly
 	switch {
@@ -204,22 +204,22 @@ func (m *Model) disabled(e keymap.Entry) string {
 	return workflow.DisabledReason(m.orderOnScreen(), e.Action)
 }
 
-// resultMsg is the service's answer to a call. It may hold a secret that was
-// made: nothing but the dialog that shows it keeps that.
+// resultMsg is the service's response to a call. It may contain a new secret, which
+// only the dialog that shows it keeps.
 type resultMsg struct {
 	from   view.Caller // nil for none
-	owner  string      // whose session asked
+	owner  string      // user of the session that sent the call
 	result view.Result
 	err    error
 }
 
-// call asks the service for a change.
+// call requests a change from the service.
 func (m *Model) call(c view.Call) tea.Cmd {
 	owner := m.session.owner
 	return m.run(func(ctx context.Context) (msg tea.Msg) {
 		answer := resultMsg{from: c.From, owner: owner}
 		defer func() {
-			if p := recover(); p != nil { // what waits must hear of it
+			if p := recover(); p != nil { // the waiting dialog must get an answer
 				m.o.Log.Error("request panicked", "panic", p, "stack", string(debug.Stack()))
 				answer.err = fmt.Errorf("internal console error: %v", p)
 			}
@@ -230,8 +230,7 @@ func (m *Model) call(c view.Call) tea.Cmd {
 	})
 }
 
-// finish takes the answer to a call: the dialog that waits for it gets it
-// first.
+// finish processes the response to a call: the waiting dialog gets it first.
 func (m *Model) finish(msg resultMsg) {
 	m.frame.dirty = true
 	open := m.dialogs.deliver(msg.from, msg.err)
@@ -240,7 +239,7 @@ func (m *Model) finish(msg resultMsg) {
 		if !open {
 			m.notify(state.Refusal(msg.err), themes.Warning)
 		}
-		m.data.Planner.Invalidate(m.visibleQueries()...) // what was refused may stand otherwise by now
+		m.data.Planner.Invalidate(m.visibleQueries()...) // the refusal may be due to a newer state
 		return
 	}
 	r := msg.result
@@ -273,7 +272,7 @@ func (m *Model) finish(msg resultMsg) {
 	}
 }
 
-// visibleQueries are the queries behind what is on screen.
+// visibleQueries returns the queries behind what is on screen.
 func (m *Model) visibleQueries() []state.Query {
 	var queries []state.Query
 	for _, n := range m.needs() {

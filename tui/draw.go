@@ -24,12 +24,12 @@ type frame struct {
 	size    layout.Size
 	siteEnd int // where the site's name ends in the status line
 	dirty   bool
-	touched bool   // by a person, who is answered at once
+	touched bool   // by the user: drawn immediately
 	drawn   string // what View returned last
 }
 
-// View hands the drawn grid to the output and answers its token. Bubble Tea
-// calls it after every message, so nothing is drawn unless something changed.
+// View passes the drawn grid to the output and returns its token. Bubble Tea calls
+// View after every message, so the screen is drawn only after a change.
 func (m *Model) View() string {
 	if !m.frame.dirty || m.frame.size.Columns == 0 {
 		return m.frame.drawn
@@ -167,8 +167,8 @@ func (m *Model) drawStrip(i layout.Pane, p view.Pane, v view.Context) {
 	}
 }
 
-// drawNoSite says why there is no site on screen and what to do; the other
-// panes say what will stand there.
+// drawNoSite shows why there is no site on screen and what to do; the other panes
+// show what they will contain.
 func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 	sites := m.data.Sites
 	if i != m.nav.focus {
@@ -261,7 +261,7 @@ func (m *Model) drawBreadcrumb(r terminal.Region, v view.Context) {
 	drawSpans(r, max(w-1-width(right), x), right, m)
 }
 
-// footer are the keys that matter here, the most needed first.
+// footer returns the keys that matter here, the most needed first.
 func (m *Model) footer() [][2]string {
 	if s := m.nav.screen(); s != nil {
 		return m.screenFooter(s)
@@ -290,7 +290,7 @@ func (m *Model) footer() [][2]string {
 	return out
 }
 
-// paneFooter are the focused pane's own keys that count now.
+// paneFooter returns the focused pane's own keys that are available now.
 func (m *Model) paneFooter() [][2]string {
 	var out [][2]string
 	for _, e := range m.o.Keys.Entries() {
@@ -301,7 +301,7 @@ func (m *Model) paneFooter() [][2]string {
 	return out
 }
 
-// screenFooter are the further screen's own keys that count now, and those of
+// screenFooter returns the screen's own keys that are available now, and those of
 // lists.
 func (m *Model) screenFooter(s view.View) [][2]string {
 	var out [][2]string
@@ -327,7 +327,7 @@ func (m *Model) screenFooter(s view.View) [][2]string {
 	return out
 }
 
-// taken says whether an action of a scope has the first key of another one.
+// taken reports whether an action of a scope has the first key of another one.
 func (m *Model) taken(a keymap.Action, scope keymap.Scope) bool {
 	return slices.ContainsFunc(m.o.Keys.Entries(), func(e keymap.Entry) bool { return e.Takes == a && e.Scope == scope })
 }
@@ -369,7 +369,7 @@ func (m *Model) crumbs(v view.Context) []span {
 	if m.nav.selection.AssetID != "" {
 		steps := workflow.WorkflowFor(v).Done(v.Site.Zone)
 		if narrow && len(steps) > 1 {
-			steps = steps[len(steps)-1:] // what comes next must have room
+			steps = steps[len(steps)-1:] // keep space for the next step
 		}
 		for _, done := range steps {
 			out = append(out, span{arrow, themes.Muted}, span{done, themes.Accent})

@@ -18,7 +18,7 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// exportTable is what a pane or a screen shows, as a table.
+// exportTable is the content of a pane or a screen as a table.
 type exportTable struct {
 	what, site, zone string
 	at               time.Time // of the site
@@ -37,7 +37,7 @@ var (
 	asJSON = format{"json", exportTable.json}
 )
 
-// currentTable is what the focused pane, or the further screen, shows; ok is false
+// currentTable returns what the focused pane, or the further screen, shows; ok is false
 // when that is nothing.
 func (m *Model) currentTable() (t exportTable, ok bool) {
 	var rows [][]string
@@ -105,8 +105,8 @@ func withUnits(titles []string, rows [][]string, zone string) (columns []string,
 	return columns, cells
 }
 
-// csv is the table with the site and the time in columns of their own, so that
-// no line is a comment. No cell is a formula.
+// csv returns the table with site and time in separate columns, so that no line is a
+// comment. No cell is a formula.
 func (t exportTable) csv() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -130,8 +130,8 @@ func (t exportTable) csv() ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// json is the table as an object: what, site, time, zone, columns and rows. A
-// number is one, what is missing is null.
+// json returns the table as an object with what, site, time, zone, columns and rows.
+// Numbers are numbers, missing values null.
 func (t exportTable) json() ([]byte, error) {
 	rows := make([][]any, len(t.rows))
 	for i, row := range t.rows {
@@ -177,8 +177,8 @@ func (m *Model) export(f format) {
 	m.notify(fmt.Sprintf("%d rows are in %s", len(t.rows), path), themes.Accent)
 }
 
-// writeExport writes a new file that only its owner may read, named by what,
-// where and when.
+// writeExport writes a new file that only its owner can read. Its name contains
+// content, site and time.
 func (m *Model) writeExport(what, site, ending string, b []byte) (path string, err error) {
 	if m.o.Remote {
 		return "", errors.New(remoteFilesReason)
@@ -204,7 +204,7 @@ func (m *Model) writeExport(what, site, ending string, b []byte) (path string, e
 	}
 }
 
-// fileName is a name for an export, without its ending.
+// fileName returns a name for an export, without its ending.
 func fileName(what, site, stamp string) string {
 	clean := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -243,8 +243,8 @@ func (m *Model) copyShown() {
 	m.copyText(string(b), fmt.Sprintf("%d rows were sent to the terminal's clipboard. If the terminal has none, press e to write them to a file.", len(t.rows)), t.what)
 }
 
-// copyText puts text on the clipboard. What the terminal cannot take is
-// written to a file named by what it is; where that is empty, it is not.
+// copyText puts text on the clipboard. Text that is too long for the terminal is
+// written to a file named by what, unless what is empty.
 func (m *Model) copyText(text, said, what string) {
 	err := m.out.Copy(text)
 	if err == nil {
@@ -263,7 +263,7 @@ func (m *Model) copyText(text, said, what string) {
 	m.notify("Not copied: "+err.Error()+". Written to file "+path, themes.Warning)
 }
 
-// selectionText is the selection in a line.
+// selectionText returns the selection in a line.
 func (m *Model) selectionText() string {
 	if m.data.Site != nil {
 		for _, f := range m.data.Site.Findings.Data {

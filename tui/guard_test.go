@@ -27,7 +27,7 @@ import (
 // starts: this test binary, which is the console then.
 const panicking = "SUNLOOP_TEST_PANICKING"
 
-// panics is a console whose log screen panics.
+// panics returns a console whose log screen panics.
 func panics(logFile string) error {
 	f, err := os.Create(logFile)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestPanicGivesTheTerminalBack(t *testing.T) {
 		t.Errorf("it ended as %v", err)
 	}
 	_, after, left := strings.Cut(seen, "\x1b[?1049l")
-	if !left || !strings.Contains(after, "ended: the console failed inside and gave the terminal back: there is no log") {
+	if !left || !strings.Contains(after, "ended: console failed: there is no log") {
 		t.Errorf("the alternate screen was left: %v; then %q", left, after)
 	}
 	for _, mode := range []string{"\x1b[?1002l", "\x1b[?2004l", "\x1b[?25h"} { // mouse, pastes, cursor
@@ -93,7 +93,7 @@ func TestPanicGivesTheTerminalBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"the console panicked", "there is no log", "guard_test.go"} {
+	for _, want := range []string{"console panicked", "there is no log", "guard_test.go"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the log lacks %q: %.300s", want, b)
 		}

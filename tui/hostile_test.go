@@ -22,7 +22,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// hostile is a line to the service on which every text that is no time is
+// hostile returns a line to the service on which every text that is no time is
 // followed by another one.
 func hostile(s *plant.Service, text string) *client.Client {
 	in := client.InProcess(http.HandlerFunc(s.ServeHTTP))

@@ -17,10 +17,10 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// presetAuto is the arrangement of one's role.
+// presetAuto is the layout of the user's role.
 const presetAuto = "auto"
 
-// presets are the arrangements that everybody has.
+// presets are the built-in layouts.
 var presets = []struct{ name, words, value string }{
 	{"balanced", "four equal panes, Observe first", "Observe 50x50"},
 	{"watch", "Observe large: for the control room", "Observe 62x60"},
@@ -29,7 +29,7 @@ var presets = []struct{ name, words, value string }{
 	{"work", "Act large: the work orders", "Act 38x40"},
 }
 
-// rolePresets are where the people of a role begin; others begin balanced.
+// rolePresets are the initial layouts of roles; other roles begin with balanced.
 var rolePresets = map[string]string{api.RoleAnalyst: "diagnose"}
 
 // arrangement is what a preset says.
@@ -82,7 +82,7 @@ func CheckPresets(all map[string]string) error {
 	return nil
 }
 
-// presetNames are all arrangements, the person's own last.
+// presetNames returns all arrangements, the person's own last.
 func (m *Model) presetNames() []string {
 	var names []string
 	for _, p := range presets {
@@ -122,12 +122,12 @@ func (m *Model) put(a arrangement) {
 	m.frame.dirty = true
 }
 
-// arranged is how the panes stand now.
+// arranged returns the present layout of the panes.
 func (m *Model) arranged() arrangement {
 	return arrangement{m.nav.focus, m.nav.zoom, m.prefs.layout.SidePercent, m.prefs.layout.TopPercent}
 }
 
-// startPreset is where a person begins whose place is not remembered.
+// startPreset applies the initial layout of a user without a stored place.
 func (m *Model) startPreset() {
 	name := m.prefs.value(settings.Preset)
 	if name == presetAuto {

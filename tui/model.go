@@ -49,14 +49,14 @@ type Options struct {
 	FPS          int                      // frames a second; 0: 20, over SSH 10
 	Exports      string                   // folder for exported files
 	Site         api.SiteRef              // to open first; without a customer, the first of that id
-	User         *api.User                // who is signed in already; nil when not known
+	User         *api.User                // who is already signed in; nil if unknown
 	KeepSession  func(token string) error // nil: the session is not kept
 	Bell         bool
-	// Away says that the console runs on a machine that is not the person's, as
-	// over SSH: its files and its shell are none of theirs.
+	// Remote says that the console runs on another machine than the user's, as over
+	// SSH: files and shell of that machine are not the user's.
 	Remote bool
-	// Stream lets the console follow the changes of the site on screen: of a service over
-	// a network, which is then asked less often.
+	// Stream lets the console follow the changes of the site on screen of a service over
+	// a network, and poll less often.
 	Stream bool
 	// AcceptCertificate keeps the fingerprint of a certificate that no authority has signed,
 	// so that the client takes it, in the file CertificatesFile; nil: none is accepted.
@@ -79,8 +79,8 @@ type Options struct {
 	KeepKeys    func(action string, keys []string) error
 	KeepPreset  func(name, value string) error
 	Places      Places // nil: no place is kept
-	// Preparing says what the program does before it sends its first data, and the
-	// share that is done; ok is false if there is nothing. nil: nothing.
+	// Preparing returns the work of the program before it sends its first data, and the
+	// share that is done; ok is false if there is none. May be nil.
 	Preparing func() (what string, share float64, ok bool)
 	Intro     bool // greet shows the introduction for new users
 
@@ -92,7 +92,7 @@ type Options struct {
 	Getenv func(string) string // of the terminal's side; nil: os.Getenv
 }
 
-// getenv is a variable of the terminal's side.
+// getenv returns a variable of the terminal's side.
 func (o Options) getenv(name string) string {
 	if o.Getenv == nil {
 		return os.Getenv(name)
@@ -110,7 +110,7 @@ type Model struct {
 
 	data    data        // what the service answered
 	nav     navigation  // what is on screen
-	dialogs dialogs     // what is over it
+	dialogs dialogs     // the dialogs over it
 	session session     // who is signed in
 	places  places      // what is restored at the next start
 	prefs   preferences // settings, keys and layout
@@ -164,8 +164,8 @@ type (
 	}
 )
 
-// clockPeriod is how often the planner is asked. It is no frame: nothing is
-// drawn unless something changed.
+// clockPeriod is the interval of the planner. The screen is drawn only after a
+// change.
 const clockPeriod = time.Second
 
 // noticeFor is how long a notice is shown.
@@ -208,8 +208,8 @@ func (m *Model) askSetup() tea.Cmd {
 	})
 }
 
-// ask asks the terminal what it can do; one that does not answer costs nothing
-// but the wait of a command.
+// ask queries the capabilities of the terminal. If the terminal does not respond, only
+// a command waits.
 func (m *Model) ask() tea.Cmd {
 	if m.in == nil {
 		return nil
@@ -223,14 +223,14 @@ func (m *Model) ask() tea.Cmd {
 	})
 }
 
-// clock arms the next tick; only the newest clock counts.
+// clock starts the next tick; ticks of older clocks are ignored.
 func (m *Model) clock() tea.Cmd {
 	m.tick++
 	id := m.tick
 	return m.arm(clockPeriod, func(time.Time) tea.Msg { return clockMsg{id} })
 }
 
-// after is a message after a while, unless the console ends before.
+// after returns a command that sends a message after d, unless the console ends before.
 func (m *Model) after(d time.Duration, then func(time.Time) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
 		t := time.NewTimer(d)
@@ -244,7 +244,7 @@ func (m *Model) after(d time.Duration, then func(time.Time) tea.Msg) tea.Cmd {
 	}
 }
 
-// Update takes one message. Nothing in it waits.
+// Update processes one message. It never blocks.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	now := m.o.Now()
 	switch msg := msg.(type) {
@@ -254,7 +254,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.data.Planner.MarkActive(now)
 		m.frame.dirty, m.frame.touched = true, true
 		var cmds []tea.Cmd
-		if m.typing() { // text takes runes as they came
+		if m.typing() { // text fields get runes unchanged
 			return m, m.key(msg)
 		}
 		for _, k := range terminal.SplitRunes(msg) {
@@ -323,13 +323,13 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.kept(msg)
 	case panicMsg:
 		m.asked--
-		m.o.Log.Error("a command of the console panicked", "panic", msg.what, "stack", string(msg.stack))
+		m.o.Log.Error("console command panicked", "panic", msg.what, "stack", string(msg.stack))
 		m.notify("Internal console error. See the log (g l).", themes.Critical)
 	}
 	return m, nil
 }
 
-// siteNow is the service's time in the site's zone.
+// siteNow returns the service's time in the site's zone.
 func (m *Model) siteNow() time.Time {
 	t := m.data.ServiceNow(m.o.Now())
 	if m.data.Site != nil {
@@ -338,14 +338,14 @@ func (m *Model) siteNow() time.Time {
 	return t
 }
 
-// focusedContext is the context of the view that has the keys.
+// focusedContext returns the context of the view that has the keys.
 func (m *Model) focusedContext() view.Context {
 	v := m.context()
 	v.Focused = true
 	return v
 }
 
-// context is what views draw from.
+// context returns what views draw from.
 func (m *Model) context() view.Context {
 	v := view.Context{
 		Site: m.data.Site, Admin: &m.data.Admin, Sites: m.data.Sites.Data, User: m.session.user, Now: m.o.Now(), SiteNow: m.siteNow(), Selection: m.nav.selection,
@@ -363,7 +363,7 @@ func (m *Model) context() view.Context {
 	return v
 }
 
-// typing says whether keys are text now.
+// typing reports whether keys are text now.
 func (m *Model) typing() bool {
 	return m.session.certificate != nil || m.session.signIn != nil || m.dialogs.top() != nil || m.nav.filter != nil
 }

@@ -11,14 +11,14 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// navigation is what is on screen, and where in it the person is.
+// navigation is the state of the screen: panes, screens and focus.
 type navigation struct {
 	panes     [layout.Panes]view.Pane
 	decide    *operations.Decide // of the panes
 	focus     layout.Pane
 	zoom      bool
 	selection view.Selection
-	screens   []view.View   // in place of the panes; the last one is seen
+	screens   []view.View   // cover the panes; the last one is visible
 	trail     []layout.Pane // panes that were left with enter, for esc
 	filter    *widget.Field // of the list that has the keys; nil while it is not edited
 	pending   string        // first key of a two-key binding
@@ -32,8 +32,8 @@ func newNavigation() navigation {
 	}
 }
 
-// screen is the screen that is seen, maybe behind a dialog; nil while the panes
-// are.
+// screen returns the visible screen, possibly behind a dialog; nil while the panes are
+// visible.
 func (n *navigation) screen() view.View {
 	if last := len(n.screens) - 1; last >= 0 {
 		return n.screens[last]
@@ -41,7 +41,7 @@ func (n *navigation) screen() view.View {
 	return nil
 }
 
-// top is the screen that is seen, else the focused pane.
+// top returns the screen that is seen, else the focused pane.
 func (n *navigation) top() view.View {
 	if s := n.screen(); s != nil {
 		return s
@@ -49,7 +49,7 @@ func (n *navigation) top() view.View {
 	return n.panes[n.focus]
 }
 
-// scopes are those that count where the keys go now.
+// scopes returns the active scopes.
 func (n *navigation) scopes() []keymap.Scope {
 	if n.screen() != nil {
 		return []keymap.Scope{n.screen().Scope(), keymap.List, keymap.Global}
@@ -60,8 +60,8 @@ func (n *navigation) scopes() []keymap.Scope {
 // goTo goes to a pane.
 func (n *navigation) goTo(p layout.Pane) { n.focus, n.trail, n.screens = p, nil, nil }
 
-// selectThing selects a thing in all panes. The pane that is left for another
-// one is where back returns to.
+// selectThing selects an object in all panes. If it changes the pane, back returns to
+// the former one.
 func (n *navigation) selectThing(r view.Select) {
 	n.selection = r.Selection
 	if p, ok := layout.Named(r.Focus); ok && p != n.focus {
@@ -70,7 +70,7 @@ func (n *navigation) selectThing(r view.Select) {
 	}
 }
 
-// reset goes back to how the console starts.
+// reset restores the initial state.
 func (n *navigation) reset() {
 	*n = navigation{panes: n.panes, decide: n.decide}
 	for _, p := range n.panes {
@@ -106,7 +106,7 @@ func (m *Model) closeTop() (left bool) {
 	return false
 }
 
-// leave returns from the screen that is seen.
+// leave closes the visible screen.
 func (m *Model) leave() {
 	n := len(m.nav.screens) - 1
 	m.places.saveLists(m.nav.screens[n])
@@ -114,7 +114,7 @@ func (m *Model) leave() {
 	m.nav.screens = m.nav.screens[:n]
 }
 
-// list is the list that has the keys, nil without one.
+// list returns the list that has the keys, nil without one.
 func (m *Model) list() view.List {
 	if m.nav.screen() == nil && m.data.Site == nil {
 		return nil
@@ -133,7 +133,7 @@ func (m *Model) startFilter() {
 	m.nav.filter = &field
 }
 
-// filterKey edits the filter: the list narrows as one types.
+// filterKey edits the filter, which applies with each key.
 func (m *Model) filterKey(k tea.KeyMsg) {
 	list := m.list()
 	switch a, _, _ := m.o.Keys.Match(k.String(), keymap.Dialog); a {
@@ -158,7 +158,7 @@ func (m *Model) toggleMouse() tea.Cmd {
 	return tea.DisableMouse
 }
 
-// click answers a mouse event by the layout's own rectangles.
+// click processes a mouse event by the rectangles of the layout.
 func (m *Model) click(e tea.MouseMsg) tea.Cmd {
 	if m.typing() {
 		return nil
@@ -192,7 +192,7 @@ func (m *Model) click(e tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-// clickScreen gives the screen the mouse.
+// clickScreen passes a mouse event to the screen.
 func (m *Model) clickScreen(e tea.MouseMsg) tea.Cmd {
 	at, s, v := m.frame.layout.Further(), m.nav.screen(), m.focusedContext()
 	x, y := e.X-at.X, e.Y-at.Y

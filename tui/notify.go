@@ -26,7 +26,7 @@ type notes struct {
 	later     notice // the result of an import that another notice replaced
 	bell      bell
 	announced map[string]bool // alarms that have been announced
-	started   bool            // those that were there at the start have rung
+	started   bool            // the alarms at the start have rung
 }
 
 func newNotes() notes { return notes{announced: map[string]bool{}} }
@@ -62,7 +62,7 @@ const (
 	priorities
 )
 
-// priorityOf is the priority of an alarm's severity.
+// priorityOf returns the priority of an alarm's severity.
 func priorityOf(severity string) int {
 	switch severity {
 	case api.AlertCritical, api.AlertMajor:
@@ -73,7 +73,7 @@ func priorityOf(severity string) int {
 	return noticePriority
 }
 
-// reaches says whether a severity is at least the priority that a setting names.
+// reaches reports whether a severity is at least the priority of a setting.
 func reaches(severity, from string) bool {
 	least := slices.Index([]string{"critical", "high", "medium", "low"}, settings.Priority(from))
 	at := slices.Index([]string{api.AlertCritical, api.AlertMajor, api.AlertModerate, api.AlertMinor}, severity)
@@ -96,7 +96,7 @@ func (m *Model) announceAll(all []newAlarm, now time.Time) {
 	m.ring(now)
 }
 
-// ring sounds and notes what waits, once the last time is long enough ago.
+// ring rings for the waiting alarms if the last ring is long enough ago.
 func (m *Model) ring(now time.Time) {
 	if len(m.notes.bell.waiting) == 0 || now.Sub(m.notes.bell.rang) < ringEvery {
 		return
@@ -113,7 +113,7 @@ func (m *Model) ring(now time.Time) {
 	}
 	m.notes.bell.rang = now
 	if err := m.out.Notify(alarmText(noted), sound, len(noted) > 0); err != nil {
-		m.o.Log.Warn("ring the bell", "error", err)
+		m.o.Log.Warn("bell failed", "error", err)
 	}
 }
 
@@ -128,7 +128,7 @@ func alarmText(all []newAlarm) string {
 	return all[0].text
 }
 
-// silence keeps the bell quiet for a while, or lets it ring again.
+// silence silences the bell for a while, or enables it again.
 func (m *Model) silence() {
 	now := m.o.Now()
 	switch {
@@ -152,7 +152,7 @@ func (m *Model) bellParts(now time.Time) []part {
 }
 
 // announce announces alarms that are new since the site was opened, and those that
-// fired again. What is shelved or suppressed is none.
+// recurred, except shelved and suppressed ones.
 func (m *Model) announce(now time.Time) {
 	first := len(m.notes.announced) == 0
 	var all []newAlarm
@@ -174,7 +174,7 @@ func (m *Model) announce(now time.Time) {
 			m.notes.started = true
 			m.notes.bell.waiting = append(m.notes.bell.waiting, all...)
 			m.ring(now)
-			m.notes.bell.rang = time.Time{} // what comes next rings at once
+			m.notes.bell.rang = time.Time{} // the next alarm rings at once
 		}
 		return
 	}

@@ -33,7 +33,7 @@ func (m *Model) paletteDialog() view.Dialog {
 			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Terms: paletteWords(e.Action), Why: m.disabled(e), Quiet: m.never(e), Do: view.Run{Action: e.Action},
 		})
 	}
-	for _, e := range m.o.Keys.Entries() { // those of other panes and screens, where they are done
+	for _, e := range m.o.Keys.Entries() { // those of other panes and screens open these
 		opens, ok := scopeOpens[e.Scope]
 		if !ok || e.Scope == m.nav.scopes()[0] {
 			continue
@@ -41,7 +41,7 @@ func (m *Model) paletteDialog() view.Dialog {
 		opener, _ := m.o.Keys.Entry(opens)
 		then := view.Request(view.Run{Action: e.Action})
 		if e.Dangerous {
-			then = view.Notify{Text: "Select what it is about, then press " + e.Binding.Help().Key + ": " + e.Binding.Help().Desc + ".", Role: themes.Text}
+			then = view.Notify{Text: "Select an object first, then press " + e.Binding.Help().Key + ": " + e.Binding.Help().Desc + ".", Role: themes.Text}
 		}
 		if through, inner := scopeThrough[e.Scope]; inner {
 			step, _ := m.o.Keys.Entry(through)
@@ -103,12 +103,12 @@ var userWords = map[keymap.Action]string{
 	keymap.Themes: "colors, dark, light", keymap.Forecast: "prediction, tomorrow", keymap.SignOut: "logout", keymap.Quit: "exit, leave", keymap.Silence: "mute, sound",
 }
 
-// paletteWords are the words that find an action in addition to its description.
+// paletteWords returns the words that find an action in addition to its description.
 func paletteWords(a keymap.Action) string {
 	return strings.ReplaceAll(string(a), "-", " ") + " " + userWords[a]
 }
 
-// paletteActions are the actions that the palette lists: those for the palette,
+// paletteActions returns the actions that the palette lists: those for the palette,
 // and the own ones of the pane or the screen that has the keys.
 func (m *Model) paletteActions() []keymap.Entry {
 	own := m.nav.scopes()[0]
@@ -123,14 +123,14 @@ func (m *Model) paletteActions() []keymap.Entry {
 	return out
 }
 
-// never says that a person's role never does an action: it is found when it is
-// looked for, with the reason, and in no list otherwise.
+// never reports whether the user's role cannot perform an action. Such an action is
+// found in a search, with the reason, but is not listed otherwise.
 func (m *Model) never(e keymap.Entry) bool {
 	return e.Needs&keymap.NeedsWrite != 0 && m.context().ReadOnly != "" ||
 		e.Needs&keymap.NeedsUsers != 0 && !m.session.may(api.PermissionUsers) || e.Needs&keymap.NeedsAudit != 0 && !m.session.may(api.PermissionAudit)
 }
 
-// paletteThings are what the site on screen has.
+// paletteThings adds the objects of the site on screen.
 func (m *Model) paletteThings(add func(id string, c widget.Choice)) {
 	site := m.data.Site
 	if site == nil {

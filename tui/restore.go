@@ -16,7 +16,8 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// Place is where a person was: it is kept, and given back at the next start.
+// Place is the position of a user in the console. It is stored, and restored at the
+// next start.
 type Place struct {
 	Site     string                 `json:"site,omitempty"`
 	Customer string                 `json:"customer,omitempty"` // of Site; empty in files of former versions
@@ -31,8 +32,8 @@ type Place struct {
 // SiteRef names the site of the place.
 func (p Place) SiteRef() api.SiteRef { return api.SiteRef{CustomerID: p.Customer, SiteID: p.Site} }
 
-// Places keeps the places of people, by user id. What cannot be read is no
-// place; the zero Place forgets one.
+// Places stores the places of users by id. An unreadable place counts as missing;
+// storing the zero Place deletes it.
 type Places interface {
 	Place(user string) Place
 	Keep(user string, p Place) error
@@ -46,7 +47,7 @@ const (
 	keepEvery   = 10  // ticks of the clock between two looks at the place
 )
 
-// Bounded is the place without what is too long or too much.
+// Bounded returns the place without texts that are too long and lists beyond the limit.
 func (p Place) Bounded() Place {
 	short := func(s string) bool { return len(s) <= maxPlaceStr }
 	clean := func(s string) string {
@@ -72,7 +73,7 @@ func (p Place) Bounded() Place {
 	return p
 }
 
-// places is what is restored when the person comes back.
+// places is the state that is restored at the next start.
 type places struct {
 	start  Place                  // to return to
 	stored Place                  // written down last
@@ -80,13 +81,12 @@ type places struct {
 	recent []string               // choices of the palette, newest first
 }
 
-// remembers says whether places are kept.
+// remembers reports whether places are stored.
 func (m *Model) remembers() bool {
 	return m.o.Places != nil && m.session.owner != "" && m.prefs.value(settings.Remember) == settings.On
 }
 
-// returnToPlace puts the person where they left off, or where their role
-// begins.
+// returnToPlace restores the user's place, or applies the initial layout of the role.
 func (m *Model) returnToPlace() {
 	m.startPreset()
 	m.places.start, m.places.lists = Place{}, map[string]view.Memory{}
@@ -105,7 +105,7 @@ func (m *Model) returnToPlace() {
 	}
 }
 
-// showIntro says which keys lead to all others, to who was never here before.
+// showIntro shows the most important keys to a new user.
 func (m *Model) showIntro() {
 	if !m.o.Intro && (!m.remembers() || m.places.stored.Panes != "") {
 		return
@@ -123,7 +123,7 @@ func (m *Model) showIntro() {
 	m.notes.notice.until, m.notes.notice.intro = m.o.Now().Add(guideFor), true
 }
 
-// guideFor is how long the first words stand, unless a key is pressed.
+// guideFor is how long the introduction is shown, unless a key is pressed.
 const guideFor = time.Minute
 
 // restoreLists restores the lists of a view.
@@ -142,7 +142,7 @@ func (p *places) saveLists(of view.View) {
 	}
 }
 
-// here is where the person is now.
+// here returns the present place of the user.
 func (m *Model) here() Place {
 	for _, p := range m.nav.panes {
 		m.places.saveLists(p)
@@ -156,7 +156,7 @@ func (m *Model) here() Place {
 	}.Bounded()
 }
 
-// keepPlace writes the place down when it is another than the one kept.
+// keepPlace stores the place if it has changed.
 func (m *Model) keepPlace() tea.Cmd {
 	if !m.remembers() || m.data.Site == nil || len(m.prefs.writes) > 0 {
 		return nil
@@ -170,7 +170,7 @@ func (m *Model) keepPlace() tea.Cmd {
 	return m.keep(func() error { return places.Keep(owner, here) }, true)
 }
 
-// forgetPlace drops the place that is kept: remembering was switched off.
+// forgetPlace deletes the stored place after the setting was switched off.
 func (m *Model) forgetPlace() tea.Cmd {
 	if m.o.Places == nil || m.session.owner == "" {
 		return nil
@@ -185,10 +185,10 @@ func (m *Model) restoreSelection(s api.Site) {
 	if at := m.places.start.SiteRef(); at.SiteID == s.SiteID && (at.CustomerID == "" || at.CustomerID == s.CustomerID) && m.places.start.Asset != "" {
 		m.nav.selection = view.Selection{AssetID: m.places.start.Asset, FindingID: m.places.start.Finding, OrderID: m.places.start.Order}
 	}
-	m.places.start.Site = "" // this once
+	m.places.start.Site = "" // restored only once
 }
 
-// checkSelection releases a unit that the site does not have any more.
+// checkSelection deselects a unit that the site no longer has.
 func (m *Model) checkSelection() {
 	known := func(a api.Asset) bool { return a.AssetID == m.nav.selection.AssetID }
 	if m.nav.selection.AssetID != "" && len(m.data.Site.Assets.Data) > 0 && m.nav.selection.OrderID == "" && m.nav.selection.FindingID == "" && !slices.ContainsFunc(m.data.Site.Assets.Data, known) {

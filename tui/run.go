@@ -14,22 +14,21 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// Frames a second at most by default: at a terminal of this
-// machine and over SSH. A key is answered at once either way.
+// Default limits of frames per second, at a local terminal and over SSH. The effect of
+// a key is always drawn at once.
 const (
 	fastFPS = 20
 	slowFPS = 10
 )
 
-// Run shows the console until the person leaves or ctx ends, and gives the
-// terminal back as it was.
+// Run shows the console until the user quits or ctx ends, and restores the terminal.
 func Run(ctx context.Context, o Options) error {
 	ended := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	remote := terminal.Remote(o.getenv)
 	if o.FPS <= 0 {
-		// Each frame of the ticker costs even when nothing is drawn.
+		// Each tick of the ticker has a cost even if nothing is drawn.
 		o.FPS = fastFPS
 		if remote {
 			o.FPS = slowFPS
@@ -37,7 +36,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	out := terminal.NewOutput(o.Out, terminal.OutputOptions{Tmux: o.getenv("TMUX") != ""})
 	in := terminal.NewInput(o.In, terminal.InputOptions{Remote: remote, Now: o.Now})
-	defer func() { _ = in.Close() }() // the terminal is given back either way
+	defer func() { _ = in.Close() }() // the terminal is restored either way
 	m := New(ctx, o, out, in)
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithAltScreen(), tea.WithInput(in.Reader()), tea.WithOutput(out),
@@ -59,7 +58,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	switch {
 	case g.failed != nil:
-		return fmt.Errorf("the console failed inside and gave the terminal back: %v; the log has more", g.failed)
+		return fmt.Errorf("console failed: %v; see the log", g.failed)
 	case errors.Is(err, tea.ErrProgramKilled) && ended.Err() != nil:
 		return nil // a signal, or the end of the embedded service
 	case err != nil:
@@ -68,7 +67,7 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// sendSizes sends the console the sizes of a terminal that is no file here.
+// sendSizes sends the console the sizes of a terminal that is not a local file.
 func sendSizes(ctx context.Context, p *tea.Program, sizes <-chan layout.Size) {
 	for {
 		select {
@@ -80,9 +79,9 @@ func sendSizes(ctx context.Context, p *tea.Program, sizes <-chan layout.Size) {
 	}
 }
 
-// guarded is a model whose panics end the program in good order: the terminal
-// is given back, the log has the stack, and what was open is closed. It is
-// called from one goroutine.
+// guarded is a model whose panics end the program cleanly: the terminal is
+// restored, the log has the stack, and open resources are closed. It is called
+// from one goroutine.
 type guarded struct {
 	*Model
 	quit   func()
@@ -115,13 +114,13 @@ func (g *guarded) caught(where string) {
 		return
 	}
 	g.failed = p
-	g.o.Log.Error("the console panicked", "at", where, "panic", p, "stack", string(debug.Stack()))
+	g.o.Log.Error("console panicked", "at", where, "panic", p, "stack", string(debug.Stack()))
 	go g.quit() // it waits for the loop that called us
 }
 
 // Snapshot runs the console without a terminal at the given size, types keys
 // and writes its screen as SVG. Before the first key and after the last it
-// pauses, for what the console asks the service.
+// pauses for the requests of the console.
 func Snapshot(ctx context.Context, o Options, size layout.Size, keys []string, pause func(), w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -143,7 +142,7 @@ func Snapshot(ctx context.Context, o Options, size layout.Size, keys []string, p
 	return m.frame.grid.SVG(w, m.prefs.palette)
 }
 
-// keyMessage is a key by its name.
+// keyMessage returns a key by its name.
 func keyMessage(name string) tea.KeyMsg {
 	for t := tea.KeyType(-60); t < 130; t++ {
 		if k := (tea.KeyMsg{Type: t}); t != tea.KeyRunes && k.String() == name {

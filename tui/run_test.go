@@ -17,7 +17,7 @@ import (
 	"app.sunloop/tui/layout"
 )
 
-// glass is a terminal at the other end of a line.
+// glass is the terminal that the console writes to.
 type glass struct {
 	mu     sync.Mutex
 	screen *vt.Emulator
@@ -111,7 +111,7 @@ func TestRunOverALine(t *testing.T) {
 	}
 	g.mu.Lock()
 	if raw := g.raw.String(); !strings.Contains(raw, "\x1b[?1049l") {
-		t.Error("the terminal is not given back")
+		t.Error("the terminal is not restored")
 	}
 	g.mu.Unlock()
 	_ = typed.Close()

@@ -9,7 +9,7 @@ import (
 	"app.sunloop/tui/internal/plant"
 )
 
-// samePlant is a plant of another customer whose site has the id of the first one.
+// samePlant returns a plant of another customer whose site has the id of the first one.
 func samePlant(t *testing.T) *plant.Plant {
 	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")

@@ -12,7 +12,7 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// onService is a console on its own service, with a unit selected.
+// onService returns a console on its own service, with a unit selected.
 func onService(t *testing.T, keys ...string) (*world, *client.Client) {
 	t.Helper()
 	c := realService(t)

@@ -245,7 +245,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	d.service.Refuse(everything(&api.Error{Status: 429, Message: "Too many requests", RetryAfter: 40}))
 	d.pass(5)
 	asked := len(d.service.Requests())
-	d.shows("asked to wait")
+	d.shows("rate limited")
 	d.service.Refuse(nil)
 	d.pass(34)
 	if n := len(d.service.Requests()); n != asked {
@@ -255,7 +255,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	if len(d.service.Requests()) == asked {
 		t.Error("it never asked again")
 	}
-	d.hides("asked to wait")
+	d.hides("rate limited")
 }
 
 // A panic in a command is a message, and its query comes up again.

@@ -40,8 +40,9 @@ func newSession(o Options) session {
 	return s
 }
 
-// userOf is whom a kept token was made for, as it says itself: for the status
-// line and for what is offered. The service checks. Nil for what is no token.
+// userOf returns the user that a stored token names, unverified: it is for the status
+// line and for the actions that are offered, and the service checks the token. It
+// returns nil if the text is not a token.
 func userOf(token string) *api.User {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -59,20 +60,20 @@ func userOf(token string) *api.User {
 	return &u
 }
 
-// askSignIn brings the sign-in over the screen; what is under it stays.
+// askSignIn shows the sign-in over the screen, which is kept.
 func (m *Model) askSignIn(reason string) { m.show(app.NewSignIn(m.o.Source, reason)) }
 
-// show brings a sign-in over the screen, unless one is there.
+// show shows a sign-in over the screen, unless there is one.
 func (m *Model) show(d *app.SignIn) {
 	if m.session.signIn != nil {
 		return
 	}
-	m.nav.pending = "" // what was typed ahead belongs to the former screen
+	m.nav.pending = "" // keys typed ahead were meant for the former screen
 	m.session.signIn = d
 	m.frame.dirty = true
 }
 
-// session takes an answer about signing in.
+// session processes a response about the sign-in.
 func (m *Model) signInAnswered(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case setupMsg:
@@ -155,7 +156,7 @@ func (m *Model) certificateAccepted(err error) tea.Cmd {
 	return m.poll()
 }
 
-// signedIn gives the work back, to the person whose work it was.
+// signedIn restores the screen if the same user has signed in again.
 func (m *Model) signedIn() {
 	m.session.signIn = nil
 	m.data.Renew()
@@ -176,7 +177,7 @@ func (m *Model) keepSession() {
 		return
 	}
 	if err := m.o.KeepSession(m.o.Client.Credential()); err != nil {
-		m.o.Log.Warn("keep the session", "error", err)
+		m.o.Log.Warn("session not saved", "error", err)
 		m.notify("Session not saved: "+err.Error(), themes.Warning)
 	}
 }
@@ -195,7 +196,7 @@ func (m *Model) signOut() tea.Cmd {
 	m.forget()
 	if m.o.KeepSession != nil {
 		if err := m.o.KeepSession(""); err != nil {
-			m.o.Log.Warn("forget the session", "error", err)
+			m.o.Log.Warn("session not deleted", "error", err)
 		}
 	}
 	return cmd
@@ -221,9 +222,9 @@ func (m *Model) verifyCode(r view.VerifyCode) tea.Cmd {
 	})
 }
 
-// may says whether a person has an administrator's permission, as far as the
-// console knows: by the permissions of the sign-in, with a kept token by its
-// role. Of a credential that says nothing, the service knows.
+// may reports whether the user has an administrator's permission, as far as the
+// console knows: by the permissions of the sign-in, with a stored token by its role.
+// For a credential without this information the service decides.
 func (s *session) may(p api.Permission) bool {
 	u := s.user
 	switch {
@@ -235,7 +236,7 @@ func (s *session) may(p api.Permission) bool {
 	return u.RoleID == api.RoleAdmin
 }
 
-// forget drops everything that was somebody's: data, place and dialogs.
+// forget drops all data, the place and the dialogs of the user who was signed in.
 func (m *Model) forget() {
 	m.data.Close()
 	m.nav.reset()

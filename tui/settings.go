@@ -19,7 +19,7 @@ import (
 	"app.sunloop/tui/view/app"
 )
 
-// preferences are the settings, keys and layout that count, and how they look.
+// preferences are the effective settings, keys, layout and colours.
 type preferences struct {
 	sources settings.Sources
 	bound   map[string][]string // the person's own keys
@@ -41,7 +41,7 @@ func newPreferences(o Options) preferences {
 	return p
 }
 
-// value is the value of a setting.
+// value returns the value of a setting.
 func (p *preferences) value(name string) string { return p.sources.Of(name).Value }
 
 // useTheme draws with a theme.
@@ -74,8 +74,7 @@ func (m *Model) configured() app.Configured {
 	}
 }
 
-// set gives a setting a value, at once, and keeps it; an empty value puts it
-// back to its default.
+// set sets and stores the value of a setting; an empty value restores the default.
 func (m *Model) set(s view.Set) tea.Cmd {
 	known, ok := settings.Find(s.Name)
 	switch source := m.prefs.sources.Of(s.Name); {
@@ -83,7 +82,7 @@ func (m *Model) set(s view.Set) tea.Cmd {
 		return nil
 	case source.Fixed && s.Name == settings.Theme:
 		m.applyTheme(s.Value)
-		m.notify("This theme counts until you leave: "+source.From+" sets another.", themes.Dim)
+		m.notify("This theme applies to this session only: "+source.From+" sets another.", themes.Dim)
 		return nil
 	case source.Fixed:
 		return nil
@@ -146,8 +145,8 @@ func (m *Model) kept(msg keptMsg) tea.Cmd {
 	return nil
 }
 
-// flush writes down what is left when the console ends, and the place. A
-// running write is repeated once: nothing waits for it.
+// flush stores the pending choices and the place when the console ends. A running
+// write is repeated once, as it is not waited for.
 func (m *Model) flush() error {
 	var errs []error
 	if m.remembers() && m.data.Site != nil {
@@ -161,7 +160,7 @@ func (m *Model) flush() error {
 	return errors.Join(errs...)
 }
 
-// apply makes a value count.
+// apply applies a value.
 func (m *Model) apply(name, value string) tea.Cmd {
 	m.frame.dirty = true
 	on := value == settings.On
@@ -220,8 +219,8 @@ func (m *Model) applyTheme(name string) {
 	}
 }
 
-// rebound is the keymap in which an action has other keys; none give it its
-// own back.
+// rebound returns the keymap with other keys for an action; without keys, the defaults
+// are restored.
 func (m *Model) rebound(a keymap.Action, keys []string) (keymap.Map, map[string][]string, error) {
 	bound := maps.Clone(m.prefs.bound)
 	if bound == nil {
@@ -235,7 +234,7 @@ func (m *Model) rebound(a keymap.Action, keys []string) (keymap.Map, map[string]
 	return all, bound, err
 }
 
-// bind gives an action keys, at once, and keeps them.
+// bind sets and stores the keys of an action.
 func (m *Model) bind(b view.BindKeys) tea.Cmd {
 	keys, bound, err := m.rebound(b.Action, b.Keys)
 	if err != nil {
@@ -281,7 +280,7 @@ func (m *Model) takeThemes(msg themesMsg) {
 		return
 	}
 	m.o.Themes = msg.all
-	if msg.err != nil { // a file that cannot be used is left out; the look stays
+	if msg.err != nil { // an invalid file is ignored; the theme stays
 		m.notify("A theme file is not used: "+msg.err.Error(), themes.Warning)
 		return
 	}

@@ -89,7 +89,7 @@ func TestFixedSettings(t *testing.T) {
 	d.press("x")
 	d.shows("Unavailable: --theme sets it.")
 	d.press("esc", "T", "down", "enter")
-	d.shows("This theme counts until you leave: --theme sets another.")
+	d.shows("This theme applies to this session only: --theme sets another.")
 	if len(d.set) > 0 || d.m.prefs.theme.Name != themes.Daylight {
 		t.Errorf("kept %v, shown %s", d.set, d.m.prefs.theme.Name)
 	}
@@ -225,7 +225,7 @@ func TestColumnsAreChosen(t *testing.T) {
 	}
 }
 
-// exported is the one file of that ending.
+// exported returns the one file of that ending.
 func exported(t *testing.T, d *world, ending string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(d.m.o.Exports, "*."+ending))

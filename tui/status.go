@@ -33,7 +33,7 @@ type part struct {
 	rank  int
 }
 
-// fitParts are the parts that a width has room for, in their order.
+// fitParts returns the parts that a width has room for, in their order.
 func fitParts(parts []part, room int) []span {
 	worst := 0
 	for _, p := range parts {
@@ -45,7 +45,7 @@ func fitParts(parts []part, room int) []span {
 	return ranked(parts, worst)
 }
 
-// ranked are the spans of the parts up to a rank.
+// ranked returns the spans of the parts up to a rank.
 func ranked(parts []part, worst int) []span {
 	var out []span
 	for _, p := range parts {
@@ -69,7 +69,7 @@ func drawSpans(r terminal.Region, x int, spans []span, m *Model) int {
 	return x
 }
 
-// drawStatus draws where, when, how the link is, alarms and who.
+// drawStatus draws site, time, state of the link, alarms and user.
 func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 	r.Clear(m.prefs.palette.Style(themes.Bar))
 	w, _ := r.Size()
@@ -99,7 +99,7 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 		}
 		left = append(left, part{[]span{{"  data " + ago(age), role}}, 1})
 	}
-	// Both ends share the line: the least important part is left out first, wherever it is.
+	// Left and right parts share the line: the least important part is left out first.
 	worst := 6
 	for worst > 0 && width(ranked(left, worst))+width(ranked(right, worst)) > w-4 {
 		worst--
@@ -113,14 +113,14 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 // shown: two records of a portal that sends quarter hours.
 const dataLate = 30 * time.Minute
 
-// linkParts say how the line to the service is, when there is something to say.
+// linkParts returns the state of the connection to the service if it is not normal.
 func (m *Model) linkParts(v view.Context) []part {
 	link := &m.data.Link
 	switch {
 	case link.Down:
 		return []part{{[]span{{"  no answer for " + state.Age(v.Now.Sub(link.Since)), themes.Warning}}, 0}}
 	case v.Now.Before(link.Limited):
-		return []part{{[]span{{"  asked to wait " + state.Age(link.Limited.Sub(v.Now)), themes.Warning}}, 0}}
+		return []part{{[]span{{"  rate limited " + state.Age(link.Limited.Sub(v.Now)), themes.Warning}}, 0}}
 	case link.Latency >= 10*time.Millisecond:
 		return []part{{[]span{{"  " + coarse(link.Latency), themes.Dim}}, 5}}
 	}
@@ -178,7 +178,7 @@ func (m *Model) alarmParts(v view.Context) []part {
 	if waiting > 0 {
 		out = append(out, part{[]span{{fmt.Sprintf("  %d unack", waiting), themes.Text}}, 0})
 	}
-	if n := v.Site.Alerts.Data.Counts.Shelved; n > 0 { // never out of sight in silence
+	if n := v.Site.Alerts.Data.Counts.Shelved; n > 0 { // shelved alarms are always counted on screen
 		out = append(out, part{[]span{{fmt.Sprintf("  shelved %d", n), themes.Text}}, 0})
 	}
 	return out
@@ -217,7 +217,7 @@ var (
 	summaryNeed = state.Need{Query: state.QuerySummary, Period: 5 * time.Second}
 )
 
-// vitals are a site's vital signs, the most needed with the least rank.
+// vitals returns a site's vital signs, the most needed with the least rank.
 func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
 	measured := d.HasPower()
 	out := []part{{[]span{{widget.SitePower(d), value}}, 0}}
@@ -253,7 +253,7 @@ func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
 	return out
 }
 
-// offset is a zone's distance from UTC as people write it.
+// offset returns a zone's distance from UTC as people write it.
 func offset(t time.Time) string {
 	_, s := t.Zone()
 	sign := "+"
@@ -266,7 +266,7 @@ func offset(t time.Time) string {
 	return fmt.Sprintf("%s%d:%02d", sign, s/3600, s%3600/60)
 }
 
-// coarse writes a latency so that it changes seldom.
+// coarse returns a latency as text that rarely changes.
 func coarse(d time.Duration) string {
 	switch {
 	case d < 100*time.Millisecond:

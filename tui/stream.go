@@ -77,7 +77,7 @@ func (m *Model) unfollow() {
 	m.data.Planner.Announced = time.Time{}
 }
 
-// changed takes a message of a stream.
+// changed processes a message of a stream.
 func (m *Model) changed(msg changeMsg, now time.Time) tea.Cmd {
 	c := &m.changes
 	if msg.number != c.number {

@@ -149,7 +149,7 @@ func BenchmarkDayOfPolling(b *testing.B) {
 	}
 }
 
-// residentMiB is the memory of this process as the system counts it, where
+// residentMiB returns the memory of this process as the system counts it, where
 // the system has /proc.
 func residentMiB(b *testing.B) (mib float64, ok bool) {
 	status, err := os.ReadFile("/proc/self/status")

@@ -129,7 +129,7 @@ func TestNothingUnknownIsShownAsFine(t *testing.T) {
 	}
 }
 
-// bodyOf is a screen without the lines for status, vital signs and keys.
+// bodyOf returns a screen without the lines for status, vital signs and keys.
 func bodyOf(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[2:len(lines)-1], "\n")

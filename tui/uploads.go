@@ -20,7 +20,7 @@ import (
 	"app.sunloop/tui/view/plant"
 )
 
-// upload has a file read or stored.
+// upload sends a file to be inspected or imported.
 func (m *Model) upload(u view.Upload) tea.Cmd {
 	req := u.Metadata
 	customer := req.CustomerID
@@ -31,7 +31,7 @@ func (m *Model) upload(u view.Upload) tea.Cmd {
 		customer = "default"
 	}
 	req.CustomerID, req.Region, req.Location, req.Filename = customer, "local", cmp.Or(req.Location, "unknown"), filepath.Base(u.Path)
-	if m.o.Remote { // whose path it is, is known; whose file, is not
+	if m.o.Remote { // the path would be read on the server's machine
 		m.notify("Not sent: "+remoteImportReason+".", themes.Warning)
 		return nil
 	}
@@ -67,7 +67,7 @@ func (m *Model) dropped(text string) view.Request {
 		return view.Notify{Text: "The pasted text is not the path of a file.", Role: themes.Dim}
 	}
 	if e, ok := m.o.Keys.Entry(keymap.Upload); ok && m.disabled(e) != "" {
-		return view.Run{Action: keymap.Upload} // which says why not
+		return view.Run{Action: keymap.Upload} // which shows the reason
 	}
 	d := plant.NewUpload(m.data.siteRecord())
 	d.SetFile(text)
@@ -77,8 +77,8 @@ func (m *Model) dropped(text string) view.Request {
 // errNoFile says that a path names something that cannot be imported.
 var errNoFile = errors.New("it is a folder or a device, not a file")
 
-// uploaded passes on how the reading or the storing of a file ended: to the
-// dialog that asked for it, while it is open, else to the last line.
+// uploaded passes the result of an inspection or import to the dialog that requested
+// it, while it is open, else to the last line.
 func (m *Model) uploaded(msg uploadMsg) view.Request {
 	var err error
 	if msg.err != nil {

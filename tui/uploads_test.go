@@ -16,7 +16,7 @@ import (
 	"app.sunloop/tui/internal/plant"
 )
 
-// folder is the working folder of a test, with files and a folder in it.
+// folder returns the working folder of a test, with files and a folder in it.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -143,7 +143,7 @@ func inspected(t *testing.T, prepare func(*Options, *plant.Service)) *world {
 	return d
 }
 
-// count is how often the service was asked for a path.
+// count returns how often the service was asked for a path.
 func (d *world) count(request string) int {
 	n := 0
 	for _, r := range d.service.Requests() {

@@ -8,7 +8,7 @@ import (
 	"app.sunloop/backend/auth"
 )
 
-// user is an account as the service holds it.
+// user returns an account as the service holds it.
 func (o *office) user(name string) auth.User {
 	o.t.Helper()
 	u, err := o.service.Auth().As(api.Unlimited("test")).User(context.Background(), auth.UserRef{Username: name})

@@ -54,7 +54,7 @@ func TestBytesToTheTerminal(t *testing.T) {
 	}
 }
 
-// screenOf is the terminal at the other end of the line.
+// screenOf is the terminal that receives the bytes.
 type screenOf struct {
 	mu   sync.Mutex
 	vt   *vt.Emulator
@@ -172,7 +172,7 @@ func TestBenchmarkWorldIsLive(t *testing.T) {
 	}
 }
 
-// liveWorld is a console of 200×60 over 24 units of 288 samples.
+// liveWorld returns a console of 200×60 over 24 units of 288 samples.
 func liveWorld(t testing.TB) *world {
 	p := plant.New()
 	p.Units = 24

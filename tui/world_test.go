@@ -158,7 +158,7 @@ func (d *world) press(keys ...string) {
 	}
 }
 
-// text is the screen.
+// text returns the screen.
 func (d *world) text() string {
 	d.m.frame.dirty = true
 	d.view()
@@ -187,7 +187,7 @@ func (d *world) hides(words ...string) {
 	}
 }
 
-// place is the position of the console, for tables.
+// place returns the position of the console, for tables.
 func (d *world) place() string {
 	words := []string{d.m.nav.focus.String()}
 	if d.m.nav.zoom {
@@ -217,7 +217,7 @@ func (d *world) place() string {
 	return strings.Join(words, " ")
 }
 
-// clientThrough is a signed-in client of s whose line may fail.
+// clientThrough returns a signed-in client of s whose line may fail.
 func clientThrough(s *plant.Service, fails func() error) *client.Client {
 	in := client.InProcess(http.HandlerFunc(s.ServeHTTP))
 	return client.New(client.Options{Credential: "token", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {

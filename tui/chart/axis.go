@@ -20,10 +20,10 @@ type Points struct {
 	Step time.Duration
 }
 
-// len is the number of samples that have both stamp and value.
+// len returns the number of samples that have both stamp and value.
 func (p Points) len() int { return min(len(p.At), len(p.Value)) }
 
-// finite is the value, NaN for infinities: no measurement is one.
+// finite returns the value, NaN for infinities: no measurement is one.
 func finite(v float64) float64 {
 	if math.IsInf(v, 0) {
 		return math.NaN()
@@ -46,8 +46,8 @@ func (p Points) step() int64 {
 	return least
 }
 
-// Standing returns the value that applies at an instant: that of the last
-// sample before it, within its step. It is NaN without one.
+// Standing returns the value that applies at an instant: that of the last sample
+// before it, within its step. It returns NaN if there is none.
 func (p Points) Standing(unix int64) float64 {
 	n := p.len()
 	i := sort.Search(n, func(i int) bool { return p.At[i] > unix }) - 1
@@ -57,7 +57,7 @@ func (p Points) Standing(unix int64) float64 {
 	return finite(p.Value[i])
 }
 
-// shift is how long after its stamp a value is drawn, in seconds.
+// shift returns the delay in seconds between a value's time stamp and its position.
 func (p Points) shift() float64 { return p.Step.Seconds() / 2 }
 
 // timeAxis is a span of time: whole site days, 23 to 25 hours each where clocks change, or a window of any length.
@@ -85,13 +85,13 @@ func newWindow(from, to time.Time, loc *time.Location) timeAxis {
 	return timeAxis{from: from.In(loc), to: to.In(loc), loc: loc}
 }
 
-// place is where an instant lies, 0 at the beginning and 1 at the end of the axis.
+// place returns where an instant lies, 0 at the beginning and 1 at the end of the axis.
 func (a timeAxis) place(unix float64) float64 {
 	from := float64(a.from.Unix())
 	return (unix - from) / (float64(a.to.Unix()) - from)
 }
 
-// at is the instant at a place.
+// at returns the instant at a place.
 func (a timeAxis) at(place float64) float64 {
 	from := float64(a.from.Unix())
 	return from + place*(float64(a.to.Unix())-from)
@@ -100,7 +100,7 @@ func (a timeAxis) at(place float64) float64 {
 // holds reports whether an instant is on the axis.
 func (a timeAxis) holds(t time.Time) bool { return !t.IsZero() && !t.Before(a.from) && t.Before(a.to) }
 
-// column is the cell of an instant on an axis of w cells.
+// column returns the cell of an instant on an axis of w cells.
 func (a timeAxis) column(t time.Time, w int) int { return int(a.place(float64(t.Unix())) * float64(w)) }
 
 // scale is a value axis from bottom to top in even steps.
@@ -116,7 +116,7 @@ func newScale(low, high float64, n int) scale {
 		high = low + 1
 	}
 	step := roundStep((high - low) / float64(max(n, 1)))
-	for low >= 0 && step > high { // an axis with nothing but zero on it says nothing
+	for low >= 0 && step > high { // an axis needs a value other than zero
 		step = roundStep(step * 0.45)
 	}
 	s := scale{bottom: math.Floor(low/step) * step, step: step}
@@ -129,7 +129,7 @@ func newScale(low, high float64, n int) scale {
 	return s
 }
 
-// roundStep is the least of 1, 2, 2.5 and 5 times a power of ten that is not below x.
+// roundStep returns the least of 1, 2, 2.5 and 5 times a power of ten that is not below x.
 func roundStep(x float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, m := range [...]float64{1, 2, 2.5, 5} {
@@ -140,10 +140,10 @@ func roundStep(x float64) float64 {
 	return 10 * power
 }
 
-// steps is how many whole steps there are.
+// steps returns how many whole steps there are.
 func (s scale) steps() int { return int((s.top-s.bottom)/s.step + 1e-9) }
 
-// place is where a value lies, 0 at the bottom and 1 at the top.
+// place returns where a value lies, 0 at the bottom and 1 at the top.
 func (s scale) place(v float64) float64 { return (v - s.bottom) / (s.top - s.bottom) }
 
 // label writes a value with the decimals its step needs.

@@ -43,7 +43,7 @@ func (d *Day) band(plot terminal.Region) {
 	}
 }
 
-// hueless reports that the band cannot be shown by its ground.
+// hueless reports whether the band cannot be shown by its background.
 func (d *Day) hueless() bool {
 	return d.Palette.Colorless() || d.Palette.Color(themes.Band) == d.Palette.Color(themes.Panel)
 }
@@ -83,7 +83,7 @@ func (d *Day) shade(plot terminal.Region, x, y int, s span) {
 		plot.PutRune(x, y, lowerBlocks[s.high], terminal.Style{FG: fill, BG: panel})
 	case s.high == 8:
 		plot.PutRune(x, y, lowerBlocks[s.low], terminal.Style{FG: panel, BG: fill})
-	case s.low+s.high >= 8: // both edges in one cell: the half it lies in
+	case s.low+s.high >= 8: // both edges are in one cell: draw the half that contains the band
 		plot.PutRune(x, y, '▀', terminal.Style{FG: fill, BG: panel})
 	default:
 		plot.PutRune(x, y, '▄', terminal.Style{FG: fill, BG: panel})

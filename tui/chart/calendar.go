@@ -138,12 +138,12 @@ func (c *Calendar) drawMonths(r terminal.Region) {
 
 func civilYear(y int) string { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC).Format("2006") }
 
-// civil is the date of a day number.
+// civil returns the date of a day number.
 func civil(number int) time.Time {
 	return time.Date(1970, 1, 1+number, 0, 0, 0, 0, time.UTC)
 }
 
-// mod is the remainder that is never negative.
+// mod returns the remainder that is never negative.
 func mod(a, n int) int { return ((a % n) + n) % n }
 
 // put draws value i into its cell.
@@ -158,7 +158,7 @@ func (c *Calendar) put(r terminal.Region, x, y, i int) {
 	}
 	for k := range c.cell {
 		if c.cell > 2 && k == c.cell-1 {
-			break // months stand apart
+			break // months are separate
 		}
 		r.PutRune(x+k, y, mark, style)
 	}
@@ -182,7 +182,7 @@ func (c *Calendar) look(v float64) (rune, terminal.Style) {
 	return shades[ascii][step], c.Palette.Style(themes.Dim)
 }
 
-// scale is the range of the shades.
+// scale returns the range of the shades.
 func (c *Calendar) scale() (low, high float64) {
 	if c.High > c.Low {
 		return c.Low, c.High

@@ -47,7 +47,7 @@ func ParsePen(s, term string) (Pen, bool) {
 	return Braille, false
 }
 
-// dots is a pen's resolution in a cell.
+// dots returns a pen's resolution in a cell.
 func (p Pen) dots() (dx, dy int) {
 	switch p {
 	case Block:
@@ -67,7 +67,7 @@ var (
 	halves = [4]rune{' ', '\'', '.', ':'}
 )
 
-// bit is the mask of a dot within its cell.
+// bit returns the mask of a dot within its cell.
 func (p Pen) bit(x, y int) uint8 {
 	switch p {
 	case Block:
@@ -78,7 +78,7 @@ func (p Pen) bit(x, y int) uint8 {
 	return brailleBits[y][x]
 }
 
-// glyph is the character of a cell's dots.
+// glyph returns the character of a cell's dots.
 func (p Pen) glyph(mask uint8) rune {
 	switch p {
 	case Block:
@@ -132,7 +132,7 @@ func (c *canvas) reset(pen Pen, w, h int) {
 	clear(c.owner)
 }
 
-// dot sets one dot, counted from the left top; outside nothing happens.
+// dot sets one dot, counted from the top left. It ignores dots outside of the canvas.
 func (c *canvas) dot(x, y int, owner uint8) {
 	if x < 0 || y < 0 || x >= c.w*c.dx || y >= c.h*c.dy {
 		return
@@ -170,7 +170,7 @@ func (c *canvas) line(x0, y0, x1, y1 int, pattern Pattern, owner uint8) {
 	}
 }
 
-// draw puts the dots into a region, each cell in its owner's style; the ground that is there stays.
+// draw puts the dots into a region, each cell in the style of its line; the background stays.
 func (c *canvas) draw(r terminal.Region, styles []terminal.Style) {
 	for y := range c.h {
 		for x := range c.w {
@@ -199,7 +199,7 @@ func sign(n int) int {
 	return 0
 }
 
-// median of the values that are there, the lower one of an even number; NaN if there are none.
+// median of the known values, the lower one of an even number; NaN if there are none.
 func median(values []float64) float64 {
 	there := make([]float64, 0, len(values))
 	for _, v := range values {

@@ -196,7 +196,7 @@ func (d *Day) labels(r terminal.Region, top, plotH int) int {
 	return width + 1
 }
 
-// row is the cell row of a place, 0 at the bottom of the lowest and 1 at the top of the highest.
+// row returns the cell row of a place, 0 at the bottom of the lowest and 1 at the top of the highest.
 func row(place float64, h int) int {
 	return min(max(h-1-int(math.Floor(place*float64(h))), 0), h-1)
 }

@@ -10,13 +10,13 @@ import (
 // Normal is the normal range of a value. NaN limits are open.
 type Normal struct{ Low, High float64 }
 
-// Anything is the normal range of a value that has none.
+// Anything is the normal range of a value without limits.
 var Anything = Normal{math.NaN(), math.NaN()}
 
 // Holds reports whether a value is normal. A missing value is.
 func (n Normal) Holds(v float64) bool { return !(v < n.Low || v > n.High) }
 
-// worst is the value farthest outside the normal range, or the last one that is there.
+// worst returns the value farthest outside the normal range, or the last known one.
 func worst(values []float64, n Normal) float64 {
 	out, outside := math.NaN(), 0.0
 	for _, v := range values {

@@ -88,7 +88,7 @@ func palette(t testing.TB, name string, p terminal.Profile) *terminal.Palette {
 // sunny returns clear-sky power in kW at an hour of a summer day.
 func sunny(hour float64) float64 { return 4200 * math.Max(0, math.Sin((hour-5)/16*math.Pi)) }
 
-// sampleDay is a day in June: hourly forecast, measurements each five minutes until 14:00 with a gap and two dips.
+// sampleDay returns a day in June: hourly forecast, measurements each five minutes until 14:00 with a gap and two dips.
 func sampleDay(loc *time.Location) Day {
 	start := time.Date(2026, 6, 21, 0, 0, 0, 0, loc)
 	var actual Points

@@ -49,7 +49,7 @@ var (
 	highSteps = [...]float64{1.25}
 )
 
-// Class is the role of a ratio's colour.
+// Class returns the role of a ratio's colour.
 func (n Normal) Class(ratio float64) themes.Role {
 	switch {
 	case math.IsNaN(ratio):
@@ -80,7 +80,7 @@ var (
 	heatMarksASCII = [...]rune{' ', '.', '-', '=', 'x', '#', '+', '^'}
 )
 
-// nameWidth is the room for units' names: the longest, at most a quarter of the width, at least what the margin leaves.
+// nameWidth returns the room for units' names: the longest, at most a quarter of the width, at least what the margin leaves.
 func (h *Heat) nameWidth(w int) int {
 	n := max(h.Margin-2, 0)
 	for i := range h.Rows {
@@ -89,10 +89,10 @@ func (h *Heat) nameWidth(w int) int {
 	return min(n, max(w/4, h.Margin-2))
 }
 
-// Left is the number of columns left of the map in a region of that width.
+// Left returns the number of columns left of the map in a region of that width.
 func (h *Heat) Left(w int) int { return h.nameWidth(w) + 2 }
 
-// lines is how many lines of units a height has.
+// lines returns how many lines of units a height has.
 func (h *Heat) lines(height int) int {
 	if h.Bare {
 		return max(height, 0)
@@ -106,7 +106,7 @@ func (h *Heat) halves(lines int) bool {
 	return len(h.Rows) > lines && h.Pen != ASCII && !h.Palette.Colorless()
 }
 
-// Visible is how many units fit into a region of that height.
+// Visible returns how many units fit into a region of that height.
 func (h *Heat) Visible(height int) int {
 	lines := h.lines(height)
 	if h.halves(lines) {
@@ -221,7 +221,7 @@ func (h *Heat) row(r terminal.Region, y int) {
 	}
 }
 
-// HeatCell is a class's cell: a coloured background, with a mark if colour is
+// HeatCell returns a class's cell: a coloured background, with a mark if colour is
 // not sufficient.
 func HeatCell(class themes.Role, pen Pen, p *terminal.Palette) (rune, terminal.Style) {
 	monochrome := p.Colorless()

@@ -23,7 +23,7 @@ func (d *Day) head(r terminal.Region, left int) {
 	x := w
 	for k := range len(d.Lines) + 1 {
 		i := len(d.Lines) - 1 - k
-		if reading && k > 1 { // values take room: the band's are worth more than those of the lines farther behind
+		if reading && k > 1 { // values need space: those of the band are more useful than those of lines behind it
 			i = len(d.Lines) - k
 			if k == 2 {
 				i = -1

@@ -14,11 +14,11 @@ type EventKind uint8
 const (
 	// Maintenance is a span in which people work on the plant.
 	Maintenance EventKind = iota
-	// Cleared is an alarm whose cause is gone.
+	// Cleared is an alarm that has returned to normal.
 	Cleared
 	// WorkOrder is work that was ordered.
 	WorkOrder
-	// Raised is an alarm that came up.
+	// Raised is an alarm that was raised.
 	Raised
 )
 
@@ -132,7 +132,7 @@ func (d *Day) cursorLabel(w int) (x int, label string) {
 	return max(min(d.axis.column(d.Cursor, w)-len(label)/2, w-len(label)), 0), label
 }
 
-// TimeAt is the instant in the middle of a column of the region last drawn; false outside the plot.
+// TimeAt returns the instant in the middle of a column of the region last drawn; false outside the plot.
 func (d *Day) TimeAt(x int) (time.Time, bool) {
 	if x < d.at.X || x >= d.at.X+d.at.W {
 		return time.Time{}, false

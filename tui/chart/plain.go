@@ -99,7 +99,7 @@ func reduce(p Points, axis timeAxis, w int) []float64 {
 	return out
 }
 
-// farthest is the value farthest from the median, the later of two equally far; NaN if all are missing.
+// farthest returns the value farthest from the median, the later of two equally far; NaN if all are missing.
 func farthest(values []float64) float64 {
 	m := median(values)
 	out, distance := math.NaN(), -1.0

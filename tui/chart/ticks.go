@@ -94,7 +94,7 @@ func (a timeAxis) windowTicks(dst []tick, width int) []tick {
 	return dst
 }
 
-// clockTicks are the instants at which the site's clock shows a multiple of step. Midnight is labelled by its date. An hour
+// clockTicks returns the instants at which the site's clock shows a multiple of step. Midnight is labelled by its date. An hour
 // that the clocks repeat has its ticks both times; with wide ones the first after a change names the zone.
 func (a timeAxis) clockTicks(dst []tick, step time.Duration, wide bool) []tick {
 	// Clocks differ from UTC by quarters of an hour.
@@ -120,7 +120,7 @@ func (a timeAxis) clockTicks(dst []tick, step time.Duration, wide bool) []tick {
 	return dst
 }
 
-// dateTicks are the midnights of each n-th day. Which they are does not depend on where the window begins; weeks begin on
+// dateTicks returns the midnights of each n-th day. Which they are does not depend on where the window begins; weeks begin on
 // Mondays.
 func (a timeAxis) dateTicks(dst []tick, n int, layout string) []tick {
 	y, m, d := a.from.Date()
@@ -144,7 +144,7 @@ func dayNumber(t time.Time) int {
 	return int(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / (24 * 3600))
 }
 
-// monthTicks are the beginnings of each n-th month; that of a year is labelled by it.
+// monthTicks returns the beginnings of each n-th month; that of a year is labelled by it.
 func (a timeAxis) monthTicks(dst []tick, n int, layout string) []tick {
 	y, m, _ := a.from.Date()
 	for i := 0; ; i++ {

@@ -91,7 +91,7 @@ func (c *Waterfall) Draw(r terminal.Region) {
 	}
 }
 
-// StepAt is the step drawn at a line of the region last drawn, for clicks; -1 for none or several.
+// StepAt returns the step drawn at a line of the region last drawn, for clicks; -1 for none or several.
 func (c *Waterfall) StepAt(y int) int {
 	if y < 0 || y >= len(c.lines) {
 		return -1

@@ -46,7 +46,7 @@ func goldens(t *testing.T, name string, w, h int, draw func(r terminal.Region, p
 	}
 }
 
-// window is the sample day from ten to two with a cursor, events and a window of maintenance.
+// window returns the sample day from ten to two with a cursor, events and a window of maintenance.
 func window(loc *time.Location) Day {
 	d := sampleDay(loc)
 	at := func(h, m int) time.Time { return time.Date(2026, 6, 21, h, m, 0, 0, loc) }
@@ -202,7 +202,7 @@ func TestTimeAt(t *testing.T) {
 	}
 }
 
-// losses are a month's, from what was expected to what was measured.
+// losses returns a month's, from what was expected to what was measured.
 func losses() []WaterfallStep {
 	return []WaterfallStep{
 		{Name: "expected", Value: 412e3, Total: true}, {Name: "weather", Value: 6.2e3}, {Name: "soiling", Value: -8.9e3}, {Name: "shading", Value: -1.1e3},
@@ -278,7 +278,7 @@ func TestCalendarGolden(t *testing.T) {
 	})
 }
 
-// trend is a year of a performance ratio by days with its range, a gap and days outside.
+// trend returns a year of a performance ratio by days with its range, a gap and days outside.
 func trend(loc *time.Location) Trend {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, loc)
 	p, band := Points{Step: 24 * time.Hour}, Band{Name: "expected", Step: 24 * time.Hour}

@@ -17,7 +17,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// secretOf is the secret for an authenticator, as the enrolment shows it in
+// secretOf returns the secret for an authenticator, as the enrolment shows it in
 // groups of four.
 func secretOf(t *testing.T, screen string) string {
 	t.Helper()
@@ -28,7 +28,7 @@ func secretOf(t *testing.T, screen string) string {
 	return strings.Join(groups, "")
 }
 
-// code is the authenticator's, of the period that is given from now.
+// code returns the authenticator's, of the period that is given from now.
 func code(t *testing.T, secret string, periods int) string {
 	t.Helper()
 	c, err := totp.GenerateCode(secret, time.Now().Add(time.Duration(periods)*30*time.Second))

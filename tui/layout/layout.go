@@ -24,7 +24,7 @@ const (
 
 var names = [Panes]string{"Observe", "Orient", "Decide", "Act"}
 
-// String is the pane's title.
+// String returns the pane's title.
 func (p Pane) String() string {
 	if p < 0 || p >= Panes {
 		return "none"
@@ -42,10 +42,10 @@ func Named(title string) (p Pane, ok bool) {
 	return 0, false
 }
 
-// Next is the pane after p, going round.
+// Next returns the pane after p, the first one after the last.
 func (p Pane) Next() Pane { return (p + 1) % Panes }
 
-// Previous is the pane before p, going round.
+// Previous returns the pane before p, the last one before the first.
 func (p Pane) Previous() Pane { return (p + Panes - 1) % Panes }
 
 // Mode is how the four panes share the screen.
@@ -86,7 +86,7 @@ type Options struct {
 	SideStripsFrom int
 }
 
-// Defaults are the sizes the console is designed for.
+// Defaults returns the sizes the console is designed for.
 func Defaults() Options {
 	return Options{
 		Quad: Size{160, 40}, Strips: Size{100, 30}, Least: Size{60, 20},
@@ -213,11 +213,11 @@ const (
 	OnStrip
 )
 
-// Further is where a further screen has its content: the body without the
+// Further returns where a further screen has its content: the body without the
 // frame, or on small screens, where the tab bar has its title, without margins.
 func (l *Layout) Further() terminal.Rect { return l.Inside(l.Body) }
 
-// Inside is what of a place in the body its content has.
+// Inside returns what of a place in the body its content has.
 func (l *Layout) Inside(at terminal.Rect) terminal.Rect {
 	if l.Mode == Single {
 		return terminal.Rect{X: at.X + 1, Y: at.Y, W: max(at.W-2, 0), H: at.H}

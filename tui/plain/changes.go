@@ -9,7 +9,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// keyed are the items by their id.
+// keyed returns the items by their id.
 func keyed[T any](list []T, id func(T) string) map[string]T {
 	m := make(map[string]T, len(list))
 	for _, v := range list {
@@ -18,7 +18,7 @@ func keyed[T any](list []T, id func(T) string) map[string]T {
 	return m
 }
 
-// over are the items that were and are not any more, by their id.
+// over returns the items that were and are not any more, by their id.
 func over[T any](was, is map[string]T) (gone []T) {
 	for _, id := range slices.Sorted(maps.Keys(was)) {
 		if _, there := is[id]; !there {

@@ -34,8 +34,8 @@ func Findings(list []Sited[api.Finding], z Zones) *Table {
 	return t
 }
 
-// History sums up the findings of a period in sentences: what was there, and what lost
-// the most energy.
+// History summarises the findings of a period in sentences: their number, and those
+// that lost the most energy.
 func History(h api.History, zone *time.Location) []string {
 	if h.Count == 0 {
 		return []string{"no fault was found"}
@@ -68,7 +68,7 @@ func History(h api.History, zone *time.Location) []string {
 // historyLargest is the number of findings that [History] names.
 const historyLargest = 5
 
-// units are a few names, or their number.
+// units returns a few names, or their number.
 func units(ids []string) string {
 	if len(ids) <= 3 {
 		return strings.Join(ids, " ")
@@ -83,7 +83,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// lasted is a duration of hours in hours or days.
+// lasted returns a duration of hours in hours or days.
 func lasted(hours float64) string {
 	if hours < 48 {
 		return Number(hours) + " hours"
@@ -186,7 +186,7 @@ func KPIWords(k api.KPIs, zone *time.Location) []string {
 	return lines
 }
 
-// FigureDetails has lines for what each KPI of a site rests on.
+// FigureDetails returns lines with the basis of each KPI of a site.
 func FigureDetails(k api.KPIs, zone *time.Location) *Table {
 	t := NewTable("figure", "what", "is")
 	for _, f := range k.Figures {

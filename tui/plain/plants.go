@@ -19,10 +19,10 @@ type Plants struct {
 	Named  bool // one site, by its name
 }
 
-// NoSite is that there is no such site, or no site of such a customer.
+// NoSite is the error for a site or a customer without sites that does not exist.
 type NoSite struct{ SiteID, CustomerID string }
 
-// Error is a sentence.
+// Error returns a sentence.
 func (e *NoSite) Error() string {
 	words := "there is no site"
 	if e.SiteID != "" {
@@ -43,8 +43,8 @@ func (e *AmbiguousSite) Error() string {
 }
 
 // Find finds a site, or with an empty id all of a customer, or with two empty
-// ids all that the client may see. What is named and not there is a [NoSite], a
-// site id of several customers without a customer an [AmbiguousSite].
+// ids all accessible ones. A named site that does not exist is a [NoSite] error, an id
+// of several customers without a customer an [AmbiguousSite] error.
 func Find(ctx context.Context, c *client.Client, siteID, customerID string) (*Plants, error) {
 	p := &Plants{Client: c, Named: siteID != ""}
 	if p.Named {
@@ -78,7 +78,7 @@ func Find(ctx context.Context, c *client.Client, siteID, customerID string) (*Pl
 	return p, nil
 }
 
-// Sited is something of a site, such as an alert.
+// Sited is an object of a site, such as an alert.
 type Sited[T any] struct {
 	Site api.SiteRef
 	Fact T
@@ -93,8 +93,8 @@ func Facts[T any](list []Sited[T]) []T {
 	return out
 }
 
-// gather asks for page after page of a list, to its end or to the first item
-// that is done; nil: to its end.
+// gather requests all pages of a list, to its end or to the first item for which done
+// returns true; if done is nil, to the end.
 func gather[T any](ask func(api.Page) (part []T, next string, err error), done func(T) bool) ([]T, error) {
 	all := []T{}
 	for page := (api.Page{Limit: api.MaxLimit}); ; {
@@ -173,7 +173,7 @@ func (p *Plants) Alerts(ctx context.Context, state string) ([]Sited[api.Alert], 
 // ones if requested.
 func (p *Plants) Findings(ctx context.Context, active bool) ([]Sited[api.Finding], error) {
 	var done func(api.Finding) bool
-	if active { // they stand first
+	if active { // they are first
 		done = func(v api.Finding) bool { return !v.Active }
 	}
 	all, err := ofCustomers(p, func(f api.Finding) string { return f.SiteID }, func(q api.ListQuery) ([]api.Finding, string, error) {
@@ -198,7 +198,7 @@ func (p *Plants) Findings(ctx context.Context, active bool) ([]Sited[api.Finding
 	return all, err
 }
 
-// Orders are those that narrow asks for, open ones first.
+// Orders returns those that narrow asks for, open ones first.
 func (p *Plants) Orders(ctx context.Context, narrow api.OrderRequest) ([]Sited[api.Order], error) {
 	return ofCustomers(p, func(o api.Order) string { return o.SiteID }, func(q api.ListQuery) ([]api.Order, string, error) {
 		r, err := p.Client.Orders(ctx, q, narrow)

@@ -11,7 +11,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// Table is things in lines, with their properties in columns of one width.
+// Table is a table of text: a line for each object, columns of equal width.
 type Table struct {
 	columns []column
 	rows    [][]string
@@ -42,7 +42,7 @@ func (t *Table) Add(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Empty says whether the table has no lines.
+// Empty reports whether the table has no lines.
 func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
 // Write prints heads and lines, each after indent; nothing of an empty table,
@@ -85,8 +85,7 @@ func (t *Table) Write(w io.Writer, indent string) error {
 	return nil
 }
 
-// onThePoint fills decimals with blanks so that the points stand below each
-// other.
+// onThePoint pads numbers with blanks so that their decimal points are aligned.
 func onThePoint(values []string) {
 	decimals := func(v string) int {
 		if i := strings.IndexByte(v, '.'); i >= 0 {
@@ -105,8 +104,8 @@ func onThePoint(values []string) {
 	}
 }
 
-// Inert is a cell of a table that is exported for a spreadsheet: what it would run as a formula gets a quote in front, and a
-// number stays one.
+// Inert returns a cell of a table that is exported for a spreadsheet: text that it would run as a formula gets a leading
+// quote, and numbers stay numbers.
 func Inert(cell string) string {
 	if strings.TrimLeft(cell, "=+-@\t\r\n＝＋－＠") == cell || number(cell) {
 		return cell
@@ -114,7 +113,7 @@ func Inert(cell string) string {
 	return "'" + cell
 }
 
-// number says whether a cell is a decimal number, which a spreadsheet reads as one. Infinities and hexadecimal are none.
+// number reports whether a cell is a decimal number, which a spreadsheet reads as one. Infinities and hexadecimal numbers are not.
 func number(cell string) bool {
 	if strings.Trim(cell, "0123456789.+-eE") != "" {
 		return false

@@ -24,8 +24,8 @@ type Options struct {
 	Source string      // whose plants these are, for the first line
 	Out    io.Writer
 
-	// Look is the time from one look to the next at least, by the wall; it is
-	// longer for more than [lookCosts] allows.
+	// Look is the least time between two rounds of requests, by the wall clock; it is
+	// longer if [lookCosts] does not allow it.
 	Look time.Duration
 	// Power is the interval at which the power is printed, by the plants' clock; 0: never.
 	Power time.Duration
@@ -34,7 +34,7 @@ type Options struct {
 	Wait func(ctx context.Context, d time.Duration) error // nil: by a timer
 }
 
-// How a watch spares the service.
+// Limits of the requests of a watch.
 const (
 	lookCosts   = 1500 * time.Millisecond // for each request of a look: 40 a minute at most
 	longestWait = time.Minute             // after failures
@@ -57,9 +57,8 @@ type watcher struct {
 	written  error // what kept a line from being printed
 }
 
-// Watch prints what there is, and from then on what changes: a line for each
-// change, once. It ends with ctx, with a session that ended, or when nothing
-// can be printed any more. Nothing but lines of text is written.
+// Watch prints the present state, then each change once, in a line of text. It ends
+// with ctx, with the session, or if output fails.
 func Watch(ctx context.Context, o Options) error {
 	if o.Wait == nil {
 		o.Wait = clock.Sleep
@@ -121,7 +120,7 @@ func (w *watcher) answers() {
 }
 
 // look requests everything and then prints what is new, so that what fails
-// half-way prints nothing twice.
+// midway prints nothing twice.
 func (w *watcher) look(ctx context.Context) error {
 	plants, err := Find(ctx, w.Client, w.Site.SiteID, w.Site.CustomerID)
 	if err != nil {
@@ -160,7 +159,7 @@ func (w *watcher) look(ctx context.Context) error {
 	return nil
 }
 
-// begin says what this is.
+// begin prints the first line.
 func (w *watcher) begin() {
 	sites := fmt.Sprintf("%d sites", len(w.plants.Sites))
 	switch len(w.plants.Sites) {
@@ -172,8 +171,8 @@ func (w *watcher) begin() {
 	w.line("Sunloop, %s, %s. The current state first, then changes. Times are those of the sites. Ctrl+c ends.", w.Source, sites)
 }
 
-// vitals are the sites' when they are due, else those of the first alone, for
-// the plants' clock.
+// vitals returns the vital signs of the sites if they are due, else only those of the
+// first site, for the plants' clock.
 func (w *watcher) vitals(ctx context.Context, p *Plants) (map[api.SiteRef]api.SiteSummary, time.Time, error) {
 	vitals, now := map[api.SiteRef]api.SiteSummary{}, w.Now()
 	for i, s := range p.Sites {
@@ -211,7 +210,7 @@ func (w *watcher) printPower(vitals map[api.SiteRef]api.SiteSummary) {
 	w.printed = w.now
 }
 
-// endedOrders are the orders that were open and are not any more, as they are
+// endedOrders returns the orders that were open and are not any more, as they are
 // now.
 func (w *watcher) endedOrders(ctx context.Context, open []Sited[api.Order]) ([]Sited[api.Order], error) {
 	gone := map[string]bool{}
@@ -254,7 +253,7 @@ func (w *watcher) at(site api.SiteRef, format string, args ...any) {
 	w.line("%s %s: %s", stamp, w.plants.Zones.Label(site), fmt.Sprintf(format, args...))
 }
 
-// when is a time at a site, without the date if it is today's.
+// when returns a time at a site, without the date if it is today's.
 func (w *watcher) when(site api.SiteRef, t api.Time) string {
 	zone := w.plants.Zones.Of(site)
 	if here := t.In(zone); here.Format(time.DateOnly) == w.now.In(zone).Format(time.DateOnly) {

@@ -87,7 +87,7 @@ func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ofCustomer are the alerts of a customer: their ids begin with it where there
+// ofCustomer returns the alerts of a customer: their ids begin with it where there
 // are several customers.
 func (f *fleet) ofCustomer(id string) []api.Alert {
 	if len(f.sites) < 2 || f.sites[0].CustomerID == f.sites[1].CustomerID {
@@ -96,7 +96,7 @@ func (f *fleet) ofCustomer(id string) []api.Alert {
 	return slices.DeleteFunc(slices.Clone(f.alerts), func(a api.Alert) bool { return !strings.HasPrefix(a.AlertID, id+"-") })
 }
 
-// of are the items of a site; an empty one is all.
+// of returns the items of a site; an empty one is all.
 func of[T any](list []T, siteID string, site func(T) string) []T {
 	out := []T{}
 	for _, v := range list {
@@ -107,7 +107,7 @@ func of[T any](list []T, siteID string, site func(T) string) []T {
 	return out
 }
 
-// watched is what a watch of f prints while it waits after each look for the
+// watched returns what a watch of f prints while it waits after each look for the
 // next step; the last step is followed by the end.
 func watched(t *testing.T, f *fleet, site string, steps ...func()) (string, error) {
 	t.Helper()

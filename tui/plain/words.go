@@ -15,7 +15,7 @@ import (
 // Unknown is printed for a missing value.
 const Unknown = "unknown"
 
-// Number is a value with three significant digits.
+// Number returns a value with three significant digits.
 func Number(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Unknown
@@ -23,7 +23,7 @@ func Number(v float64) string {
 	return widget.Significant(v)
 }
 
-// Maybe is a value that may be absent, times a factor, with three significant
+// Maybe returns a value that may be absent, times a factor, with three significant
 // digits.
 func Maybe(v *float64, factor float64) string {
 	if v == nil {
@@ -32,10 +32,10 @@ func Maybe(v *float64, factor float64) string {
 	return Number(*v * factor)
 }
 
-// Label is an identifier of the contract as a person reads it.
+// Label returns an identifier of the contract as words.
 func Label(id string) string { return strings.ReplaceAll(id, "_", " ") }
 
-// When is a time in a zone, with its offset; empty for none.
+// When returns a time in a zone, with its offset; empty for none.
 func When(t api.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return ""
@@ -74,7 +74,7 @@ func (z Zones) Of(site api.SiteRef) *time.Location {
 // the sites has the same id.
 func (z Zones) Label(site api.SiteRef) string { return state.SiteLabel(z.sites, site) }
 
-// Vitals are a site's vital signs in a line.
+// Vitals returns a site's vital signs in a line.
 func Vitals(d api.SiteSummary) string {
 	words := Number(d.TotalPowerKW) + " kW"
 	if !d.HasPower() {
@@ -103,7 +103,7 @@ func Vitals(d api.SiteSummary) string {
 	return words
 }
 
-// Unit is which unit something is at: one, several, or none in particular.
+// Unit returns which unit something is at: one, several, or none in particular.
 func Unit(assetID string, all []string) string {
 	switch {
 	case len(all) > 1:
@@ -116,7 +116,7 @@ func Unit(assetID string, all []string) string {
 
 const wholeSite = "whole site"
 
-// fault is a fault and where it is.
+// fault returns a fault and where it is.
 func fault(assetID string, all []string, family string) string {
 	if where := Unit(assetID, all); where != wholeSite {
 		return where + " " + widget.Family(family)
@@ -149,7 +149,7 @@ func AlertOpen(a api.Alert) bool {
 	return a.State == api.AlertUnacknowledged || a.State == api.AlertReturned
 }
 
-// alertUnits are all units of an alert.
+// alertUnits returns all units of an alert.
 func alertUnits(a api.Alert) []string {
 	if a.Metadata == nil {
 		return nil
@@ -157,12 +157,12 @@ func alertUnits(a api.Alert) []string {
 	return a.Metadata.AssetIDs
 }
 
-// OrderOpen says whether an order is still to be done.
+// OrderOpen reports whether an order is open.
 func OrderOpen(o api.Order) bool {
 	return o.Status != api.OrderCompleted && o.Status != api.OrderCancelled
 }
 
-// orderWork is what an order is about.
+// orderWork returns what an order is about.
 func orderWork(o api.Order) string {
 	if o.FaultFamily != "" {
 		return widget.Family(o.FaultFamily)
@@ -178,7 +178,7 @@ func orderStatus(o api.Order) string {
 	return Label(o.Status)
 }
 
-// next is what an open order must come to next and by when, and whether that
+// next returns what an open order must come to next and by when, and whether that
 // time has passed.
 func next(o api.Order) (do string, by api.Time, late bool) {
 	if !OrderOpen(o) {
@@ -200,7 +200,7 @@ func next(o api.Order) (do string, by api.Time, late bool) {
 	return "", api.Time{}, false
 }
 
-// OrderLate says whether an open order is late: the time by which it should
+// OrderLate reports whether an open order is late: the time by which it should
 // have been acknowledged, started or restored has passed, and it was not.
 func OrderLate(o api.Order) bool {
 	_, _, late := next(o)

@@ -1,6 +1,6 @@
-// Package settings is what a person can set of the console: one table, from
-// which the settings screen is made and by which a configuration file is
-// checked. It draws nothing and writes nothing.
+// Package settings has the settings of the console in one table, from which the
+// settings screen is made and by which a configuration file is checked. It draws
+// nothing and writes nothing.
 package settings
 
 import (
@@ -54,7 +54,7 @@ type Setting struct {
 	Help        string // what its values do
 	Kind        Kind
 	Default     string
-	Choices     []string          // of a Choice; nil: others know them
+	Choices     []string          // of a Choice; nil: known to other packages
 	Former      map[string]string // values of earlier versions that remain valid, with the present ones
 	Least, Most int               // of a Whole, and of both numbers of a Pair
 	Later       bool              // counts from the next start
@@ -78,14 +78,14 @@ func Priority(value string) string {
 	return value
 }
 
-// All are the settings in the order in which they are shown.
+// All returns the settings in the order in which they are shown.
 func All() []Setting {
 	return []Setting{
 		{Name: Theme, Group: "look", Title: "theme", Default: "auto", Kind: Choice, Help: "The colours. auto takes control-room on a dark terminal and daylight on a light one. Files of your own in the folder themes next to the configuration file are listed too, and reloaded when they change."},
 		{Name: Color, Group: "look", Title: "colours of the terminal", Default: "auto", Kind: Choice, Choices: []string{"auto", "none", "16", "256", "true"}, Help: "How many colours are sent. auto reads NO_COLOR, COLORTERM and TERM; over SSH that often means 256 where the terminal could show all."},
 		{Name: Graph, Group: "look", Title: "graph symbols", Default: "auto", Kind: Choice, Choices: []string{"auto", "braille", "block", "ascii"}, Help: "What charts are drawn with. auto is block on the Linux console, whose fonts have no braille, and braille elsewhere; sunloop doctor draws a pattern of each."},
-		{Name: ASCII, Group: "look", Title: "ASCII alone", Default: Off, Kind: Switch, Help: "No braille and no box drawing: plain + - and |."},
-		{Name: FPS, Group: "look", Title: "most frames a second", Default: "0", Kind: Whole, Most: 60, Later: true, Help: "0 is 20, and 10 over SSH. Fewer frames need less processor time and bandwidth."},
+		{Name: ASCII, Group: "look", Title: "ASCII only", Default: Off, Kind: Switch, Help: "No braille and no box drawing: plain + - and |."},
+		{Name: FPS, Group: "look", Title: "maximum frames per second", Default: "0", Kind: Whole, Most: 60, Later: true, Help: "0 is 20, and 10 over SSH. Fewer frames need less processor time and bandwidth."},
 		{Name: Mouse, Group: "look", Title: "use of the mouse", Default: On, Kind: Switch, Help: "Clicks focus and choose, the wheel scrolls. M gives the mouse back to the terminal for a while; shift (option on a Mac) selects text meanwhile."},
 
 		{Name: Bell, Group: "alarms", Title: "sound and desktop notifications", Default: On, Kind: Switch, Help: "Off silences both for good. B silences them for an hour."},
@@ -97,12 +97,12 @@ func All() []Setting {
 		{Name: StripsFrom, Group: "layout", Title: "summary strips from", Default: "100x30", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which the other three panes are shown as strips next to the focused one; below it there is one pane and a tab bar."},
 		{Name: Split, Group: "layout", Title: "split of the four panes", Default: "50x50", Kind: Pair, Least: 20, Most: 80, Help: "Percent of the width for the left column, and of the height for the upper row."},
 
-		{Name: Polling, Group: "data", Title: "how often data are asked for", Default: "normal", Kind: Choice, Choices: []string{"fast", "normal", "slow"}, Help: "fast requests data twice as often, slow half as often. There are never more than 60 requests a minute, and the console waits as long as the service demands."},
+		{Name: Polling, Group: "data", Title: "data refresh rate", Default: "normal", Kind: Choice, Choices: []string{"fast", "normal", "slow"}, Help: "fast requests data twice as often, slow half as often. There are never more than 60 requests a minute, and the console waits as long as the service demands."},
 		{Name: Remember, Group: "data", Title: "remember the place", Default: On, Kind: Switch, Help: "The site, the pane, the selection, and the sort, filter and columns of each list are restored at the next start, for each person and service."},
 	}
 }
 
-// Find is the setting of that name.
+// Find returns the setting of that name.
 func Find(name string) (Setting, bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })
@@ -112,7 +112,7 @@ func Find(name string) (Setting, bool) {
 	return all[i], true
 }
 
-// Check says in a sentence why a value cannot be, nil when it can.
+// Check returns an error with the reason if a value is invalid.
 func (s Setting) Check(value string) error {
 	switch s.Kind {
 	case Switch:
@@ -139,8 +139,8 @@ func (s Setting) Check(value string) error {
 	return nil
 }
 
-// Value is a checked value as the configuration file has it: a switch as a
-// truth, a number as a number.
+// Value returns a checked value in the type of the configuration file: a boolean for
+// a switch, an integer for a number.
 func (s Setting) Value(text string) any {
 	switch s.Kind {
 	case Switch:
@@ -164,7 +164,7 @@ func ParsePair(text string) (a, b int, ok bool) {
 	return a, b, err1 == nil && err2 == nil
 }
 
-// Pace is how a value of [Polling] stretches the time between two requests.
+// Pace returns how a value of [Polling] stretches the time between two requests.
 func Pace(value string) float64 {
 	switch value {
 	case "fast":
@@ -192,7 +192,7 @@ const FromFile = "the configuration file"
 // Sources are the values of all settings, by name.
 type Sources map[string]Source
 
-// Of is the value of a setting, the default where nothing set it.
+// Of returns the value of a setting, the default where nothing set it.
 func (s Sources) Of(name string) Source {
 	if v, ok := s[name]; ok {
 		return v

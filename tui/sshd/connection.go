@@ -31,7 +31,7 @@ type connection struct {
 	place  *admission.Conn
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	user   string // who has; of the server's lock
+	user   string // who has signed in; guarded by the server's lock
 
 	once   sync.Once
 	client *client.Client // by asking for service()
@@ -43,26 +43,26 @@ type connection struct {
 	opened  int // sessions so far
 }
 
-// mostSessions is how many sessions a connection may open one after another:
-// the library forgets none that its client does not close.
+// mostSessions bounds the sessions that a connection may open in sequence: the library
+// keeps each that its client does not close.
 const mostSessions = 100
 
-// folded is a user as the service compares names.
+// folded returns a user as the service compares names.
 func folded(name string) string { return strings.ToLower(norm.NFC.String(name)) }
 
 // The library sets deadlines by its own time-outs, of which there are none.
 func (c *connection) SetDeadline(time.Time) error { return nil }
 
-// service is a client for the person at the other end.
+// service returns the client of the service for the user of the connection.
 func (c *connection) service() *client.Client {
 	c.once.Do(func() { c.client = c.server.Client(c.address()) })
 	return c.client
 }
 
-// address is the other end's.
+// address returns the remote address.
 func (c *connection) address() string { return c.RemoteAddr().String() }
 
-// serve runs the protocol until the connection ends, and leaves nothing.
+// serve runs the protocol until the connection ends, and releases all resources.
 func (c *connection) serve() {
 	defer c.cancel(nil)
 	defer c.server.left(c)
@@ -89,8 +89,8 @@ func (c *connection) serve() {
 	c.signOut()
 }
 
-// end lets no console begin any more, lets the one that runs give the terminal
-// back, and closes the connection.
+// end prevents new consoles, waits until the running one has restored the terminal,
+// and closes the connection.
 func (c *connection) end() {
 	c.mu.Lock()
 	c.ended = true
@@ -123,14 +123,14 @@ func (c *connection) signOut() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), signOutWait)
 	defer cancel()
 	if err := c.client.Logout(ctx); err != nil {
-		c.server.Log.Debug("end the token of an SSH connection", "address", c.address(), "error", err)
+		c.server.Log.Debug("revoke token of SSH connection", "address", c.address(), "error", err)
 	}
 }
 
 // begun is called when the sign-in is complete.
 func (c *connection) begun(conn gossh.ConnMetadata) {
 	if !c.server.signedIn(c, folded(conn.User())) {
-		c.server.Log.Info("too many connections of a user", "user", conn.User(), "address", c.address())
+		c.server.Log.Info("SSH connection refused: too many of the user", "user", conn.User(), "address", c.address())
 		_ = c.Close()
 		return
 	}
@@ -138,7 +138,7 @@ func (c *connection) begun(conn gossh.ConnMetadata) {
 	c.server.Log.Info("signed in over SSH", "user", conn.User(), "address", c.address(), "client", string(conn.ClientVersion()))
 }
 
-// open takes the one place for a console; the function gives it back.
+// open acquires the connection's slot for a console; the returned function releases it.
 func (c *connection) open() (done func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *connection) within(d time.Duration) {
 }
 
 // watch sends keep-alive requests to the client and closes the connection if it
-// does not respond, because a lost line is not reported otherwise.
+// does not respond, because a lost connection is not reported otherwise.
 func (c *connection) watch(ctx context.Context, conn gossh.Conn) {
 	answered := make(chan error, 1)
 	tick := time.NewTicker(c.server.Limits.Alive)
@@ -186,7 +186,7 @@ func (c *connection) watch(ctx context.Context, conn gossh.Conn) {
 		case <-tick.C:
 			if asked {
 				if missed++; missed >= missedMost {
-					c.server.Log.Info("an SSH client is gone", "address", c.address())
+					c.server.Log.Info("SSH client not responding", "address", c.address())
 					_ = c.Close()
 					return
 				}
@@ -201,5 +201,5 @@ func (c *connection) watch(ctx context.Context, conn gossh.Conn) {
 	}
 }
 
-// missedMost is how many questions a client may leave open.
+// missedMost is the number of keep-alive requests that a client may leave unanswered.
 const missedMost = 3

@@ -33,8 +33,8 @@ type Limits struct {
 	Handshake    time.Duration // until the line is encrypted; 20 s
 	SignIn       time.Duration // from there until the sign-in is done; 2 min
 	Empty        time.Duration // a connection without a console; 1 min
-	Alive        time.Duration // between two questions whether the client is there; 30 s
-	Leave        time.Duration // for a console that ends to give the terminal back; 5 s
+	Alive        time.Duration // between two keep-alive requests; 30 s
+	Leave        time.Duration // for a console that ends to restore the terminal; 5 s
 
 	Waiting        int // connections that have not signed in; 256
 	NetworkWaiting int // of these, of one network (/24, or /64 of IPv6); a quarter
@@ -65,7 +65,7 @@ type Config struct {
 	// (host:port).
 	Client func(address string) *client.Client
 	Keys   Keys
-	// Console shows the console until the person leaves or ctx ends.
+	// Console shows the console until the user quits or ctx ends.
 	Console func(ctx context.Context, s *Session) error
 	Limits  Limits
 	// Dropped is called for each connection that is evicted or refused. It returns
@@ -148,9 +148,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			if errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("accept SSH connections: %w", err)
 			}
-			// Out of files, most likely: it passes.
+			// Most likely there is no free file descriptor, which is temporary.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			s.Log.Warn("accept an SSH connection", "error", err)
+			s.Log.Warn("accept SSH connection", "error", err)
 			_ = clock.Sleep(ctx, pause) // the next round sees its end
 			continue
 		}
@@ -164,11 +164,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// doorway is how many connections wait for a place.
+// doorway is the number of connections that may wait for a slot.
 const doorway = 16
 
-// admit gives a connection a place, if need be that of an older one that has
-// not signed in, or lets it wait for one.
+// admit gives a connection a slot, if necessary that of an older one that has not
+// signed in, or lets it wait for one.
 func (s *Server) admit(ctx context.Context, raw net.Conn) (*connection, bool) {
 	place := s.places.Admit(raw.RemoteAddr(), func() {
 		s.Log.Debug("SSH connection closed for a newer one", "address", raw.RemoteAddr().String())
@@ -183,8 +183,8 @@ func (s *Server) admit(ctx context.Context, raw net.Conn) (*connection, bool) {
 	return c, true
 }
 
-// spare is how many connections a user may have beyond the consoles: enough to
-// hear that there is no place for one more.
+// spare is how many connections a user may have beyond the consoles: enough to be
+// notified of the limit.
 const spare = 4
 
 // signedIn counts a connection among those of a user; false when these are too
@@ -201,7 +201,7 @@ func (s *Server) signedIn(c *connection, user string) bool {
 	return true
 }
 
-// left counts a connection out.
+// left removes a connection from the count.
 func (s *Server) left(c *connection) {
 	c.place.Release()
 	s.mu.Lock()
@@ -241,7 +241,7 @@ func (s *Server) release(user string) {
 	decrement(s.sessions, user)
 }
 
-// algorithms are those of the library without SHA-1 and CBC.
+// algorithms returns those of the library without SHA-1 and CBC.
 func algorithms() gossh.Algorithms {
 	a := gossh.SupportedAlgorithms()
 	weak := func(name string) bool {
@@ -256,5 +256,5 @@ func algorithms() gossh.Algorithms {
 
 // refuseChannel rejects requests for anything but a session.
 func refuseChannel(_ *ssh.Server, _ *gossh.ServerConn, c gossh.NewChannel, _ ssh.Context) {
-	_ = c.Reject(gossh.Prohibited, "Sunloop forwards nothing: there is the console alone")
+	_ = c.Reject(gossh.Prohibited, "Sunloop forwards nothing: only the console is available")
 }

@@ -18,7 +18,7 @@ import (
 	"app.sunloop/tui/layout"
 )
 
-// Session is a console's other end.
+// Session is the SSH session of a console.
 type Session struct {
 	User    string             // as given to SSH
 	Address string             // host:port
@@ -33,7 +33,7 @@ type Session struct {
 // errIdle ends a console without input.
 var errIdle = errors.New("no key was pressed")
 
-// What is refused, in sentences.
+// Messages for refused requests.
 const (
 	noCommand  = "Sunloop runs no command and no shell here: connect without one for the console."
 	noTerminal = "The console needs a terminal: connect with ssh -t."
@@ -41,7 +41,7 @@ const (
 	oneConsole = "a connection has one console at a time; Sunloop has no shell"
 )
 
-// session answers a session channel.
+// session serves a session channel.
 func (s *Server) session(_ *ssh.Server, conn *gossh.ServerConn, nc gossh.NewChannel, sctx ssh.Context) {
 	c := connectionOf(sctx)
 	login, ok := loginOf(conn.Permissions)
@@ -61,7 +61,7 @@ func (s *Server) session(_ *ssh.Server, conn *gossh.ServerConn, nc gossh.NewChan
 	}
 	t := &terminal{Channel: ch, sizes: make(chan layout.Size, 1), env: environment{}}
 	defer func() {
-		done() // before the client hears of it, and may want the next one
+		done() // before the client is notified, as it may then open the next one
 		_ = ch.Close()
 		go gossh.DiscardRequests(requests) // ends with the channel
 	}()
@@ -86,7 +86,7 @@ func (s *Server) session(_ *ssh.Server, conn *gossh.ServerConn, nc gossh.NewChan
 			_ = q.Reply(true, nil)
 			t.refuse(noTransfer)
 			return
-		default: // agents, X11 and whatever else
+		default: // agents, X11 and others
 			_ = q.Reply(false, nil)
 		}
 	}
@@ -113,10 +113,10 @@ func (s *Server) show(c *connection, conn *gossh.ServerConn, login *api.LoginRes
 		select {
 		case <-over:
 			over = nil
-			c.within(s.Limits.Leave) // a client that reads nothing would hold it for ever
+			c.within(s.Limits.Leave) // a client that does not read would block it forever
 		case q, ok := <-requests:
 			switch {
-			case !ok: // the channel or the line is gone
+			case !ok: // the channel or the connection is closed
 				cancel(context.Canceled)
 				<-ended //nolint:errcheck // the connection is closed
 				return
@@ -134,12 +134,12 @@ func (s *Server) show(c *connection, conn *gossh.ServerConn, login *api.LoginRes
 // errConsole is a console that failed; the log has the reason.
 var errConsole = errors.New("the console failed")
 
-// console runs the console itself, and survives it.
+// console runs the console and recovers from its panics.
 func (s *Server) console(ctx context.Context, c *connection, conn *gossh.ServerConn, login *api.LoginResponse, t *terminal, cancel context.CancelCauseFunc) (err error) {
 	log := s.Log.With("user", conn.User(), "address", c.address())
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("a console over SSH panicked", "panic", p, "stack", string(debug.Stack()))
+			log.Error("SSH console panicked", "panic", p, "stack", string(debug.Stack()))
 			err = errConsole
 		}
 	}()
@@ -149,11 +149,11 @@ func (s *Server) console(ctx context.Context, c *connection, conn *gossh.ServerC
 		defer idle.Stop()
 		in = watched{t.Channel, func() { idle.Reset(s.Limits.Idle) }}
 	}
-	log.Info("a console over SSH begins", "terminal", t.env["TERM"])
+	log.Info("SSH console started", "terminal", t.env["TERM"])
 	err = s.Console(ctx, &Session{
 		User: conn.User(), Address: c.address(), Login: login, Client: c.service(), In: in, Out: t.Channel, Sizes: t.sizes, Getenv: t.env.get,
 	})
-	log.Info("a console over SSH has ended", "cause", context.Cause(ctx), "error", err)
+	log.Info("SSH console ended", "cause", context.Cause(ctx), "error", err)
 	if err != nil && ctx.Err() == nil {
 		return errConsole
 	}
@@ -213,8 +213,8 @@ func (t *terminal) set(q *gossh.Request) bool {
 	return true
 }
 
-// The sizes that a console is drawn at: more is beyond any screen, and would be
-// memory for the asking. Who names no size gets the least that terminals have.
+// Bounds of the size of a console: a larger one is beyond any screen and would use
+// memory without limit. A client without a size gets the smallest.
 const (
 	mostColumns, mostRows   = 640, 240
 	plainColumns, plainRows = 80, 24
@@ -239,8 +239,7 @@ func (t *terminal) refuse(why string) {
 	t.exit(1)
 }
 
-// leave ends the session of a console, with a word where the person did not
-// end it.
+// leave ends the session of a console, with a message if the user did not end it.
 func (t *terminal) leave(cause, err error, idle time.Duration) {
 	switch {
 	case errors.Is(cause, errIdle):
@@ -267,10 +266,10 @@ type environment map[string]string
 // variables are those that the console uses; a client's others are not kept.
 var variables = []string{"TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORFGBG", "TMUX"}
 
-// longestValue is far above any of theirs.
+// longestValue is far above any real value.
 const longestValue = 256
 
-// set keeps a variable; false for one that is not asked for.
+// set stores a variable; it returns false for one that the console does not use.
 func (e environment) set(name, value string) bool {
 	for _, known := range variables {
 		if name == known && len(value) <= longestValue {
@@ -281,7 +280,7 @@ func (e environment) set(name, value string) bool {
 	return false
 }
 
-// get is a variable's value. The line is known to be SSH's.
+// get returns a variable's value; it reports an SSH session.
 func (e environment) get(name string) string {
 	if name == "SSH_CONNECTION" {
 		return "ssh"

@@ -147,8 +147,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestLimits: so many consoles for a user, so many in all, and a place that is
-// given back is there again.
+// TestLimits: the limits of consoles for a user and in total, and a released place
+// is available again.
 func TestLimits(t *testing.T) {
 	w := open(t, false, sshd.Limits{UserSessions: 2, Sessions: 3})
 	key := newKey(t)

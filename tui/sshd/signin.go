@@ -26,7 +26,7 @@ func admitted(r *api.LoginResponse) *gossh.Permissions {
 	return &gossh.Permissions{ExtraData: map[any]any{loginKey{}: r}}
 }
 
-// loginOf is the sign-in that opened the connection.
+// loginOf returns the sign-in that opened the connection.
 func loginOf(p *gossh.Permissions) (*api.LoginResponse, bool) {
 	if p == nil {
 		return nil, false
@@ -39,7 +39,7 @@ func loginOf(p *gossh.Permissions) (*api.LoginResponse, bool) {
 // the authenticator there.
 func opensConsole(r *api.LoginResponse) bool { return !r.MFARequired || r.MFAEnrollment }
 
-// serverConfig is the sign-in of one connection. The library's own callbacks
+// serverConfig returns the sign-in of one connection. The library's own callbacks
 // cannot express that a key or a password is only one of two factors.
 func (s *Server) serverConfig(ctx ssh.Context) *gossh.ServerConfig {
 	c := connectionOf(ctx)
@@ -55,7 +55,7 @@ func (s *Server) serverConfig(ctx ssh.Context) *gossh.ServerConfig {
 			case err == nil:
 				c.begun(conn)
 			case !errors.As(err, &half) && method != "none":
-				s.Log.Debug("refused over SSH", "user", conn.User(), "address", c.address(), "method", method, "error", err)
+				s.Log.Debug("SSH sign-in refused", "user", conn.User(), "address", c.address(), "method", method, "error", err)
 			}
 		},
 	}
@@ -69,15 +69,15 @@ func (s *Server) serverConfig(ctx ssh.Context) *gossh.ServerConfig {
 // errDenied is the text of a denied sign-in without another text.
 var errDenied = errors.New("permission denied")
 
-// knowsKey reports whether a key may be tried: its holder has proved nothing
-// yet.
+// knowsKey reports whether a key may be tried. It does not verify that the client
+// holds it.
 func (c *connection) knowsKey(conn gossh.ConnMetadata, key gossh.PublicKey) (*gossh.Permissions, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, askWait)
 	defer cancel()
 	defer c.place.Begin(true)()
 	ok, err := c.server.Keys.Has(ctx, conn.User(), key.Marshal())
 	if err != nil {
-		c.server.Log.Error("look up a public key", "error", err)
+		c.server.Log.Error("look up public key", "error", err)
 	}
 	if !ok || err != nil {
 		return nil, errDenied
@@ -112,7 +112,7 @@ func (c *connection) byPassword(conn gossh.ConnMetadata, password []byte) (*goss
 	return c.then(r)
 }
 
-// then is what follows the first half of a sign-in: the console, or the code.
+// then continues after the first factor: with the console, or the second factor.
 func (c *connection) then(r *api.LoginResponse) (*gossh.Permissions, error) {
 	if opensConsole(r) {
 		return admitted(r), nil
@@ -182,7 +182,7 @@ func (c *connection) secondFactor(r *api.LoginResponse, ask gossh.KeyboardIntera
 	return nil, errDenied
 }
 
-// answer asks one question.
+// answer asks one question and returns the answer.
 func answer(ask gossh.KeyboardInteractiveChallenge, words, question string, echo bool) (string, bool) {
 	answers, err := ask("", words, []string{question}, []bool{echo})
 	if err != nil || len(answers) != 1 {
@@ -191,8 +191,8 @@ func answer(ask gossh.KeyboardInteractiveChallenge, words, question string, echo
 	return answers[0], true
 }
 
-// show shows text and asks nothing. The next read finds out if the client has
-// left.
+// show shows text without a question. If the client has disconnected, the next read
+// fails.
 func show(ask gossh.KeyboardInteractiveChallenge, words string) {
 	if words != "" {
 		_, _ = ask("", words, nil, nil)
@@ -208,8 +208,8 @@ func words(err error) string {
 	return state.Sentence(err)
 }
 
-// inBanner lets a client show why it is refused, where that is no question to
-// answer.
+// inBanner returns an error that lets the client show the reason of the refusal
+// without a question.
 func inBanner(err error) error {
 	w := words(err)
 	if w == "" {

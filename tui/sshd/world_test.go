@@ -150,7 +150,7 @@ func (w *world) console(ctx context.Context, s *sshd.Session) error {
 	return nil
 }
 
-// next is the console that was opened last.
+// next returns the console that was opened last.
 func (w *world) next() shown {
 	w.t.Helper()
 	select {
@@ -362,7 +362,7 @@ func (w *world) openConsole(c *gossh.Client) tty {
 	return s
 }
 
-// status is how a session ended.
+// status returns how a session ended.
 func status(err error) int {
 	var e *gossh.ExitError
 	switch {

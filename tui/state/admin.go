@@ -20,7 +20,7 @@ const (
 	QueryImport     Query = "import" // the upload that [Need.Of] names
 )
 
-// Admin is what belongs to no one site: the fleet, and what administrators see.
+// Admin is the data that belongs to no site: the fleet, and data for administrators.
 type Admin struct {
 	Keys  Value[[]api.KeyRecord]  // oldest first
 	Users Value[[]api.UserRecord] // by name
@@ -32,14 +32,13 @@ type Admin struct {
 	Import  Value[api.Upload]   // of this console, whose progress is shown
 }
 
-// Trail is what the audit trail answered to a question.
+// Trail is the result of a query of the audit trail.
 type Trail struct {
 	Records []api.AuditRecord // newest first
 	More    bool              // older ones are there
 }
 
-// AuditQuestion is what the audit trail is asked; what is empty does not
-// narrow.
+// AuditQuestion is a query of the audit trail; empty fields match everything.
 type AuditQuestion struct {
 	Actor    string   `json:"actor,omitempty"`
 	SiteID   string   `json:"site_id,omitempty"`
@@ -131,19 +130,19 @@ var adminSources = map[Query]source{
 	})),
 }
 
-// asked is a query about what [Need.Of] says.
+// asked returns a query about what [Need.Of] says.
 func asked(src source) source {
 	src.named = true
 	return src
 }
 
-// roles are the ids of the roles with their names, the one that may least
+// roles are the ids of the roles with their names, the one with the fewest permissions
 // first.
 var roles = []struct{ id, name string }{
 	{api.RoleAnalyst, "Analyst"}, {api.RoleTechnician, "Technician"}, {api.RoleOperator, "Operator"}, {api.RoleAdmin, "Administrator"},
 }
 
-// Roles are the ids of all roles, the one that may least first.
+// Roles returns the ids of all roles, the one with the fewest permissions first.
 func Roles() []string {
 	ids := make([]string, len(roles))
 	for i, r := range roles {
@@ -152,11 +151,11 @@ func Roles() []string {
 	return ids
 }
 
-// KeyRoles are the ids of the roles that an API key may have: those of users, and that of
+// KeyRoles returns the ids of the roles that an API key may have: those of users, and that of
 // collectors.
 func KeyRoles() []string { return append(Roles(), api.RoleCollector) }
 
-// RoleName is a role's name, the id of one that is not known.
+// RoleName returns a role's name, the id of one that is not known.
 func RoleName(id string) string {
 	if id == api.RoleCollector {
 		return "Collector"

@@ -11,7 +11,7 @@ import (
 	"app.sunloop/backend/client"
 )
 
-// The queries of alarms, and of what is looked at closely.
+// The queries of alarms and of details.
 const (
 	QueryAlerts      Query = "alerts"       // all but cleared ones, with counts
 	QueryAlertLog    Query = "alert-log"    // those that began in the last days, cleared ones among them
@@ -21,10 +21,10 @@ const (
 	QueryForeseen    Query = "foreseen"     // what was forecast for former days, from the day that is named on
 )
 
-// AlertLogDays is how far the log of alarms goes back.
+// AlertLogDays is the number of days that the log of alarms covers.
 const AlertLogDays = 30
 
-// SampleHours is how far a unit's records as measured go back.
+// SampleHours is the number of hours of a unit's measured records.
 const SampleHours = 3
 
 // AlertList are the active alerts in the order of the service: most urgent
@@ -40,7 +40,7 @@ func SpanOf(from, to time.Time, zone *time.Location) string {
 	return midnight(from, zone).Format(time.DateOnly) + " " + nextMidnight(last, zone).Format(time.DateOnly)
 }
 
-// spanDays are the ends of a span that SpanOf has named.
+// spanDays returns the ends of a span that SpanOf has named.
 func spanDays(id string, zone *time.Location) (from, to time.Time, err error) {
 	first, last, _ := strings.Cut(id, " ")
 	from, err1 := time.ParseInLocation(time.DateOnly, first, zone)
@@ -48,7 +48,7 @@ func spanDays(id string, zone *time.Location) (from, to time.Time, err error) {
 	return from, to, errors.Join(err1, err2)
 }
 
-// SpanStep is the resolution at which a span of that length is asked for.
+// SpanStep returns the resolution at which a span of that length is asked for.
 func SpanStep(span time.Duration) (step time.Duration, name string) {
 	switch {
 	case span <= 50*time.Hour:
@@ -71,7 +71,7 @@ var alertSources = map[Query]source{
 		})
 	}),
 	QueryAlertLog: of(func(s *Site) *Value[[]api.Alert] { return &s.AlertLog }, func(ctx context.Context, c *client.Client, r Request) ([]api.Alert, error) {
-		from := midnight(r.now, r.zone).AddDate(0, 0, -AlertLogDays) // the same all day, so that nothing new costs nothing
+		from := midnight(r.now, r.zone).AddDate(0, 0, -AlertLogDays) // the same all day, so that an unchanged response is not sent again
 		v, err := c.SiteAlerts(ctx, api.AlertsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.LastBefore(nextMidnight(r.now, r.zone))})
 		return field(v, err, func() []api.Alert {
 			var all []api.Alert

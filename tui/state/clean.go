@@ -10,7 +10,7 @@ import (
 // which every string is safe to draw.
 func Printable[T any](v T) T { return cleaned(v) }
 
-// cleaned is a deep copy of v in which every string is safe to draw. It is the
+// cleaned returns a deep copy of v in which every string is safe to draw. It is the
 // one place where text from the service enters the console.
 func cleaned[T any](v T) T {
 	out := reflect.New(reflect.TypeFor[T]()).Elem()

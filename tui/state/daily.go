@@ -13,7 +13,7 @@ import (
 // QueryDaily is the site's energy day by day, of whole days as SpanOf names them.
 const QueryDaily Query = "daily"
 
-// DayEnergy is what the site made on one of its days.
+// DayEnergy is the energy of the site on one of its days.
 type DayEnergy struct {
 	Day   time.Time // its midnight
 	KWh   float64   // NaN where no unit reported

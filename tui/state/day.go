@@ -21,7 +21,7 @@ type UnitDay struct {
 	Records []api.Record
 }
 
-// Last is the newest stamp of any unit, zero without one.
+// Last returns the newest stamp of any unit, zero without one.
 func (d Day) Last() time.Time {
 	var last time.Time
 	for _, u := range d.Units {
@@ -32,7 +32,7 @@ func (d Day) Last() time.Time {
 	return last
 }
 
-// Unit is the day of one unit; ok is false when it reported nothing.
+// Unit returns the day of one unit; ok is false when it reported nothing.
 func (d Day) Unit(assetID string) (UnitDay, bool) {
 	for _, u := range d.Units {
 		if u.AssetID == assetID {
@@ -42,7 +42,7 @@ func (d Day) Unit(assetID string) (UnitDay, bool) {
 	return UnitDay{}, false
 }
 
-// With joins new records in; a newer record of a stamp replaces the former.
+// With adds new records; a newer record of a time replaces the former.
 func (d Day) With(records map[string][]api.Record) Day {
 	out := Day{Start: d.Start, End: d.End, Units: slices.Clone(d.Units)}
 	for id, more := range records {
@@ -80,7 +80,7 @@ func joined(old, more []api.Record) []api.Record {
 	return kept
 }
 
-// Step is the commonest distance between the records of the unit that has
+// Step returns the commonest distance between the records of the unit that has
 // most; 0 with fewer than two.
 func (d Day) Step() time.Duration {
 	var best []api.Record
@@ -102,8 +102,8 @@ func (d Day) Step() time.Duration {
 	return step
 }
 
-// Slots cuts the day into slots of the given length and answers each unit's
-// mean power in each, NaN where it reported nothing. A slot beyond the newest
+// Slots divides the day into slots of the given length and returns each unit's mean
+// power in each, NaN where it reported nothing. A slot beyond the newest
 // record is NaN too.
 func (d Day) Slots(slot time.Duration) (units [][]float64) {
 	n := int((d.End.Sub(d.Start) + slot - 1) / slot)
@@ -126,7 +126,7 @@ func (d Day) Slots(slot time.Duration) (units [][]float64) {
 	return units
 }
 
-// Total is the power of all units together, slot by slot; NaN where none
+// Total returns the power of all units together, slot by slot; NaN where none
 // reported.
 func Total(units [][]float64) []float64 {
 	if len(units) == 0 {

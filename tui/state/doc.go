@@ -1,7 +1,6 @@
-// Package state holds what the console knows: each answer of the service with
-// its age, its last error and its next try ([Value]), and the one planner that
-// decides what is asked when ([Planner]). Panes read it and never write it;
-// text in it is clean for drawing.
+// Package state holds the console's data: each response of the service with its age,
+// last error and next attempt ([Value]), and the planner that decides when each query
+// is sent ([Planner]). Panes read it and never write it; its texts are safe to draw.
 //
 // Two clocks are used here: the wall clock decides when to request and how
 // old a response is; the service's time (a simulated plant's may run faster)

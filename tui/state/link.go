@@ -12,15 +12,15 @@ type Link struct {
 	Latency     time.Duration
 	Down        bool
 	Since       time.Time // when it went down
-	Limited     time.Time // until when the service asked for patience
-	Err         error     // why it is down or the service asked for patience
-	limitedFrom time.Time // when the service first asked for patience
+	Limited     time.Time // until when the service limits requests (Retry-After)
+	Err         error     // why it is down or limited
+	limitedFrom time.Time // when the service first limited requests
 	serviceTime time.Time // the service's clock, as of the newest summary
 	heardAt     time.Time
 }
 
-// ServiceNow is the service's time at the wall time now: a simulated plant's
-// clock may run apart from ours. Between answers it advances with the wall.
+// ServiceNow returns the service's time at the wall time now; a simulated plant's
+// clock may differ. Between responses it advances with the wall clock.
 func (s *Store) ServiceNow(now time.Time) time.Time {
 	if s.Link.heardAt.IsZero() {
 		return now
@@ -28,8 +28,8 @@ func (s *Store) ServiceNow(now time.Time) time.Time {
 	return s.Link.serviceTime.Add(now.Sub(s.Link.heardAt))
 }
 
-// fail records what a failure says of the link, and answers when the query is
-// tried again and the error that ended the session, if it did.
+// fail updates the link after a failure. It returns when the query is retried, and the
+// error if it has ended the session.
 func (s *Store) fail(a Answer, now time.Time) (next time.Time, signedOut error) {
 	var refusal *api.Error
 	var wait time.Duration

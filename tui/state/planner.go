@@ -9,15 +9,15 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Query names one thing that is asked of the service for the site on screen.
+// Query names a kind of request to the service for the site on screen.
 type Query string
 
-// Need is a wish of the screen: this query, this often.
+// Need is a query that the screen needs, with its period.
 type Need struct {
 	Query   Query
 	Of      string // the thing that a query about one thing is about
 	Period  time.Duration
-	Focused bool // of the pane that has the keys; others are asked less often
+	Focused bool // of the pane that has the keys; others are sent less often
 	Hidden  bool // not on screen: not requested
 }
 
@@ -41,18 +41,18 @@ type Planner struct {
 	queries  map[Query]*plan
 	sent     []time.Time // of the last minute
 	blocked  time.Time   // no request before, by Retry-After
-	left     int         // requests that the service allowed when it last said so
+	left     int         // requests that the service allowed in its last response
 	leftAt   time.Time   // when that was; zero: never
 	reset    time.Time   // when the service allows one more
-	lastUsed time.Time   // last key of the person at the console
+	lastUsed time.Time   // last key of the user
 
 	// Announced is until when a stream announces what changes; zero: there is none. Until
 	// then the queries of [Planner.Changed] rest for a minute unless something changed.
 	Announced time.Time
 }
 
-// announcedPeriod is how often a query is sent at least whose changes are announced: some
-// of its answer follows the clock.
+// announcedPeriod is the longest period of a query whose changes are announced: a part
+// of its response depends on the time.
 const announcedPeriod = time.Minute
 
 // announced are the queries whose answers change with an event of a stream, by its kind.
@@ -83,10 +83,10 @@ type plan struct {
 	changed  bool // since it was sent
 }
 
-// MarkActive says that a person did something, so that idle polling ends.
+// MarkActive records an action of the user, which ends idle polling.
 func (p *Planner) MarkActive(now time.Time) { p.lastUsed = now }
 
-// Invalidate makes a query due at once, as when the person asks for fresh data.
+// Invalidate makes a query due at once, for example when the user requests fresh data.
 func (p *Planner) Invalidate(queries ...Query) {
 	for _, q := range queries {
 		if pl := p.queries[q]; pl != nil {
@@ -99,11 +99,11 @@ func (p *Planner) Invalidate(queries ...Query) {
 // must be dropped by the caller.
 func (p *Planner) Drop(q Query) { delete(p.queries, q) }
 
-// Reset forgets everything, as when another site comes on screen.
+// Reset forgets everything, for example when another site is opened.
 // Responses to requests in progress must be dropped by the caller.
 func (p *Planner) Reset() { p.queries = nil }
 
-// Due are the queries to send now, most overdue first; each counts as sent.
+// Due returns the queries to send now, most overdue first; each counts as sent.
 func (p *Planner) Due(now time.Time, needs []Need) []Query {
 	if now.Before(p.blocked) {
 		return nil
@@ -151,7 +151,7 @@ func (p *Planner) Due(now time.Time, needs []Need) []Query {
 	return out
 }
 
-// period is how long a need rests between two requests.
+// period returns the time between two requests of a need.
 func (p *Planner) period(now time.Time, n Need) time.Duration {
 	d := n.Period
 	if p.Pace > 0 {
@@ -169,7 +169,7 @@ func (p *Planner) period(now time.Time, n Need) time.Duration {
 	return d
 }
 
-// takeToken takes one request out of the minute's budget.
+// takeToken takes one request from the minute's budget.
 func (p *Planner) takeToken(now time.Time) bool {
 	p.sent = slices.DeleteFunc(p.sent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
 	budget := p.Budget
@@ -183,13 +183,12 @@ func (p *Planner) takeToken(now time.Time) bool {
 	return true
 }
 
-// reserve is how many of the allowed requests stay for what a person does, and
+// reserve is how many of the allowed requests are kept for actions of the user, and
 // for other consoles with the same key.
 const reserve = 3
 
-// Allow takes what the service said of its limit with an answer: how many
-// requests it still allows, -1 if it did not say, and when it allows one more.
-// Other users of the same key have their part in it.
+// Allow records the rate limit that a response states: how many requests are still
+// allowed, -1 if unknown, and when one more is. Other users of the same key share it.
 func (p *Planner) Allow(left int, reset time.Duration, now time.Time) {
 	if left >= 0 {
 		p.left, p.leftAt, p.reset = left, now, now.Add(reset)
@@ -217,14 +216,14 @@ func (p *Planner) Succeeded(q Query) {
 	pl.flying, pl.failures, pl.retry = false, 0, time.Time{}
 }
 
-// Failed reports a failure and answers when the query is tried again.
-// retryAfter is the service's own wish and holds for every query.
+// Failed records a failure and returns when the query is retried. retryAfter is the
+// service's Retry-After and applies to all queries.
 func (p *Planner) Failed(q Query, now time.Time, retryAfter time.Duration) time.Time {
 	pl := p.plan(q)
 	pl.flying = false
 	wait := min(firstBackoff<<min(pl.failures, 10), longestBackoff)
 	pl.failures++
-	// A little different for each query, so that they do not return together.
+	// Slightly different for each query, so that they are not retried together.
 	h := fnv.New32a()
 	h.Write([]byte(q))
 	wait += wait * time.Duration(h.Sum32()%16) / 64

@@ -27,7 +27,7 @@ func (p *Pace) Observe(share float64, now time.Time) {
 	p.share, p.at = share, now
 }
 
-// Left is the time left; ok is false while that is unknown.
+// Left returns the time left; ok is false while that is unknown.
 func (p Pace) Left() (left time.Duration, ok bool) {
 	elapsed, done := p.at.Sub(p.from), p.share-p.first
 	if done < leastShare || elapsed < leastElapsed {
@@ -74,7 +74,7 @@ func uploads(src source) source {
 	return src
 }
 
-// PaceOf is the pace of a file that is imported.
+// PaceOf returns the pace of a file that is imported.
 func (s *Site) PaceOf(uploadID string) Pace {
 	if p := s.paces[uploadID]; p != nil {
 		return *p

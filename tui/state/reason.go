@@ -15,9 +15,8 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// Reason is an error in a person's words, without a full stop: the service's
-// own for its refusals, and for a broken line what broke, not the whole chain
-// of calls that met it.
+// Reason returns an error as text for users, without a full stop: the service's own
+// for its refusals, and the innermost cause for a failed connection.
 func Reason(err error) string {
 	var refusal *api.Error
 	var dns *net.DNSError
@@ -35,7 +34,7 @@ func Reason(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "it did not answer in time"
 	case errors.Is(err, context.Canceled):
-		return "the request was given up"
+		return "the request was cancelled"
 	case errors.Is(err, os.ErrNotExist):
 		return "there is no such file"
 	case errors.Is(err, os.ErrPermission):
@@ -50,7 +49,7 @@ func Reason(err error) string {
 	}
 }
 
-// refused is a refusal in the service's words, with its reason where it gave
+// refused returns a refusal in the service's words, with its reason where it gave
 // one.
 func refused(e *api.Error) string {
 	words := terminal.Printable(e.Message)
@@ -66,8 +65,8 @@ func refused(e *api.Error) string {
 	return words
 }
 
-// Sentence returns an error as a separate sentence. A refusal speaks for
-// itself; anything else means that no answer was had.
+// Sentence returns an error as a separate sentence. A refusal is returned in the
+// service's words; any other error means that there was no answer.
 func Sentence(err error) string {
 	var refusal *api.Error
 	if errors.As(err, &refusal) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
@@ -76,8 +75,8 @@ func Sentence(err error) string {
 	return "The service is not responding: " + Reason(err) + "."
 }
 
-// Refusal is why a step was not taken, in the service's words, with what is
-// possible instead.
+// Refusal returns the reason why a step was refused, in the service's words, with the
+// possible alternatives.
 func Refusal(err error) string {
 	words := Sentence(err)
 	var refused *api.Error

@@ -11,8 +11,8 @@ import (
 	"app.sunloop/backend/client"
 )
 
-// The queries of the screens that judge: how forecasts did, what models are
-// there, what the site achieved, how gaps were filled.
+// The queries of the analysis screens: accuracy of forecasts, models, KPIs and gap
+// filling.
 const (
 	QueryAccuracy       Query = "accuracy"       // of so many days
 	QueryRecords        Query = "records"        // the records of a [Span]
@@ -49,7 +49,7 @@ type Span struct {
 	Resolution string
 }
 
-// Of is the span as [Need.Of] names it.
+// Of returns the span as [Need.Of] names it.
 func (s Span) Of() string {
 	return fmt.Sprintf("%d/%d/%s", s.From.Unix(), s.To.Unix(), s.Resolution)
 }

@@ -22,7 +22,7 @@ func open(t *testing.T) *Store {
 	return &s
 }
 
-// ask is the request of a query, which must be possible.
+// ask returns the request of a query, which must be possible.
 func ask(t *testing.T, s *Store, q Query) Request {
 	t.Helper()
 	r, ok := s.Request(q, start)

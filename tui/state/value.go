@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Value is an answer of the service as the console holds it: the last good
-// one, with its age, and what went wrong since. The zero Value is loading.
+// Value is the last successful response to a query, with its age and the error since.
+// The zero Value is loading.
 type Value[T any] struct {
 	Data        T
-	At          time.Time // when the last good answer came
-	Err         error     // of the last try, nil after a good one
+	At          time.Time // of the last successful response
+	Err         error     // of the last attempt, nil after a success
 	FailedSince time.Time // first failure since the last good answer
 	NextTry     time.Time
 }
@@ -18,7 +18,7 @@ type Value[T any] struct {
 // Status is how a pane shows a value.
 type Status uint8
 
-// The five faces. Empty is a live value with nothing in it.
+// The statuses. Empty is a live value without content.
 const (
 	Loading Status = iota
 	Empty
@@ -27,8 +27,8 @@ const (
 	Failed
 )
 
-// Status is the value's face now: stale once it is older than staleAfter, failed
-// when no answer ever came and the last try went wrong.
+// Status returns the value's status: stale if it is older than staleAfter, failed if
+// there has been no response and the last attempt failed.
 func (v Value[T]) Status(now time.Time, staleAfter time.Duration, empty bool) Status {
 	switch {
 	case v.At.IsZero() && v.Err != nil:
@@ -56,8 +56,7 @@ func (v *Value[T]) SetError(err error, now, next time.Time) {
 	v.Err, v.NextTry = err, next
 }
 
-// Age returns a text as coarse as a person needs, so that an idle screen changes
-// seldom: steps of 5 s in the first minute, then minutes, hours and days.
+// Age returns a duration as text, coarse enough that an idle screen rarely changes: steps of 5 s in the first minute, then minutes, hours and days.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:

@@ -31,11 +31,10 @@ const WholeSite = "*"
 // deliveriesShown bounds the deliveries of a subscription that are asked for.
 const deliveriesShown = 100
 
-// VisitHours is the length of work of which no bill of materials says how long
-// it takes.
+// VisitHours is the length of work without a bill of materials.
 const VisitHours = 3
 
-// FreeBOM is the newest bill of materials of a unit that no order has taken;
+// FreeBOM returns the newest bill of materials of a unit that no order has taken;
 // findingID narrows it to one finding unless it is empty. Nil without one.
 func (s *Site) FreeBOM(assetID, findingID string) *api.BOM {
 	for i, b := range s.BOMs.Data {
@@ -46,7 +45,7 @@ func (s *Site) FreeBOM(assetID, findingID string) *api.BOM {
 	return nil
 }
 
-// WorkHours is how long work at a unit takes: as its newest bill says.
+// WorkHours returns how long work at a unit takes: as its newest bill says.
 func (s *Site) WorkHours(assetID string) float64 {
 	if b := s.FreeBOM(assetID, ""); b != nil && b.EstimatedHours > 0 {
 		return b.EstimatedHours
@@ -54,7 +53,7 @@ func (s *Site) WorkHours(assetID string) float64 {
 	return VisitHours
 }
 
-// OpenOrder is the open order of a finding; nil without one.
+// OpenOrder returns the open order of a finding; nil without one.
 func (s *Site) OpenOrder(findingID string) *api.Order {
 	for i, o := range s.Orders.Data {
 		if findingID != "" && o.SummaryID == findingID && o.Status != api.OrderCompleted && o.Status != api.OrderCancelled {

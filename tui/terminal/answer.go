@@ -22,7 +22,7 @@ const (
 	remoteQuery = 400 * time.Millisecond
 )
 
-// QueryWait is how long to wait for the terminal's answers.
+// QueryWait returns how long to wait for the terminal's answers.
 func QueryWait(remote bool) time.Duration {
 	if remote {
 		return remoteQuery
@@ -40,7 +40,7 @@ type Answers struct {
 	Sync bool
 }
 
-// Dark reports a dark background, and so does silence: white text would read better on it than black text (the luminance
+// Dark reports whether the background is dark, which is also assumed without a response: white text has more contrast on it than black text (the luminance
 // where both contrasts of WCAG 2.1 are equal is 0.179).
 func (a Answers) Dark() bool { return a.Background == themes.Unset || a.Background.Luminance() < 0.179 }
 
@@ -86,7 +86,7 @@ func (a *answers) got() Answers {
 	return a.all
 }
 
-// take reads one answer: kind is the introducer's character, '?' for a private CSI answer.
+// take reads one response: kind is the introducer's character, '?' for a private CSI answer.
 func (a *answers) take(kind byte, text []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,7 +101,7 @@ func (a *answers) take(kind byte, text []byte) {
 			}
 		}
 	case kind == '?' && bytes.HasSuffix(text, []byte("$y")):
-		// 1 is set, 2 reset, 3 and 4 the same for ever; 0 is unknown.
+		// 1 is set, 2 reset, 3 and 4 the same permanently; 0 is unknown.
 		switch string(text) {
 		case "2026;1$y", "2026;2$y", "2026;3$y":
 			a.all.Sync = true

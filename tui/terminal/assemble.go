@@ -6,18 +6,18 @@ import (
 
 const (
 	esc = 0x1b
-	// longestCSI is far above any key or mouse report; more is noise.
+	// longestCSI is far above any key or mouse report; longer sequences are dropped.
 	longestCSI = 64
-	// longestAnswer bounds the answer strings that are swallowed, so that a lost terminator cannot eat keys for ever.
+	// longestAnswer bounds the answer strings that are swallowed, so that a lost terminator does not swallow all later keys.
 	longestAnswer = 4096
-	// longestPaste bounds what one paste brings in; the rest of it is dropped.
+	// longestPaste bounds one paste; the rest is dropped.
 	longestPaste = 64 << 10
 
 	pasteBegin = "\x1b[200~"
 	pasteEnd   = "\x1b[201~"
 )
 
-// state is what an assembler has seen the beginning of.
+// state is the kind of item that an assembler has begun.
 type state uint8
 
 const (
@@ -35,7 +35,7 @@ const (
 )
 
 // assembler cuts a byte stream into whole keys: it appends a sequence or a rune to its output when its last byte has come,
-// so where the line cut the stream does not matter. Answers of the terminal are taken out.
+// however the connection splits the stream. Responses of the terminal are removed.
 type assembler struct {
 	state   state
 	pending []byte // the sequence or rune begun
@@ -49,7 +49,7 @@ type assembler struct {
 	answer  func(kind byte, text []byte)
 }
 
-// feed takes bytes and appends what became whole to a.out.
+// feed adds bytes and appends complete items to a.out.
 func (a *assembler) feed(in []byte) {
 	for _, b := range in {
 		a.take(b)
@@ -59,7 +59,7 @@ func (a *assembler) feed(in []byte) {
 // partial reports an item begun and not finished.
 func (a *assembler) partial() bool { return a.state != inGround && a.state != inPaste }
 
-// flushEscape gives out a lone ESC: nothing came after it in time.
+// flushEscape emits a lone ESC if nothing followed in time.
 func (a *assembler) flushEscape() {
 	switch a.state {
 	case inEscape:
@@ -70,7 +70,7 @@ func (a *assembler) flushEscape() {
 	}
 }
 
-// discardPartial drops an item of which the rest never came, and closes a paste that was never closed.
+// discardPartial drops an incomplete item, and ends a paste that was not ended.
 func (a *assembler) discardPartial() {
 	if a.state == inPaste {
 		a.out = append(a.out, pasteEnd...)
@@ -82,7 +82,7 @@ func (a *assembler) reset() {
 	a.state, a.pending, a.text = inGround, a.pending[:0], a.text[:0]
 }
 
-// emit gives the pending item out.
+// emit appends the pending item to the output.
 func (a *assembler) emit() {
 	a.out = append(a.out, a.pending...)
 	a.reset()
@@ -248,7 +248,7 @@ func (a *assembler) csi(b byte) {
 	}
 }
 
-// finishCSI gives a whole CSI sequence out unless it is an answer or a paste mark out of place.
+// finishCSI emits a complete CSI sequence unless it is a response or a misplaced paste mark.
 func (a *assembler) finishCSI() {
 	switch seq := string(a.pending); {
 	case seq == pasteBegin:
@@ -285,7 +285,7 @@ func (a *assembler) str(b byte) {
 	case b == esc:
 		a.state = inStringEsc
 	case b < 0x20:
-		// No answer holds a control character: its end was lost, and this is a key.
+		// No response contains a control character: its end was lost, and this is a key.
 		a.restart(b)
 	case a.count > longestAnswer:
 		a.reset()
@@ -294,7 +294,7 @@ func (a *assembler) str(b byte) {
 	}
 }
 
-// answered hands a finished string to the waiting request.
+// answered passes a complete string to the waiting request.
 func (a *assembler) answered() {
 	if len(a.text) > 1 {
 		a.deliverReply(a.text[0], a.text[1:])

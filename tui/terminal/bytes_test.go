@@ -35,7 +35,7 @@ type wire struct{ n int }
 
 func (w *wire) Write(p []byte) (int, error) { w.n += len(p); return len(p), nil }
 
-// perChange is the mean number of bytes of a change between frames.
+// perChange returns the mean number of bytes of a change between frames.
 func perChange(w, h int, profile Profile, change func(g *Grid, p *Palette, i int)) int {
 	theme := themes.Builtin()[0]
 	p := NewPalette(&theme, profile)

@@ -13,30 +13,30 @@ func (r Rect) Contains(x, y int) bool {
 	return x >= r.X && y >= r.Y && x < r.X+r.W && y < r.Y+r.H
 }
 
-// Intersect is what two rectangles share.
+// Intersect returns the intersection of two rectangles.
 func (r Rect) Intersect(o Rect) Rect {
 	x, y := max(r.X, o.X), max(r.Y, o.Y)
 	return Rect{x, y, max(0, min(r.X+r.W, o.X+o.W)-x), max(0, min(r.Y+r.H, o.Y+o.H)-y)}
 }
 
-// Inset is the rectangle without n cells on every side.
+// Inset returns the rectangle without n cells on every side.
 func (r Rect) Inset(n int) Rect {
 	return Rect{r.X + n, r.Y + n, max(0, r.W-2*n), max(0, r.H-2*n)}
 }
 
-// Top is the first n rows.
+// Top returns the first n rows.
 func (r Rect) Top(n int) Rect { return Rect{r.X, r.Y, r.W, min(max(n, 0), r.H)} }
 
-// Bottom is the last n rows.
+// Bottom returns the last n rows.
 func (r Rect) Bottom(n int) Rect {
 	n = min(max(n, 0), r.H)
 	return Rect{r.X, r.Y + r.H - n, r.W, n}
 }
 
-// Left is the first n columns.
+// Left returns the first n columns.
 func (r Rect) Left(n int) Rect { return Rect{r.X, r.Y, min(max(n, 0), r.W), r.H} }
 
-// Right is the last n columns.
+// Right returns the last n columns.
 func (r Rect) Right(n int) Rect {
 	n = min(max(n, 0), r.W)
 	return Rect{r.X + r.W - n, r.Y, n, r.H}
@@ -79,7 +79,7 @@ func (g *Grid) Reset(w, h int) {
 	}
 }
 
-// Size is the grid's width and height in cells.
+// Size returns the grid's width and height in cells.
 func (g *Grid) Size() (w, h int) { return g.w, g.h }
 
 // Cell returns the cell at a place; a blank one outside.
@@ -90,10 +90,10 @@ func (g *Grid) Cell(x, y int) Cell {
 	return g.cells[y*g.w+x]
 }
 
-// All is the region of the whole grid.
+// All returns the region of the whole grid.
 func (g *Grid) All() Region { return Region{g, Rect{0, 0, g.w, g.h}, Rect{0, 0, g.w, g.h}} }
 
-// Region is the part of the grid inside a rectangle. What is drawn through it cannot leave it.
+// Region returns the part of the grid inside a rectangle. What is drawn through it cannot leave it.
 func (g *Grid) Region(r Rect) Region { return g.All().Region(r) }
 
 // set writes one cell and blanks the other half of any wide character it cuts.

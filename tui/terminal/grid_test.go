@@ -9,7 +9,7 @@ import (
 	"app.sunloop/themes"
 )
 
-// text is a grid as lines.
+// text returns a grid as lines.
 func text(g *Grid) string {
 	w, h := g.Size()
 	var b strings.Builder

@@ -13,9 +13,9 @@ const (
 	// localEscape and remoteEscape are how long a lone ESC waits for the rest of a sequence.
 	localEscape  = 25 * time.Millisecond
 	remoteEscape = 100 * time.Millisecond
-	// staleAfter is how long any other half of a sequence is kept; longer silences than this are not the line's.
+	// staleAfter is how long any other half of a sequence is kept; longer pauses are not caused by the connection.
 	staleAfter = time.Second
-	// stalePaste is the same for a paste, of which a lost rest would be taken for keys.
+	// stalePaste is the same for a paste, a lost rest of which would be read as keys.
 	stalePaste = 10 * time.Second
 	// readSize is Bubble Tea's own buffer less one: it takes a full buffer for a sign that more is to come.
 	readSize = 255
@@ -28,15 +28,15 @@ type source interface {
 	Ready(d time.Duration) bool
 }
 
-// InputOptions describe the line.
+// InputOptions describe the connection.
 type InputOptions struct {
 	// Remote reports that the session came over SSH (see Remote).
 	Remote bool
-	// Now is the clock by which half a sequence grows stale; nil keeps it for ever.
+	// Now is the clock by which half a sequence grows stale; nil keeps it without limit.
 	Now func() time.Time
 }
 
-// Input is what Bubble Tea reads from, by tea.WithInput(in.Reader()). However the line cuts the stream, Bubble Tea gets whole
+// Input is what Bubble Tea reads from, by tea.WithInput(in.Reader()). However the connection splits the stream, Bubble Tea gets whole
 // escape sequences and whole runes; a lone ESC is a key once nothing has followed it for a moment. Answers of the terminal,
 // late ones too, never become keys. Pastes are bounded to 64 KiB.
 type Input struct {
@@ -70,7 +70,7 @@ func NewInput(r io.Reader, o InputOptions) *Input {
 	return in
 }
 
-// Reader is what to give to tea.WithInput. Where there is a file, Bubble Tea finds it there, to set raw mode and to wait on.
+// Reader returns what to give to tea.WithInput. Where there is a file, Bubble Tea finds it there, to set raw mode and to wait on.
 func (in *Input) Reader() io.Reader {
 	if in.file != nil {
 		return fileReader{in.file, in}
@@ -190,7 +190,7 @@ func (p *pump) Read(b []byte) (int, error) {
 	if len(p.held.bytes) > 0 {
 		return n, nil
 	}
-	p.full = p.held.err != nil // an error is given out again and again
+	p.full = p.held.err != nil // an error is returned by all later calls
 	return n, p.held.err
 }
 

@@ -103,7 +103,7 @@ func (o *Output) SetSync(on bool) {
 	o.options.Sync = on
 }
 
-// Sent is the number of bytes written so far.
+// Sent returns the number of bytes written so far.
 func (o *Output) Sent() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -132,7 +132,7 @@ func tcolor(c themes.Color) color.Color {
 	return color.RGBA{r, g, b, 255}
 }
 
-// indexedLook is a colour of the emulator's palette.
+// indexedLook returns a colour of the emulator's palette.
 func indexedLook(n uint8) color.Color { return vt.NewEmulator(1, 1).IndexedColor(int(n)) }
 
 func rgb(c color.Color) string {

@@ -77,7 +77,7 @@ func (p *painter) cell(c *Cell, w int) {
 	}
 }
 
-// wanted is the style a cell needs. For a blank only the background counts, so the pen's other parts stay as they are.
+// wanted returns the style a cell needs. For a blank only the background counts, so the pen's other parts stay as they are.
 func (p *painter) wanted(c *Cell) Style {
 	s := Style{FG: ground(c.Style.FG), BG: ground(c.Style.BG), Attr: c.Style.Attr}
 	if invisible(c) {

@@ -75,7 +75,7 @@ func profileOfTerm(term string) Profile {
 	return themes.Colors16
 }
 
-// Remote reports whether the session came over SSH, where waits are longer and frames rarer.
+// Remote reports whether the session is over SSH, where timeouts are longer and frames fewer.
 func Remote(env func(string) string) bool {
 	return env("SSH_CONNECTION") != "" || env("SSH_TTY") != "" || env("SSH_CLIENT") != ""
 }

@@ -74,7 +74,7 @@ func (m *demo) View() string {
 	return m.out.Frame(&m.grid)
 }
 
-// glass is the terminal at the other end of the line.
+// glass is the terminal that the console writes to.
 type glass struct {
 	mu     sync.Mutex
 	screen *vt.Emulator

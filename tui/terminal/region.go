@@ -14,16 +14,16 @@ type Region struct {
 	clip Rect // what of it may be drawn
 }
 
-// Size is the region's width and height in cells.
+// Size returns the region's width and height in cells.
 func (r Region) Size() (w, h int) { return r.rect.W, r.rect.H }
 
-// Bounds is the region in its own coordinates: it begins at 0, 0.
+// Bounds returns the region in its own coordinates: it begins at 0, 0.
 func (r Region) Bounds() Rect { return Rect{0, 0, r.rect.W, r.rect.H} }
 
-// Screen is the region's place on the grid, for hit-testing.
+// Screen returns the region's place on the grid, for hit-testing.
 func (r Region) Screen() Rect { return r.rect }
 
-// Region is the part inside a rectangle given in this region's coordinates.
+// Region returns the part inside a rectangle given in this region's coordinates.
 func (r Region) Region(sub Rect) Region {
 	sub.X += r.rect.X
 	sub.Y += r.rect.Y
@@ -31,7 +31,7 @@ func (r Region) Region(sub Rect) Region {
 	return Region{r.grid, sub, sub.Intersect(r.clip)}
 }
 
-// Inset is the region without n cells on every side.
+// Inset returns the region without n cells on every side.
 func (r Region) Inset(n int) Region { return r.Region(r.Bounds().Inset(n)) }
 
 // Cell returns the cell at a place of the region; a blank one outside.
@@ -221,7 +221,7 @@ func table(first, last rune) string {
 	return string(b)
 }
 
-// glyph is the rune as text.
+// glyph returns the rune as text.
 func glyph(c rune) string {
 	switch {
 	case c >= 0x2500 && c <= 0x28ff:

@@ -77,7 +77,7 @@ func (g *Grid) svgRun(b *strings.Builder, x, end, y int, text, ground string) {
 	b.WriteString("</text>\n")
 }
 
-// hex is a colour for SVG, or the substitute for the terminal's default.
+// hex returns a colour for SVG, or the substitute for the terminal's default.
 func hex(c themes.Color, otherwise string) string {
 	r, g, b, ok := c.Values()
 	if !ok {

@@ -55,7 +55,7 @@ func hidden(r rune) bool {
 	return false
 }
 
-// Width is the number of cells a text takes. It counts grapheme clusters as the terminal emulator of our tests does; escape
+// Width returns the number of cells a text takes. It counts grapheme clusters as the terminal emulator of our tests does; escape
 // sequences are not understood, text has passed Printable.
 func Width(s string) int {
 	if plain(s) {
@@ -110,7 +110,7 @@ func Break(s string, width int) (head, rest string) {
 	return head, s[len(head):]
 }
 
-// suffix is the longest ending of s within width cells.
+// suffix returns the longest ending of s within width cells.
 func suffix(s string, width int) string {
 	for excess := Width(s) - width; excess > 0 && s != ""; {
 		cluster, w := next(s)
@@ -126,7 +126,7 @@ func suffix(s string, width int) string {
 	return s
 }
 
-// prefix is the longest beginning of s within width cells.
+// prefix returns the longest beginning of s within width cells.
 func prefix(s string, width int) string {
 	n, end := 0, 0
 	for end < len(s) {

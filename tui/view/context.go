@@ -42,14 +42,14 @@ type Progress struct {
 	Pace  state.Pace
 }
 
-// Selection is what is selected: selecting it in one pane turns the others to it.
+// Selection is the selected object, which all panes show.
 type Selection struct {
 	AssetID   string
 	FindingID string
 	OrderID   string
 }
 
-// Style is a role's look.
+// Style returns a role's look.
 func (v Context) Style(r themes.Role) terminal.Style { return v.Palette.Style(r) }
 
 // Put draws text in a role and returns the x after it.
@@ -102,7 +102,7 @@ func (v Context) Paragraph(r terminal.Region, x, y int, text string, role themes
 	return y
 }
 
-// Know is what is known of what a query brings.
+// Know returns what is known of the value of a query.
 func (v Context) Know(n state.Need) state.Knowledge {
 	return state.KnowledgeOf(v.Site, v.Admin, n, v.Now)
 }
@@ -132,7 +132,7 @@ func (v Context) Separator() string {
 	return " · "
 }
 
-// ShortID is a unit's id for a place of that width.
+// ShortID returns a unit's id for a place of that width.
 func (v Context) ShortID(id string, width int) string {
 	return terminal.TruncateMiddle(id, min(4, width/3), width, v.ASCII)
 }
@@ -167,7 +167,7 @@ func Wrap(text string, width int) []string {
 	return lines
 }
 
-// SelectionStyle is the look of the selected row: clearly visible in the pane that has
+// SelectionStyle returns the look of the selected row: clearly visible in the pane that has
 // the keys, quieter in the others.
 func (v Context) SelectionStyle() terminal.Style {
 	switch {
@@ -179,7 +179,7 @@ func (v Context) SelectionStyle() terminal.Style {
 	return terminal.Style{BG: v.Palette.Color(themes.Selection)}
 }
 
-// Zone is the time zone of the site, UTC without a site.
+// Zone returns the time zone of the site, UTC without a site.
 func (v Context) Zone() *time.Location {
 	if v.Site == nil {
 		return time.UTC

@@ -10,7 +10,7 @@ import (
 	"app.sunloop/tui/state"
 )
 
-// DayTable is a day cut and compared, ready to draw. Index i is unit i.
+// DayTable is a day in slots with the comparison of its units. Index i is unit i.
 type DayTable struct {
 	Start time.Time
 	Step  time.Duration
@@ -61,7 +61,7 @@ func (m *DayMemo) Get(key DayKey, compute func() *DayTable) *DayTable {
 	return m.data
 }
 
-// ShownDay is the day on screen.
+// ShownDay returns the day on screen.
 func ShownDay(v Context) state.Day {
 	if !v.Site.PastDate.IsZero() {
 		return v.Site.Past.Data
@@ -72,7 +72,7 @@ func ShownDay(v Context) state.Day {
 	return v.Site.Day.Data
 }
 
-// memoOrNew is where computed data are kept.
+// memoOrNew returns where computed data are kept.
 func (v Context) memoOrNew() *Memo {
 	if v.Memo == nil {
 		return &Memo{}
@@ -92,7 +92,7 @@ func (v Context) Day() *DayTable {
 	})
 }
 
-// Span are the whole days that a span touches: the records of former ones, and today's.
+// Span returns the whole days that a span touches: the records of former ones, and today's.
 func (v Context) Span(from, to time.Time) *DayTable {
 	id := state.SpanOf(from, to, v.Site.Zone)
 	key := DayKey{Site: v.Site, dayAt: v.Site.Day.At, SpanAt: v.Site.Span.At, AssetAt: v.Site.Assets.At, Of: id}
@@ -112,7 +112,7 @@ func (v Context) Span(from, to time.Time) *DayTable {
 // NewDayData cuts a day into slots of a step and compares its units.
 func NewDayData(v Context, day state.Day, step time.Duration) *DayTable {
 	d := &DayTable{Start: day.Start, Step: step, Units: unitsOf(v, day)}
-	if day.Start.IsZero() { // nothing came yet: the axis is today's
+	if day.Start.IsZero() { // no data yet: the axis is today's
 		d.Start = MidnightOf(v.SiteNow)
 		d.Units = nil
 		return d
@@ -143,7 +143,7 @@ func NewDayData(v Context, day state.Day, step time.Duration) *DayTable {
 		d.Energy[i] = 0
 		peak := math.Inf(-1)
 		for _, rec := range records {
-			d.Energy[i] += max(rec.KWh, 0) // what it draws by night is no production
+			d.Energy[i] += max(rec.KWh, 0) // consumption at night is not production
 			peak = max(peak, rec.Power)
 		}
 		if !v.Site.PastDate.IsZero() {
@@ -270,7 +270,7 @@ func (d *DayTable) relate(values []float64, least float64) {
 	}
 }
 
-// Lost is what a unit that is below normal lacks: kW, of a former day kWh. NaN where that is not known, 0 where it is normal.
+// Lost returns the deficit of a unit that is below normal: kW, of a former day kWh. NaN where that is not known, 0 where it is normal.
 func (d *DayTable) Lost(i int) float64 {
 	switch {
 	case math.IsNaN(d.Relative[i]):
@@ -281,7 +281,7 @@ func (d *DayTable) Lost(i int) float64 {
 	return d.Expected[i] * (1 - d.Relative[i])
 }
 
-// unitsOf are the site's units: the registered ones, else those that reported.
+// unitsOf returns the site's units: the registered ones, else those that reported.
 func unitsOf(v Context, day state.Day) []api.Asset {
 	if assets := v.Site.Assets.Data; len(assets) > 0 {
 		return assets
@@ -293,7 +293,7 @@ func unitsOf(v Context, day state.Day) []api.Asset {
 	return out
 }
 
-// PeersOf is the median of the other units' power per capacity, scaled to unit
+// PeersOf returns the median of the other units' power per capacity, scaled to unit
 // i, slot by slot.
 func (d *DayTable) PeersOf(i int) []float64 {
 	out := make([]float64, len(d.Total))
@@ -310,7 +310,7 @@ func (d *DayTable) PeersOf(i int) []float64 {
 	return out
 }
 
-// PeersEnergy is the median of the other units' energy of the day per capacity,
+// PeersEnergy returns the median of the other units' energy of the day per capacity,
 // scaled to unit i; NaN without any.
 func (d *DayTable) PeersEnergy(i int) float64 {
 	specific := make([]float64, 0, len(d.Units))
@@ -332,7 +332,7 @@ func Median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// MidnightOf is the midnight before a time, in its zone.
+// MidnightOf returns the midnight before a time, in its zone.
 func MidnightOf(t time.Time) time.Time {
 	y, m, d := t.Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())

@@ -11,9 +11,9 @@ import (
 	"app.sunloop/tui/state"
 )
 
-// Request is what a view asks of the console in answer to an event. The set is
-// sealed: package tui carries out every kind in one switch. A nil Request asks
-// for nothing.
+// Request is a view's request to the console in response to an event. The set is
+// sealed: package tui carries out every kind in one switch. A nil Request does
+// nothing.
 type Request interface{ request() }
 
 // Requests about what is on screen.
@@ -161,14 +161,13 @@ type Uploader interface {
 	Sent(sent, size int64)
 }
 
-// Result is what the console does when the service has agreed to a [Call];
-// what is zero is not done.
+// Result is what the console does after a successful [Call]; zero fields do nothing.
 type Result struct {
 	// Apply puts the answer into the state, until the service is asked again.
 	Apply func(s *state.Site)
 	// Refresh are the queries that are asked again at once.
 	Refresh []state.Query
-	// What follows is done only for the person who asked.
+	// The following is done only for the user who made the call.
 	Row       string                 // selected on the screen that is seen
 	Selection *Selection             // selected in all panes
 	Focus     string                 // the pane to go to
@@ -176,7 +175,7 @@ type Result struct {
 	Open      Dialog                 // opened even if From was closed
 }
 
-// Notice is a [Result.Notice] that is known beforehand.
+// Notice returns a [Result.Notice] that is known beforehand.
 func Notice(text string) func(Context) Notify {
 	return func(Context) Notify { return Notify{Text: text, Role: themes.Accent} }
 }

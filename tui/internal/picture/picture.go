@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Text is a grid's text, a line a row, without the space at the ends of lines.
+// Text returns a grid's text, a line a row, without the space at the ends of lines.
 func Text(g *terminal.Grid) string {
 	var b strings.Builder
 	w, h := g.Size()

@@ -8,7 +8,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Alerts are one that waits, an acknowledged one, a shelved one, one that
+// Alerts returns one that waits, an acknowledged one, a shelved one, one that
 // maintenance suppresses, and one that is gone but was not seen.
 func (p *Plant) Alerts(now time.Time) []api.Alert {
 	day := p.Midnight(now)
@@ -53,7 +53,7 @@ func (p *Plant) AlertLog(now time.Time) []api.Alert {
 	return append(p.Alerts(now), past)
 }
 
-// Flood are all units going down with the site's breaker within a minute.
+// Flood returns all units going down with the site's breaker within a minute.
 func (p *Plant) Flood(now time.Time) []api.Alert {
 	began := p.Midnight(now).Add(10 * time.Hour)
 	var out []api.Alert
@@ -88,7 +88,7 @@ func Counts(alerts []api.Alert) api.AlertCounts {
 	return c
 }
 
-// AlertHealth are the figures of a quiet month with one flood.
+// AlertHealth returns the figures of a quiet month with one flood.
 func (p *Plant) AlertHealth() []api.AlertHealth {
 	return []api.AlertHealth{
 		{WindowHours: 24, Alarms: 14, PerDay: 14, Peak10Min: 12, Floods: 1, FloodPercent: 0.7, Stale: 1, TopTenPercent: 86, Priorities: map[string]int{api.AlertCritical: 1, api.AlertMajor: 4, api.AlertModerate: 9}},
@@ -96,7 +96,7 @@ func (p *Plant) AlertHealth() []api.AlertHealth {
 	}
 }
 
-// Samples are a unit's records as they were measured in the last hours, with a
+// Samples returns a unit's records as they were measured in the last hours, with a
 // gap and a fault code.
 func (p *Plant) Samples(unit int, now time.Time) []api.Record {
 	var out []api.Record
@@ -116,7 +116,7 @@ func (p *Plant) Samples(unit int, now time.Time) []api.Record {
 	return out
 }
 
-// Foreseen is what was forecast for the days before today.
+// Foreseen returns what was forecast for the days before today.
 func (p *Plant) Foreseen(now time.Time, days int) []api.ForecastValue {
 	var out []api.ForecastValue
 	for t := p.Midnight(now).AddDate(0, 0, -days); t.Before(p.Midnight(now)); t = t.Add(time.Hour) {
@@ -125,7 +125,7 @@ func (p *Plant) Foreseen(now time.Time, days int) []api.ForecastValue {
 	return out
 }
 
-// Days are the energies of the days of hourly values, whose hours err alike.
+// Days returns the energies of the days of hourly values, whose hours err alike.
 func (p *Plant) Days(hours []api.ForecastValue) []api.ForecastDay {
 	var out []api.ForecastDay
 	for _, x := range hours {

@@ -40,7 +40,7 @@ func (p *Plant) Availability(now time.Time) api.AvailabilityResponse {
 	return out
 }
 
-// Stretches are those of a unit on the last day.
+// Stretches returns those of a unit on the last day.
 func (p *Plant) Stretches(now time.Time, unit string) api.AvailabilityResponse {
 	day := p.Midnight(now).AddDate(0, 0, -1)
 	out := p.Availability(now)

@@ -6,7 +6,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Fleet is the plant's day in a fleet with two others: one with the expected
+// Fleet returns the plant's day in a fleet with two others: one with the expected
 // production, and one with old data.
 func (p *Plant) Fleet(now time.Time) []api.FleetSite {
 	hour := now.In(p.Zone).Hour()
@@ -27,7 +27,7 @@ func (p *Plant) Fleet(now time.Time) []api.FleetSite {
 	}
 }
 
-// inFleet is the plant's own day in a fleet.
+// inFleet returns the plant's own day in a fleet.
 func (p *Plant) inFleet(now time.Time) api.FleetSite {
 	out := make([]*float64, 24)
 	for h := 7; h < min(now.In(p.Zone).Hour(), 18); h++ {
@@ -37,7 +37,7 @@ func (p *Plant) inFleet(now time.Time) api.FleetSite {
 		Findings: map[string]int{api.SeverityCritical: 1, api.SeverityWarning: 1}, Hours: out}
 }
 
-// Equipment are the units with their particulars: one is as bare as a file
+// Equipment returns the units with their particulars: one is as bare as a file
 // brings it.
 func (p *Plant) Equipment(now time.Time) []api.Asset {
 	units := p.Assets()

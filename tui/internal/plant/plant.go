@@ -23,7 +23,7 @@ type Plant struct {
 	Name     func(i int) string // of unit i; nil names them INV-01 and so on
 }
 
-// New is a plant of eight units in Johannesburg, sampled each five minutes.
+// New returns a plant of eight units in Johannesburg, sampled each five minutes.
 func New() *Plant {
 	zone, err := time.LoadLocation("Africa/Johannesburg")
 	if err != nil {
@@ -41,7 +41,7 @@ const (
 // UnitKW is the capacity of each unit.
 const UnitKW = 100
 
-// UnitID is the id of unit i.
+// UnitID returns the id of unit i.
 func (p *Plant) UnitID(i int) string {
 	if p.Name != nil {
 		return p.Name(i)
@@ -49,10 +49,10 @@ func (p *Plant) UnitID(i int) string {
 	return fmt.Sprintf("INV-%02d", i+1)
 }
 
-// customer is the id of the plant's customer.
+// customer returns the id of the plant's customer.
 func (p *Plant) customer() string { return cmp.Or(p.Customer, "acme") }
 
-// Site is the plant's record.
+// Site returns the plant's record.
 func (p *Plant) Site() api.Site {
 	return api.Site{
 		SiteID: p.SiteID, CustomerID: p.customer(), Name: "Sibaya Solar", Timezone: p.Zone.String(), Location: "ZA",
@@ -60,7 +60,7 @@ func (p *Plant) Site() api.Site {
 	}
 }
 
-// Assets are the units.
+// Assets returns the units.
 func (p *Plant) Assets() []api.Asset {
 	out := make([]api.Asset, p.Units)
 	for i := range out {
@@ -69,7 +69,7 @@ func (p *Plant) Assets() []api.Asset {
 	return out
 }
 
-// sun is the share of capacity under a clear sky at t: a sine from six to
+// sun returns the share of capacity under a clear sky at t: a sine from six to
 // eighteen.
 func (p *Plant) sun(t time.Time) float64 {
 	l := t.In(p.Zone)
@@ -77,7 +77,7 @@ func (p *Plant) sun(t time.Time) float64 {
 	return max(math.Sin((hour-6)/12*math.Pi), 0) * 0.9
 }
 
-// PowerKW is the power of unit i at t.
+// PowerKW returns the power of unit i at t.
 func (p *Plant) PowerKW(i int, t time.Time) float64 {
 	cloud := 0.9 + 0.1*math.Sin(float64(t.Unix())/4000)
 	kw := UnitKW * p.sun(t) * cloud
@@ -90,7 +90,7 @@ func (p *Plant) PowerKW(i int, t time.Time) float64 {
 	return math.Round(kw*100) / 100
 }
 
-// Records are all units' samples in [from, to), none after now.
+// Records returns all units' samples in [from, to), none after now.
 func (p *Plant) Records(from, to, now time.Time) map[string][]api.Record {
 	out := map[string][]api.Record{}
 	now = now.Add(-p.Silent)
@@ -110,7 +110,7 @@ func (p *Plant) Records(from, to, now time.Time) map[string][]api.Record {
 	return out
 }
 
-// Means are all units' means over five minutes in [from, to), where samples
+// Means returns all units' means over five minutes in [from, to), where samples
 // come more often; the newest is of what came so far.
 func (p *Plant) Means(from, to, now time.Time) map[string][]api.Record {
 	const bucket = 5 * time.Minute
@@ -131,10 +131,10 @@ func (p *Plant) Means(from, to, now time.Time) map[string][]api.Record {
 	return out
 }
 
-// last is the newest sample's time.
+// last returns the newest sample's time.
 func (p *Plant) last(now time.Time) time.Time { return now.Add(-p.Silent).Truncate(p.Step) }
 
-// Summary is the day so far.
+// Summary returns the day so far.
 func (p *Plant) Summary(now time.Time) api.SiteSummary {
 	start := p.Midnight(now)
 	s := api.SiteSummary{TotalInverters: p.Units, LastUpdated: api.NullTime(api.At(p.last(now))), ServiceTime: api.At(now)}
@@ -160,7 +160,7 @@ func (p *Plant) Summary(now time.Time) api.SiteSummary {
 
 func (p *Plant) expectedKW(t time.Time) float64 { return float64(p.Units) * UnitKW * p.sun(t) * 0.85 }
 
-// Midnight is the beginning of the site's day that holds t.
+// Midnight returns the beginning of the site's day that holds t.
 func (p *Plant) Midnight(t time.Time) time.Time {
 	y, m, d := t.In(p.Zone).Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, p.Zone)
@@ -191,7 +191,7 @@ func (p *Plant) Forecast(now time.Time) api.GeneratedForecast {
 	return f
 }
 
-// Findings are one critical, one warning, and one that is over.
+// Findings returns one critical, one warning, and one that is over.
 func (p *Plant) Findings(now time.Time) []api.Finding {
 	day := p.Midnight(now)
 	return []api.Finding{
@@ -225,7 +225,7 @@ func (p *Plant) Findings(now time.Time) []api.Finding {
 	}
 }
 
-// Uploads are one running, one refused, one completed and one of a live feed.
+// Uploads returns one running, one refused, one completed and one of a live feed.
 func (p *Plant) Uploads(now time.Time) []api.Upload {
 	day := p.Midnight(now)
 	return []api.Upload{
@@ -238,7 +238,7 @@ func (p *Plant) Uploads(now time.Time) []api.Upload {
 	}
 }
 
-// Inspection is what the import of a wide file of three units would do.
+// Inspection returns what the import of a wide file of three units would do.
 func Inspection(now time.Time) api.Inspection {
 	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, -30)
 	is := api.Inspection{
@@ -273,7 +273,7 @@ func RefusedInspection() api.Inspection {
 	}}
 }
 
-// Models are one in production and one before it.
+// Models returns one in production and one before it.
 func (p *Plant) Models(now time.Time) []api.Model {
 	m := api.Model{
 		ModelName: "sunloop-blend", ModelVersion: "1.1.0", ModelType: "forecasting", Status: api.ModelProduction, LastTrainedAt: api.At(p.Midnight(now).Add(2 * time.Hour)),
@@ -294,7 +294,7 @@ func (p *Plant) Models(now time.Time) []api.Model {
 	return []api.Model{next, m, old}
 }
 
-// Activities are the trail of the day.
+// Activities returns the trail of the day.
 func (p *Plant) Activities(now time.Time) []api.Activity {
 	day := p.Midnight(now)
 	at := func(h, m int) api.Time {

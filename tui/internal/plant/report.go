@@ -13,7 +13,7 @@ import (
 // weatherSource is the source of the forecasts' weather.
 const weatherSource = "open-meteo"
 
-// Issued are the forecasts of the last days, newest first, each a little off.
+// Issued returns the forecasts of the last days, newest first, each a little off.
 func (p *Plant) Issued(now time.Time) []api.StoredForecast {
 	var out []api.StoredForecast
 	for i := range 4 {
@@ -32,7 +32,7 @@ func (p *Plant) Issued(now time.Time) []api.StoredForecast {
 	return out
 }
 
-// Accuracy is the accuracy of the forecasts, lower with each lead.
+// Accuracy returns the accuracy of the forecasts, lower with each lead.
 func (p *Plant) Accuracy(now time.Time) api.Accuracy {
 	day := func(back int) string { return p.Midnight(now).AddDate(0, 0, -back).Format(time.DateOnly) }
 	a := api.Accuracy{CustomerID: p.customer(), SiteID: p.SiteID, Days: 90, From: day(90), To: day(1),
@@ -46,7 +46,7 @@ func (p *Plant) Accuracy(now time.Time) api.Accuracy {
 	return a
 }
 
-// Moves are the registry's, newest first.
+// Moves returns the registry's, newest first.
 func (p *Plant) Moves(now time.Time) []api.ModelMove {
 	at := func(days int) api.Time { return api.At(p.Midnight(now).AddDate(0, 0, -days).Add(2 * time.Hour)) }
 	move := func(version, from, to, actor, reason string, days int) api.ModelMove {
@@ -60,7 +60,7 @@ func (p *Plant) Moves(now time.Time) []api.ModelMove {
 	}
 }
 
-// Issues are those of the findings: a new one, one that is in progress, and one
+// Issues returns those of the findings: a new one, one that is in progress, and one
 // that was closed.
 func (p *Plant) Issues(now time.Time) []api.Issue {
 	at := func(days, hour int) api.Time {
@@ -145,7 +145,7 @@ func (p *Plant) Gaps(now time.Time) api.GapsResponse {
 	return api.GapsResponse{Success: true, ResultID: "int-2", SiteID: p.SiteID, Gaps: gaps, Count: 2, TotalGaps: 212}
 }
 
-// Runs are what people started.
+// Runs returns what people started.
 func (p *Plant) Runs(now time.Time) []api.ManualRun {
 	of := func(id, kind, status, result string, minutes int) api.ManualRun {
 		at := now.Add(-time.Duration(minutes) * time.Minute)
@@ -162,7 +162,7 @@ func (p *Plant) Runs(now time.Time) []api.ManualRun {
 	return []api.ManualRun{training, detection, of("run-1", api.RunForecast, api.RunFailed, "The site has no model yet: train one first.", 60*24*3)}
 }
 
-// Daily is the energy of whole days up to now.
+// Daily returns the energy of whole days up to now.
 func (p *Plant) Daily(from, to, now time.Time) map[string][]api.Record {
 	out := map[string][]api.Record{}
 	for i := range p.Units {
@@ -201,7 +201,7 @@ func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, 
 	return nil, false
 }
 
-// Hours are all units' means over an hour in [from, to).
+// Hours returns all units' means over an hour in [from, to).
 func (p *Plant) Hours(from, to, now time.Time) map[string][]api.Record {
 	out := map[string][]api.Record{}
 	for id, records := range p.Records(from, to, now) {

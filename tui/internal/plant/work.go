@@ -7,7 +7,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Orders are one in progress, one that should have begun yesterday, one on
+// Orders returns one in progress, one that should have begun yesterday, one on
 // hold and one that is completed.
 func (p *Plant) Orders(now time.Time) []api.Order {
 	day := p.Midnight(now)
@@ -35,7 +35,7 @@ func (p *Plant) Orders(now time.Time) []api.Order {
 	return []api.Order{held, way, late, done}
 }
 
-// Order is an order with its parts and its history.
+// Order returns an order with its parts and its history.
 func (p *Plant) Order(now time.Time, id string) (api.Order, bool) {
 	for _, o := range p.Orders(now) {
 		if o.OrderID != id {
@@ -54,7 +54,7 @@ func (p *Plant) Order(now time.Time, id string) (api.Order, bool) {
 	return api.Order{}, false
 }
 
-// Schedules are one that is overdue, one of the days ahead and one far off.
+// Schedules returns one that is overdue, one of the days ahead and one far off.
 func (p *Plant) Schedules(now time.Time) []api.Schedule {
 	day := p.Midnight(now)
 	plan := func(id string, unit, days int, status, reason string) api.Schedule {
@@ -66,7 +66,7 @@ func (p *Plant) Schedules(now time.Time) []api.Schedule {
 	}
 }
 
-// Bill is what the repair of a unit takes.
+// Bill returns what the repair of a unit takes.
 func (p *Plant) Bill(now time.Time, assetID string) api.BOM {
 	return api.BOM{BOMID: "bom_1", AssetID: assetID, SiteID: p.SiteID, GeneratedAt: api.At(now), TotalCost: 1840.5, Currency: "ZAR", ItemCount: 2,
 		MaintenanceType: api.MaintenanceCorrective, FaultFamily: "inverter_outage", SummaryID: "f-dead", EstimatedHours: 3, Isolating: true,
@@ -76,7 +76,7 @@ func (p *Plant) Bill(now time.Time, assetID string) api.BOM {
 		}}
 }
 
-// Parts are the stock: one part below its minimum, one that was never counted.
+// Parts returns the stock: one part below its minimum, one that was never counted.
 func (p *Plant) Parts(now time.Time) []api.Part {
 	return []api.Part{
 		{PartNumber: "FAN-KIT", Description: "Fan kit", UnitCost: 1200, Currency: "ZAR", Essential: true, Counted: true, OnHand: 1, Reserved: 1, Minimum: 1, BelowMinimum: true, UpdatedAt: api.At(now)},
@@ -141,7 +141,7 @@ func (p *Plant) work(r *http.Request, now time.Time, q question) (answer any, re
 	return nil, nil, false
 }
 
-// Subscriptions are one that goes well, one that fails and one whose order is
+// Subscriptions returns one that goes well, one that fails and one whose order is
 // done.
 func (p *Plant) Subscriptions(now time.Time) []api.Subscription {
 	sub := func(id, order, url, status string, hours int) api.Subscription {
@@ -154,7 +154,7 @@ func (p *Plant) Subscriptions(now time.Time) []api.Subscription {
 	return []api.Subscription{good, bad, sub("sub_done", "ord_done", "https://cmms.example.com/hooks/sunloop", api.SubscriptionCompleted, 200)}
 }
 
-// Deliveries are those of a subscription: one received, one on its way, one
+// Deliveries returns those of a subscription: one received, one pending, one
 // given up.
 func (p *Plant) Deliveries(now time.Time, subscriptionID string) []api.Delivery {
 	one := func(id, status, event string, hours, attempts, answer int) api.Delivery {

@@ -1,5 +1,5 @@
 // Package stage sets up what tests of views need: a site of a simulated plant, a
-// context, keys, and the text of what is drawn. For tests alone.
+// context, keys, and the text of what is drawn. For tests only.
 package stage
 
 import (
@@ -23,7 +23,7 @@ import (
 // Noon is when all tests of this package happen: 11:30 at the plant.
 var Noon = time.Date(2026, 11, 28, 9, 30, 0, 0, time.UTC)
 
-// SiteOf is a plant as the console holds it, heard of just now.
+// SiteOf returns the state of a plant, received just now.
 func SiteOf(p *plant.Plant, now time.Time) *state.Site {
 	s := &state.Site{Site: p.Site(), Zone: p.Zone}
 	start := p.Midnight(now)
@@ -51,7 +51,7 @@ func SiteOf(p *plant.Plant, now time.Time) *state.Site {
 	return s
 }
 
-// PaletteOf is the palette of a built-in theme.
+// PaletteOf returns the palette of a built-in theme.
 func PaletteOf(t testing.TB, name string, profile terminal.Profile) *terminal.Palette {
 	t.Helper()
 	theme, ok := themes.Find(themes.Builtin(), name)
@@ -61,7 +61,7 @@ func PaletteOf(t testing.TB, name string, profile terminal.Profile) *terminal.Pa
 	return terminal.NewPalette(&theme, profile)
 }
 
-// ContextOf is a context over a site, in true colour and braille.
+// ContextOf returns a context over a site, in true colour and braille.
 func ContextOf(t testing.TB, s *state.Site) view.Context {
 	t.Helper()
 	return view.Context{
@@ -70,7 +70,7 @@ func ContextOf(t testing.TB, s *state.Site) view.Context {
 	}
 }
 
-// DrawnBy is what draw puts on a panel of that size.
+// DrawnBy returns what draw puts on a panel of that size.
 func DrawnBy(v view.Context, w, h int, draw func(terminal.Region, view.Context)) *terminal.Grid {
 	g := terminal.NewGrid(w, h)
 	g.All().Clear(v.Palette.Style(themes.Panel))
@@ -78,7 +78,7 @@ func DrawnBy(v view.Context, w, h int, draw func(terminal.Region, view.Context))
 	return g
 }
 
-// ScreenContext is a context with what screens of administrators show.
+// ScreenContext returns a context with what screens of administrators show.
 func ScreenContext(t testing.TB, ascii bool) view.Context {
 	t.Helper()
 	theme, ok := themes.Find(themes.Builtin(), themes.ControlRoom)
@@ -115,7 +115,7 @@ func ScreenContext(t testing.TB, ascii bool) view.Context {
 // MadeUpKey has the form of a key, and opens nothing.
 var MadeUpKey = "opa_prod_" + strings.Repeat("EXAMPLE", 12) + "00"
 
-// KeyRecords are one key of each state and a rotated one, oldest first.
+// KeyRecords returns one key of each state and a rotated one, oldest first.
 func KeyRecords() []api.KeyRecord {
 	at := func(days int) api.Time { return api.At(Noon.AddDate(0, 0, days)) }
 	return []api.KeyRecord{
@@ -126,7 +126,7 @@ func KeyRecords() []api.KeyRecord {
 	}
 }
 
-// DialogText is a dialog on a screen of that size.
+// DialogText returns a dialog on a screen of that size.
 func DialogText(v view.Context, d view.Dialog, w, h int) string {
 	g := terminal.NewGrid(w, h)
 	g.All().Clear(v.Palette.Style(themes.Background))
@@ -137,7 +137,7 @@ func DialogText(v view.Context, d view.Dialog, w, h int) string {
 // Sizes are those of the screens in the golden files.
 var Sizes = []struct{ W, H int }{{80, 24}, {120, 36}, {200, 60}}
 
-// ScreenText is a further screen's place on a terminal of that size.
+// ScreenText returns a further screen's place on a terminal of that size.
 func ScreenText(v view.Context, s view.View, w, h int) string {
 	g := terminal.NewGrid(w-2, h-4)
 	v.Focused = true
@@ -174,7 +174,7 @@ func Press(d view.Dialog, keys ...string) view.Request {
 	return r
 }
 
-// Opened is the dialog that a request opens.
+// Opened returns the dialog that a request opens.
 func Opened(t testing.TB, r view.Request) view.Dialog {
 	t.Helper()
 	if all, ok := r.(view.Batch); ok && len(all) > 0 {

@@ -104,7 +104,7 @@ func endText(k api.KeyRecord) any {
 	return k.ExpiresAt.String()
 }
 
-// everything writes ids, and the sign for all of them as a word.
+// everything returns ids as text, with a word for the sign of all.
 func everything(ids []string) string {
 	if slices.Contains(ids, api.Every) {
 		return "all"
@@ -170,7 +170,7 @@ func keyDetail(v view.Context, id string) []widget.Detail {
 }
 
 // sendKey sends an action on an API key for the dialog that asks for it. What
-// was made is chosen in the list, and a new key is shown, this once.
+// was made is chosen in the list, and a new key is shown once.
 func sendKey(from view.Caller, r api.KeysRequest) view.Request {
 	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		var answer *api.KeysResponse
@@ -194,8 +194,8 @@ func sendKey(from view.Caller, r api.KeysRequest) view.Request {
 	}}
 }
 
-// NewKeyForm starts with the least: a role that only reads, for the site on
-// screen alone. sites are the accessible ones, now the wall clock.
+// NewKeyForm starts with the fewest permissions: a role that only reads, for the site
+// on screen only. sites are the accessible ones, now the wall clock.
 func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func() time.Time) *widget.FieldsForm {
 	role := widget.NewChoice("Role", state.KeyRoles(), state.RoleName)
 	d := &widget.FieldsForm{Heading: "Create an API key", Verb: "create", Rows: 11, Intro: "A program signs in with a key instead of a password. Allow only what it needs.", ServerForm: widget.ServerForm{Clock: now, Zone: zone,

@@ -19,8 +19,8 @@ import (
 // liveRoute is the route of files of a live feed.
 const liveRoute = "upload-nowcast"
 
-// Audit is the further screen of who changed what. What a live feed sent and
-// was taken is left out: it would push all else from sight.
+// Audit is the screen of the audit trail. Accepted files of a live feed are left out:
+// they would displace all other records.
 type Audit struct {
 	*widget.TableView
 	question state.AuditQuestion
@@ -54,7 +54,7 @@ func NewAudit() *Audit {
 	return a
 }
 
-// ask shows the answer to another question from now on.
+// ask shows the result of another query from now on.
 func (s *Audit) ask(q state.AuditQuestion) {
 	if q.Parts = max(q.Parts, 1); q.Parts == 1 {
 		s.known = nil
@@ -78,7 +78,7 @@ func (s *Audit) ask(q state.AuditQuestion) {
 	}
 }
 
-// records are those of the answer, or of the one before while it is awaited.
+// records returns those of the answer, or of the one before while it is awaited.
 func (s *Audit) records(v view.Context) []api.AuditRecord {
 	if v.Admin == nil {
 		return nil
@@ -101,7 +101,7 @@ func (s *Audit) whyNot(a keymap.Action, id string, v view.Context) string {
 	return ""
 }
 
-// targetOf is the id of what the record was about: its own, rather than that of
+// targetOf returns the id of what the record was about: its own, rather than that of
 // what it belongs to.
 func (s *Audit) targetOf(id string, v view.Context) string {
 	i := slices.IndexFunc(s.records(v), func(a api.AuditRecord) bool { return a.AuditID == id })
@@ -277,7 +277,7 @@ func auditDetail(v view.Context, records []api.AuditRecord, id string) []widget.
 	return lines
 }
 
-// changed are the fields that differ between two objects of JSON.
+// changed returns the fields that differ between two objects of JSON.
 func changed(before, after any) []widget.Detail {
 	was, _ := before.(map[string]any)
 	is, _ := after.(map[string]any)

@@ -71,7 +71,7 @@ func (l *Log) Disabled(a keymap.Action, v view.Context) string {
 	return ""
 }
 
-// Queries is the service's log while it is shown.
+// Queries returns the service's log while it is shown.
 func (l *Log) Queries(view.Context) []state.Need {
 	if !l.service {
 		return nil
@@ -79,10 +79,10 @@ func (l *Log) Queries(view.Context) []state.Need {
 	return []state.Need{{Query: state.QueryLog, Period: logPeriod, Focused: true}}
 }
 
-// Lists is the filter of the lines, as a list without columns.
+// Lists returns the filter of the lines, as a list without columns.
 func (l *Log) Lists() view.Lists { return view.Lists{Active: &l.list} }
 
-// all are the lines of the log that is shown, oldest first.
+// all returns the lines of the log that is shown, oldest first.
 func (l *Log) all(v view.Context) []logLine {
 	var out []logLine
 	if !l.service {
@@ -130,7 +130,7 @@ func consoleLine(raw string) logLine {
 	return l
 }
 
-// narrowed are the lines of the level and above that hold all that the filter
+// narrowed returns the lines of the level and above that hold all that the filter
 // says.
 func (l *Log) narrowed(v view.Context) []logLine {
 	words := strings.Fields(strings.ToLower(l.list.Filter()))
@@ -165,7 +165,7 @@ func (l *Log) Draw(r terminal.Region, v view.Context) {
 	l.drawFoot(r.Region(terminal.Rect{Y: h - 1, W: w, H: 1}), v)
 }
 
-// skipped is a text without its first columns.
+// skipped returns a text without its first columns.
 func skipped(s string, columns int) string {
 	if columns == 0 || s == "" {
 		return s
@@ -278,7 +278,7 @@ func (l *Log) Wheel(_, _, by int, _ view.Context) view.Request {
 	return nil
 }
 
-// Export are the lines that are narrowed, oldest first.
+// Export returns the lines that are narrowed, oldest first.
 func (l *Log) Export(v view.Context) [][]string {
 	out := [][]string{{"time", "level", "text"}}
 	for _, line := range l.narrowed(v) {

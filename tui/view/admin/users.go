@@ -38,7 +38,7 @@ func NewUsers() *widget.TableView {
 	}
 }
 
-// userOf is the user of that id; nil for none.
+// userOf returns the user of that id; nil for none.
 func userOf(v view.Context, id string) *api.UserRecord {
 	if v.Admin == nil {
 		return nil
@@ -85,8 +85,8 @@ func manageUser(a keymap.Action, id string, v view.Context) view.Request {
 	return nil
 }
 
-// whyNotUser keeps people from locking themselves out: what ends the own
-// session for good is for another administrator.
+// whyNotUser prevents administrators from locking themselves out: only another
+// administrator can do what ends their own session permanently.
 func whyNotUser(a keymap.Action, id string, v view.Context) string {
 	u := userOf(v, id)
 	switch {
@@ -100,7 +100,7 @@ func whyNotUser(a keymap.Action, id string, v view.Context) string {
 	return ""
 }
 
-// userState is the state of a user, as a word.
+// userState returns the state of a user, as a word.
 func userState(u api.UserRecord, now time.Time) string {
 	switch {
 	case !u.Active:
@@ -111,7 +111,7 @@ func userState(u api.UserRecord, now time.Time) string {
 	return "active"
 }
 
-// secondFactor is the state of a user's second factor, as a word.
+// secondFactor returns the state of a user's second factor, as a word.
 func secondFactor(u api.UserRecord) string {
 	switch {
 	case u.Issuer != "":
@@ -215,7 +215,7 @@ func sendUser(from view.Caller, do func(ctx context.Context, c *client.Client) (
 	}}
 }
 
-// roleChoice is a choice of a role that begins with one.
+// roleChoice returns a choice of a role that begins with one.
 func roleChoice(first string) widget.Field {
 	f := widget.NewChoice("Role", state.Roles(), state.RoleName)
 	if slices.Contains(state.Roles(), first) {
@@ -230,7 +230,7 @@ const (
 	sitesHint     = "ids with commas; empty: all of the customers"
 )
 
-// NewUserForm asks for a new user, with the least to begin with: a role that
+// NewUserForm asks for a new user, initially with the fewest permissions: a role that
 // only reads, for the customer on screen. An administrator who is limited to
 // customers gives names that end in @ and the id of one of them.
 func NewUserForm(customer string, limited bool) *widget.FieldsForm {
@@ -260,7 +260,7 @@ func NewUserForm(customer string, limited bool) *widget.FieldsForm {
 	return d
 }
 
-// changeOf is what a form says of role, customers and sites, to be sent.
+// changeOf returns what a form says of role, customers and sites, to be sent.
 func changeOf(d *widget.FieldsForm) api.UsersRequest {
 	d.Busy, d.Wrong = true, ""
 	return api.UsersRequest{RoleID: d.Value("role_id"), CustomerIDs: widget.SplitList(d.Value("customer_ids")), SiteIDs: widget.SplitList(d.Value("site_ids"))}
@@ -310,7 +310,7 @@ func NewPasswordForm(u api.UserRecord) *widget.FieldsForm {
 		})
 }
 
-// NewSSHKeyForm asks for a public key of a user; nothing takes all away.
+// NewSSHKeyForm asks for a public key of a user; an empty key removes all.
 func NewSSHKeyForm(u api.UserRecord) *widget.FieldsForm {
 	const words = "With the key the user signs in over SSH without a password. It is added to the user's keys; an empty line removes all of them."
 	return lineForm("Public key of "+u.Username+" for SSH", "store", words, api.FieldSSHKeys, widget.NewField("SSH key", "a line as in a .pub file", ""),

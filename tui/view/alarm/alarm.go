@@ -16,12 +16,12 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// IsUnacknowledged says whether an alert waits to be acknowledged.
+// IsUnacknowledged reports whether an alert is unacknowledged.
 func IsUnacknowledged(a api.Alert) bool {
 	return a.State == api.AlertUnacknowledged || a.State == api.AlertReturned
 }
 
-// IsAnnunciated says whether an alert is shown as something to do: what is shelved, suppressed or cleared is not.
+// IsAnnunciated reports whether an alert is shown as active: not shelved, suppressed or cleared.
 func IsAnnunciated(a api.Alert) bool { return IsUnacknowledged(a) || a.State == api.AlertAcknowledged }
 
 // DrawPriority draws an alert's priority: inverse while it waits to be acknowledged, and without its colour while it is nothing to
@@ -40,7 +40,7 @@ func DrawPriority(v view.Context, r terminal.Region, severity, state string) {
 	r.PutIn(1, 0, w-1, letter+" "+widget.AlarmPriority(severity), style, v.ASCII)
 }
 
-// OfFinding is the alarm of a finding, nil without one.
+// OfFinding returns the alarm of a finding, nil without one.
 func OfFinding(v view.Context, findingID string) *api.Alert {
 	if v.Site == nil || findingID == "" {
 		return nil
@@ -54,7 +54,7 @@ func DrawFinding(v view.Context, r terminal.Region, x, y int, f api.Finding) int
 	return widget.DrawPriorityMark(v, r, x, y, findingSeverity(v, f))
 }
 
-// findingSeverity is the severity of a finding: that of its alarm.
+// findingSeverity returns the severity of a finding: that of its alarm.
 func findingSeverity(v view.Context, f api.Finding) string {
 	if a := OfFinding(v, f.SummaryID); a != nil {
 		return a.AlertSeverity
@@ -62,7 +62,7 @@ func findingSeverity(v view.Context, f api.Finding) string {
 	return widget.FindingSeverity(f)
 }
 
-// FindingRole is the colour of a finding's priority.
+// FindingRole returns the colour of a finding's priority.
 func FindingRole(v view.Context, f api.Finding) themes.Role {
 	return widget.PriorityRole(findingSeverity(v, f))
 }
@@ -85,7 +85,7 @@ func FindingOf(a api.Alert) string {
 	return a.Metadata.SummaryID
 }
 
-// Units are the units that an alert is about.
+// Units returns the units that an alert is about.
 func Units(a api.Alert) []string {
 	if a.Metadata != nil && len(a.Metadata.AssetIDs) > 0 {
 		return a.Metadata.AssetIDs
@@ -96,7 +96,7 @@ func Units(a api.Alert) []string {
 	return []string{a.AssetID}
 }
 
-// UnitOf is the unit of an alert, or how many.
+// UnitOf returns the unit of an alert, or how many.
 func UnitOf(a api.Alert) string {
 	units := Units(a)
 	switch len(units) {
@@ -108,7 +108,7 @@ func UnitOf(a api.Alert) string {
 	return widget.CountOf(len(units), "unit", "units")
 }
 
-// Group is one line of alarms: a single one, or all that one cause brought. The first is the one that came first.
+// Group is one line of alarms: a single one, or all of one cause. The first is the earliest.
 type Group struct {
 	ID     string
 	Alerts []api.Alert
@@ -121,8 +121,8 @@ const (
 	leastGroup = 3
 )
 
-// GroupAlerts puts together what one cause brought: under an alarm of several units those of its units that began with it, and
-// three or more of one kind and cause that began together. Groups stand where their most urgent alarm stood, and within one
+// GroupAlerts groups alarms of one cause: under an alarm of several units those of its units that began with it, and
+// three or more of one kind and cause that began together. A group has the position of its most urgent alarm, and within one
 // the order is that of time.
 func GroupAlerts(alerts []api.Alert) []Group {
 	byTime := make([]int, len(alerts))
@@ -197,14 +197,14 @@ func rootCause(a api.Alert) string {
 	return a.Metadata.RootCause
 }
 
-// Worst is the most urgent alarm of a group.
+// Worst returns the most urgent alarm of a group.
 func (g Group) Worst() api.Alert {
 	return slices.MinFunc(g.Alerts, func(a, b api.Alert) int {
 		return cmp.Compare(widget.PriorityRank(a.AlertSeverity), widget.PriorityRank(b.AlertSeverity))
 	})
 }
 
-// unseen are how many of a group wait to be acknowledged.
+// unseen returns how many alarms of a group are unacknowledged.
 func (g Group) unseen() int {
 	n := 0
 	for _, a := range g.Alerts {
@@ -215,7 +215,7 @@ func (g Group) unseen() int {
 	return n
 }
 
-// state is a group's state in a word: that of its members, or how many of them wait.
+// state returns a group's state in a word: that of its members, or how many of them wait.
 func (g Group) state() string {
 	first := g.Alerts[0].State
 	for _, a := range g.Alerts {
@@ -229,7 +229,7 @@ func (g Group) state() string {
 	return first
 }
 
-// units are how many units a group is about.
+// units returns how many units a group is about.
 func (g Group) units() int {
 	seen := map[string]bool{}
 	for _, a := range g.Alerts {
@@ -240,7 +240,7 @@ func (g Group) units() int {
 	return len(seen)
 }
 
-// Risk is the power that a group costs. An alarm of several units counts for
+// Risk returns the power at risk of a group. An alarm of several units counts for
 // each of those units.
 func (g Group) Risk() float64 {
 	whole, single := 0.0, 0.0
@@ -254,7 +254,7 @@ func (g Group) Risk() float64 {
 	return max(whole, single)
 }
 
-// Note says who did what with an alarm, or when it ends.
+// Note returns the last change of an alarm with its user, or when its state ends.
 func Note(v view.Context, a api.Alert) string {
 	when := func(t api.Time) string { return widget.When(t.Time, v.SiteNow, v.Site.Zone) }
 	by := ""
@@ -294,7 +294,7 @@ func Note(v view.Context, a api.Alert) string {
 	return ""
 }
 
-// CanChange says whether an alert's state lets an action change it.
+// CanChange reports whether an alert's state allows an action.
 func CanChange(a keymap.Action, alert api.Alert) bool {
 	switch a {
 	case keymap.Acknowledge, keymap.AckAlarm:
@@ -307,7 +307,7 @@ func CanChange(a keymap.Action, alert api.Alert) bool {
 	return false
 }
 
-// DisabledReason is why no alarm can be changed by an action.
+// DisabledReason returns why no alarm can be changed by an action.
 func DisabledReason(a keymap.Action) string {
 	switch a {
 	case keymap.Acknowledge, keymap.AckAlarm:

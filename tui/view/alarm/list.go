@@ -58,7 +58,7 @@ func (l *List) Group(alerts []api.Alert) []Group {
 	return l.groups
 }
 
-// Lines is how many lines a list of alarms takes.
+// Lines returns how many lines a list of alarms takes.
 func (l *List) Lines(alerts []api.Alert) int {
 	n := 0
 	for _, g := range l.Group(alerts) {
@@ -70,7 +70,7 @@ func (l *List) Lines(alerts []api.Alert) int {
 	return n
 }
 
-// columns give the names what they want.
+// columns gives names the width that they need.
 func (l *List) columns(rows []widget.Row) []widget.Column {
 	unit, what, since, note := 7, 8, 5, 4
 	for _, row := range rows {
@@ -113,7 +113,7 @@ func (l *List) rows(v view.Context, alerts []api.Alert) []widget.Row {
 	return rows
 }
 
-// row is one alarm; mark precedes its unit.
+// row returns one alarm; mark precedes its unit.
 func (l *List) row(v view.Context, a api.Alert, mark string) widget.Row {
 	l.lines[a.AlertID] = []api.Alert{a}
 	what := widget.Family(a.AlertType)
@@ -123,7 +123,7 @@ func (l *List) row(v view.Context, a api.Alert, mark string) widget.Row {
 	return alarmRow(v, a.AlertID, a.AlertSeverity, a.State, a.State, mark+UnitOf(a), what, a, a.EnergyAtRiskKW, Note(v, a))
 }
 
-// groupRow is a line for all that one cause brought.
+// groupRow returns the line of all alarms of one cause.
 func (l *List) groupRow(v view.Context, g Group) widget.Row {
 	mark := "+"
 	if l.open[g.ID] {
@@ -139,7 +139,7 @@ func (l *List) groupRow(v view.Context, g Group) widget.Row {
 		widget.Family(first.AlertType)+", "+strconv.Itoa(len(g.Alerts))+" alarms", first, g.Risk(), note)
 }
 
-// alarmRow is a line; looks is the state whose look it has, state the words.
+// alarmRow returns a line; looks is the state whose look it has, state the words.
 func alarmRow(v view.Context, id, severity, state, looks, unit, what string, a api.Alert, risk float64, note string) widget.Row {
 	role := themes.Text
 	if looks != api.AlertUnacknowledged && looks != api.AlertReturned {
@@ -169,7 +169,7 @@ func (l *List) DoAlarms(a keymap.Action) (ok bool) {
 	return l.Do(a, 7)
 }
 
-// Chosen are the alarms behind the chosen line: all of a group's.
+// Chosen returns the alarms behind the chosen line: all of a group's.
 func (l *List) Chosen() []api.Alert { return l.lines[l.Current()] }
 
 // choose takes the line of a finding, unless the chosen one is about it.

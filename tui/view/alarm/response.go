@@ -19,7 +19,7 @@ var responseTimes = map[string]string{
 // priorityRank orders the recommended actions.
 var priorityRank = map[string]int{api.PriorityHigh: 0, api.PriorityMedium: 1, api.PriorityLow: 2}
 
-// Response is the advice for an active alarm, by the diagnosis of its finding: what
+// Response returns the advice for an active alarm, by the diagnosis of its finding: what
 // to check first, what happens without a response, and how long it can wait. It is
 // empty for an alarm that is over.
 func Response(v view.Context, a api.Alert) []widget.Detail {

@@ -21,8 +21,8 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// Screen is the further screen of all alarms, whatever their state, and of the
-// alarm system's own figures.
+// Screen is the screen of alarms of all states, and of the performance of the alarm
+// system.
 type Screen struct {
 	view.Base
 	list    List
@@ -35,7 +35,7 @@ type Screen struct {
 	shown []api.Alert
 }
 
-// screenKey says of what the alarms were last put together.
+// screenKey identifies the data that the alarms were last built from.
 type screenKey struct {
 	site      *state.Site
 	at, logAt time.Time
@@ -58,7 +58,7 @@ func (s *Screen) Title() string { return "Alarms" }
 // Scope is that of the list of alarms.
 func (s *Screen) Scope() keymap.Scope { return keymap.AlarmList }
 
-// Queries are the alarms that stand, those of the last days, and the figures.
+// Queries returns the active alarms, those of the last days, and the performance figures.
 func (s *Screen) Queries(view.Context) []state.Need {
 	return []state.Need{
 		{Query: state.QueryAlerts, Period: 5 * time.Second, Focused: true},
@@ -68,7 +68,7 @@ func (s *Screen) Queries(view.Context) []state.Need {
 	}
 }
 
-// alerts are those of the chosen states: active ones in the service's order,
+// alerts returns those of the chosen states: active ones in the service's order,
 // then the cleared ones, newest first.
 func (s *Screen) alerts(v view.Context) []api.Alert {
 	key := screenKey{v.Site, v.Site.Alerts.At, v.Site.AlertLog.At, s.only}
@@ -140,7 +140,7 @@ func (s *Screen) Draw(r terminal.Region, v view.Context) {
 	s.drawRest(r.Region(rest), v)
 }
 
-// none says that there is no alarm, and what that means.
+// none returns the text for an empty list.
 func (s *Screen) none() string {
 	if s.only == 0 {
 		return fmt.Sprintf("No active alarms, and none cleared in the last %d days.", state.AlertLogDays)
@@ -148,7 +148,7 @@ func (s *Screen) none() string {
 	return "No alarm is " + alarmStates[s.only] + "; f selects the next state."
 }
 
-// drawHead says which states are seen, and counts them all.
+// drawHead shows the selected states and the count of each state.
 func (s *Screen) drawHead(r terminal.Region, v view.Context) {
 	w, _ := r.Size()
 	count := map[string]int{}
@@ -272,7 +272,7 @@ var figures = []figure{
 	{"medium and below", "about 80 %", func(h api.AlertHealth) string { return shareOf(h, api.AlertModerate, api.AlertMinor) }, func(api.AlertHealth) bool { return true }},
 }
 
-// shareOf is how many alarms were of the severities, and their share.
+// shareOf returns how many alarms were of the severities, and their share.
 func shareOf(h api.AlertHealth, severities ...string) string {
 	n := 0
 	for _, s := range severities {
@@ -290,7 +290,7 @@ func shareOf(h api.AlertHealth, severities ...string) string {
 func (s *Screen) drawFigures(r terminal.Region, v view.Context) int {
 	w, _ := r.Size()
 	health := v.Site.AlertHealth
-	r.PutIn(0, 0, w, view.Drawable("Health of the alarm system", v.ASCII), v.Palette.Style(themes.Title), v.ASCII)
+	r.PutIn(0, 0, w, view.Drawable("Performance of the alarm system", v.ASCII), v.Palette.Style(themes.Title), v.ASCII)
 	if len(health.Data) == 0 {
 		words := "Asking for the figures …"
 		if health.Err != nil {
@@ -347,7 +347,7 @@ func (s *Screen) Disabled(a keymap.Action, v view.Context) string {
 	return ""
 }
 
-// movable are those of the chosen line that an action may change.
+// movable returns those of the chosen line that an action may change.
 func (s *Screen) movable(a keymap.Action) []api.Alert {
 	return slices.DeleteFunc(slices.Clone(s.list.Chosen()), func(alert api.Alert) bool { return !CanChange(a, alert) })
 }
@@ -410,7 +410,7 @@ func (s *Screen) Wheel(x, y, by int, v view.Context) view.Request {
 	return s.Do(widget.WheelAction(by, keymap.Up, keymap.Down), v)
 }
 
-// Export are the alarms on screen.
+// Export returns the alarms on screen.
 func (s *Screen) Export(v view.Context) [][]string {
 	rows := [][]string{{"alert_id", "asset_id", "alert_type", "severity", "state", "since (UTC)", "gone (UTC)", "at risk (kW, daylight mean)", "acknowledged_by", "acknowledged_at (UTC)", "shelved_until (UTC)", "message"}}
 	if v.Site == nil {
@@ -428,13 +428,13 @@ func (s *Screen) Export(v view.Context) [][]string {
 	return rows
 }
 
-// Lists is the screen's list.
+// Lists returns the screen's list.
 func (s *Screen) Lists() view.Lists {
 	return view.Lists{All: map[string]view.List{"alarms": &s.list.List}, Active: &s.list.List}
 }
 
-// Request is what an action on alarms asks of the console: to shelve asks
-// first for how long and why.
+// Request returns the request of an action on alarms. Shelving first opens a form for
+// duration and reason.
 func Request(a keymap.Action, alerts []api.Alert) view.Request {
 	if len(alerts) == 0 {
 		return nil
@@ -480,8 +480,7 @@ type Shelve struct {
 }
 
 // shelvings are the times that may be chosen, in minutes, within those that
-// the service takes. The first is the shortest: what is out of sight comes
-// back soonest.
+// the service takes. The first is the shortest, so that a shelved alarm returns soon by default.
 var shelvings = []string{
 	strconv.Itoa(int(api.MinShelving / time.Minute)), "30", "60", "120", "240", "480", strconv.Itoa(int(api.MaxShelving / time.Minute)),
 }

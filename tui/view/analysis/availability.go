@@ -213,7 +213,7 @@ func stretchAt(v view.Context, id string) (unit string, stretch *api.Availabilit
 	return "", nil
 }
 
-// availabilityReason is why a change of availability is not possible.
+// availabilityReason returns why a change of availability is not possible.
 func availabilityReason(l *widget.Tab, a keymap.Action, v view.Context) string {
 	switch a {
 	case keymap.ChangeAvailability:
@@ -246,7 +246,7 @@ func availabilityAct(p *period, l *widget.Tab, a keymap.Action, v view.Context) 
 	return nil
 }
 
-// changedAvailability is the result of a change.
+// changedAvailability returns the result of a change.
 func changedAvailability(answer *api.AvailabilityChangeResponse, err error) (view.Result, error) {
 	if err != nil {
 		return view.Result{}, err

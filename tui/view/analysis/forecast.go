@@ -17,16 +17,16 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// accuracyDays is how far back forecasts are judged.
+// accuracyDays is the number of days over which forecasts are evaluated.
 const accuracyDays = "90"
 
-// NewForecast shows the forecast by day and hour, those that were issued before
-// it against what came, and how good they have been by lead.
+// NewForecast shows the forecast by day and hour, earlier forecasts against
+// measurements, and their accuracy by lead time.
 func NewForecast() *widget.TabView {
 	return &widget.TabView{Heading: "Forecast", Tabs: []*widget.Tab{newDaysAhead(), newHoursAhead(), newIssued(), newAccuracy()}}
 }
 
-// forecastNeeds are the forecast itself, and what came of today.
+// forecastNeeds returns the forecast and today's measurements.
 func forecastNeeds(view.Context) []state.Need {
 	return []state.Need{{Query: state.QueryForecast, Period: 30 * time.Second}, {Query: state.QueryDay, Period: 15 * time.Second}}
 }
@@ -39,13 +39,13 @@ func forecastStatus(v view.Context) widget.ValueStatus {
 // noForecast is shown without a forecast.
 var noForecast = fmt.Sprintf("There is no forecast yet. It is made automatically when %d days of data are imported and the model is trained.", api.TrainingDays)
 
-// forecastStep is the length of a value.
+// forecastStep returns the length of a value.
 func forecastStep(f api.GeneratedForecast) time.Duration {
 	return time.Duration(max(f.StepMinutes, 1)) * time.Minute
 }
 
-// drawIssue says which forecast it is, what made it and what it knew, and
-// answers the rows it took.
+// drawIssue shows when the forecast was issued, by which model and with which
+// weather, and returns the number of rows drawn.
 func drawIssue(r terminal.Region, v view.Context) int {
 	f := v.Site.Forecast.Data
 	w, _ := r.Size()
@@ -88,7 +88,7 @@ func drawAhead(c *chart.Day, r terminal.Region, v view.Context, y int, from, to,
 	return h
 }
 
-// wholeDays are the forecast's values after those of today that are over, each
+// wholeDays returns the forecast's values after those of today that are over, each
 // as it was issued before its hour.
 func wholeDays(f api.GeneratedForecast) []api.ForecastValue {
 	var out []api.ForecastValue
@@ -100,7 +100,7 @@ func wholeDays(f api.GeneratedForecast) []api.ForecastValue {
 	return append(out, f.Forecasts...)
 }
 
-// aheadEnds are the beginning of the first and the end of the last day that a
+// aheadEnds returns the beginning of the first and the end of the last day that a
 // place of that width has room for.
 func aheadEnds(v view.Context, w int) (from, to time.Time) {
 	values := v.Site.Forecast.Data.Forecasts
@@ -252,8 +252,8 @@ func newHoursAhead() *widget.Tab {
 // hourID names an hour, also the second one of its name where clocks change.
 const hourID = "2006-01-02 15:04 -0700"
 
-// newIssued lists the forecasts as they were issued; the chosen one is drawn
-// against what came.
+// newIssued lists the forecasts as they were issued; the selected one is drawn against
+// measurements.
 func newIssued() *widget.Tab {
 	l := widget.NewTab("issued")
 	c := &chart.Day{}
@@ -319,7 +319,7 @@ func issuedOf(v view.Context, id string) *api.StoredForecast {
 	return nil
 }
 
-// issuedValues are the points of an issued forecast.
+// issuedValues returns the points of an issued forecast.
 func issuedValues(f api.StoredForecast) []api.ForecastValue {
 	out := make([]api.ForecastValue, len(f.ForecastPoints))
 	for i, p := range f.ForecastPoints {
@@ -328,7 +328,7 @@ func issuedValues(f api.StoredForecast) []api.ForecastValue {
 	return out
 }
 
-// came is the part of an issued forecast that has come, in whole hours.
+// came returns the past part of an issued forecast, in whole hours.
 func came(v view.Context, f api.StoredForecast) state.Span {
 	from := view.MidnightOf(f.GeneratedAt.In(v.Site.Zone))
 	to := v.SiteNow.Truncate(time.Hour)
@@ -340,7 +340,7 @@ func came(v view.Context, f api.StoredForecast) state.Span {
 	return state.Span{From: from, To: to, Resolution: api.ResolutionHour}
 }
 
-// siteHours is the site's power in the hours of a span; of an hour in which not
+// siteHours returns the site's power in the hours of a span; of an hour in which not
 // every unit of a known rating reported, the others stand for those by their
 // rating.
 func siteHours(v view.Context, span state.Span) chart.Points {
@@ -380,8 +380,7 @@ func siteHours(v view.Context, span state.Span) chart.Points {
 	return out
 }
 
-// judged says in a sentence how an issued forecast did in the hours of
-// daylight that have come.
+// judged describes the accuracy of an issued forecast in the past hours of daylight.
 func judged(v view.Context, f api.StoredForecast) string {
 	actual := siteHours(v, came(v, f))
 	byHour := map[int64]float64{}
@@ -413,7 +412,7 @@ func judged(v view.Context, f api.StoredForecast) string {
 		n, widget.Power(miss/hours), widget.Power(math.Abs(bias)/hours), side, widget.Percent(float64(within)/hours))
 }
 
-// newAccuracy shows how forecasts have done by lead, against what was said.
+// newAccuracy shows the accuracy of forecasts by lead time, against that of the backtest.
 func newAccuracy() *widget.Tab {
 	l := widget.NewTab("accuracy")
 	l.Needs = func(view.Context) []state.Need {

@@ -16,9 +16,8 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// NewGaps shows the runs of gap filling, what each did and how well, by what
-// was known of the sky and how long the gap was, and the longest gaps before
-// and after.
+// NewGaps shows the runs of gap filling with their accuracy by length of gap and
+// known weather, and the longest gaps before and after.
 func NewGaps() *widget.TabView {
 	runs := newRuns()
 	return &widget.TabView{Heading: "Interpolation", Tabs: []*widget.Tab{runs, newGapList(runs), newGapKinds(runs)}}
@@ -31,7 +30,7 @@ func gapNeeds(view.Context) []state.Need {
 // noGaps is shown where no run is known.
 const noGaps = "No gaps have been filled yet: they are filled after each training."
 
-// runOf is the run of an id, else the newest; nil without any.
+// runOf returns the run of an id, else the newest; nil without any.
 func runOf(v view.Context, id string) *api.InterpolationResult {
 	list := v.Site.Interpolations.Data
 	if i := slices.IndexFunc(list, func(r api.InterpolationResult) bool { return r.ResultID == id }); i >= 0 {
@@ -194,13 +193,13 @@ func gapOf(v view.Context, id string) *api.FilledGap {
 	return widget.Find(v.Site.Gaps.Data.Gaps, func(g api.FilledGap) bool { return gapID(g) == id })
 }
 
-// gapDays are the whole days around a gap: those that it touches.
+// gapDays returns the whole days around a gap: those that it touches.
 func gapDays(v view.Context, g api.FilledGap) (from, to time.Time) {
 	from = view.MidnightOf(g.Start.In(v.Site.Zone))
 	return from, view.MidnightOf(g.End.Add(-time.Second).In(v.Site.Zone)).AddDate(0, 0, 1)
 }
 
-// measuredAround are the unit's records of the days around a gap; none until
+// measuredAround returns the unit's records of the days around a gap; none until
 // they came.
 func measuredAround(v view.Context, g api.FilledGap) []api.Record {
 	from, to := gapDays(v, g)
@@ -215,7 +214,7 @@ func measuredAround(v view.Context, g api.FilledGap) []api.Record {
 	return nil
 }
 
-// ratingOf is a unit's rated power in kW, 0 where it is not known.
+// ratingOf returns a unit's rated power in kW, 0 where it is not known.
 func ratingOf(v view.Context, assetID string) float64 {
 	if a := widget.Find(v.Site.Assets.Data, func(a api.Asset) bool { return a.AssetID == assetID }); a != nil {
 		return a.CapacityKW

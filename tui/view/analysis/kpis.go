@@ -22,10 +22,10 @@ import (
 // period is the time that the KPIs cover: a number of whole days.
 type period struct{ at int }
 
-// days are how many.
+// days returns how many.
 func (p *period) days() int { return operations.LossPeriods[p.at] }
 
-// ends are the site's midnights around it.
+// ends returns the site's midnights around it.
 func (p *period) ends(v view.Context) (from, to time.Time) {
 	to = view.MidnightOf(v.SiteNow)
 	return to.AddDate(0, 0, -p.days()), to
@@ -69,7 +69,7 @@ func kpiNeeds(p *period) func(v view.Context) []state.Need {
 	}
 }
 
-// figureWords are the names of figures in the trade's words.
+// figureWords are the technical terms of figures.
 var figureWords = map[string]string{
 	"data_availability": "data availability", "performance_ratio": "performance ratio", "corrected_performance_ratio": "PR, to 25 °C",
 	"energy": "energy, stored days", "mtbf": "time between failures", "mttd_mean": "time to detect, mean", "mttd_median": "time to detect, median", "mttr_mean": "time to repair, mean", "mttr_median": "time to repair, median", "mtta_mean": "time to acknowledge, mean",
@@ -102,7 +102,7 @@ func whenOf(v view.Context) func(api.Time) string {
 	return func(t api.Time) string { return t.In(v.Site.Zone).Format("02 Jan 2006 15:04") }
 }
 
-// kpiWords are the ratings and the revision of the figures of a window, in a
+// kpiWords returns the ratings and the revision of the figures of a window, in a
 // line.
 func kpiWords(k api.KPIs, when func(api.Time) string) string {
 	rated := widget.Power(k.RatedKW) + " rated"
@@ -122,9 +122,9 @@ func kpiWords(k api.KPIs, when func(api.Time) string) string {
 	return words + "."
 }
 
-// windowFacts are what all figures of a window rest on.
+// windowFacts returns what all figures of a window rest on.
 func windowFacts(k api.KPIs, when func(api.Time) string) []widget.Fact {
-	facts := []widget.Fact{{Label: "useful light", Text: strings.Join(k.UsefulBy, ", ")}}
+	facts := []widget.Fact{{Label: "sun-up by", Text: strings.Join(k.UsefulBy, ", ")}}
 	if r := k.Ratings; r != nil {
 		facts = append(facts, widget.Fact{Label: "DC rating", Text: widget.RatingWords("dc", r.DCKW, r.DCSource, r.DCInferred)}, widget.Fact{Label: "AC rating", Text: widget.RatingWords("ac", r.ACKW, r.ACSource, r.ACInferred)})
 	}
@@ -276,7 +276,7 @@ type dayResult struct {
 	days, reported int
 }
 
-// ratio is what was made of what was foreseen; NaN where it is not known.
+// ratio returns the energy relative to its forecast; NaN if unknown.
 func (d dayResult) ratio() float64 {
 	if !(d.p50 > 0) {
 		return math.NaN()
@@ -284,7 +284,7 @@ func (d dayResult) ratio() float64 {
 	return d.kwh / d.p50
 }
 
-// results are the days of the period.
+// results returns the days of the period.
 func results(v view.Context, p *period) []dayResult {
 	if v.Site.Wanted(state.QueryDaily) != p.of(v) {
 		return nil
@@ -320,8 +320,8 @@ func results(v view.Context, p *period) []dayResult {
 
 // months add the days of each month up. A value that is unknown for a day is
 // unknown for its month, except for the energy of days without a report. P10 and P90 of
-// days do not add up, as the errors of days do not go together: a month of several
-// days has none.
+// days do not add up, as the errors of days are not fully correlated: a month of
+// several days has none.
 func months(days []dayResult) []dayResult {
 	var out []dayResult
 	for _, d := range days {
@@ -363,7 +363,7 @@ func dailyStatus(v view.Context) widget.ValueStatus {
 // bandColumns are the last columns of days, which months do not have.
 const bandColumns = 2
 
-// resultColumns are those of days and months.
+// resultColumns returns those of days and months.
 func resultColumns(name string, band bool) func(view.Context) []widget.Column {
 	return func(view.Context) []widget.Column {
 		all := []widget.Column{
@@ -407,7 +407,7 @@ func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time
 	return rows
 }
 
-// known is a number as rows are sorted by it; what is missing sorts last.
+// known returns a number as rows are sorted by it; what is missing sorts last.
 func known(x float64) any {
 	if math.IsNaN(x) {
 		return nil
@@ -476,8 +476,8 @@ func newCalendar(p *period) *widget.Tab {
 	return l
 }
 
-// drawDays draws days as a calendar: what was made of what was foreseen, where
-// forecasts cover the days, else how much was made.
+// drawDays draws days as a calendar: the energy relative to its forecast if forecasts
+// cover the days, else the energy.
 func drawDays(c *chart.Calendar, r terminal.Region, v view.Context, list []dayResult, id string) {
 	c.Pen, c.Palette, c.Start, c.Selected, c.Normal, c.Low, c.High, c.Format = v.Pen, v.Palette, list[0].day, -1, chart.Normal{}, 0, 0, widget.Energy
 	c.Values = c.Values[:0]
@@ -530,7 +530,7 @@ func newMonthly(p *period) *widget.Tab {
 	return l
 }
 
-// lossesOf are the losses of the period; nil until they are known.
+// lossesOf returns the losses of the period; nil until they are known.
 func lossesOf(v view.Context, p *period) *api.Losses {
 	if v.Site.Wanted(state.QueryKPIs) != p.of(v) {
 		return nil
@@ -564,7 +564,7 @@ func newLosses(p *period) *widget.Tab {
 		return y + rows
 	}
 	l.Columns = func(view.Context) []widget.Column {
-		return []widget.Column{{Title: "fault", Min: 18}, {Title: "lost", Width: 9, Right: true}, {Title: "worth", Width: 12, Right: true, Rank: 1}}
+		return []widget.Column{{Title: "fault", Min: 18}, {Title: "lost", Width: 9, Right: true}, {Title: "value", Width: 12, Right: true, Rank: 1}}
 	}
 	l.Rows = func(v view.Context) []widget.Row {
 		losses := lossesOf(v, p)

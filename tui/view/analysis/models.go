@@ -37,7 +37,7 @@ func NewModels() *widget.TabView {
 	}
 }
 
-// chosenModel is the model selected in the registry; the status changes have
+// chosenModel returns the model selected in the registry; the status changes have
 // none.
 func chosenModel(l *widget.Tab) string {
 	if l.Detail == nil {
@@ -120,7 +120,7 @@ func refOf(m api.Model) api.ModelsRequest {
 	return api.ModelsRequest{CustomerID: m.CustomerID, SiteID: m.SiteID, ModelType: m.ModelType, ModelVersion: m.ModelVersion}
 }
 
-// moved is what comes of a move of the registry.
+// moved returns the result of a change of the registry.
 func moved(answer *api.ModelMoveResponse, err error, words func() string) (view.Result, error) {
 	if err != nil {
 		return view.Result{}, err
@@ -290,7 +290,7 @@ func drawCurve(c *chart.Day, r terminal.Region, v view.Context, m api.TrainingMe
 	}
 }
 
-// lossUnit is the power of ten in which losses are read easily.
+// lossUnit returns the power of ten in which losses are read easily.
 func lossUnit(top float64) (unit string, times float64) {
 	if !(top > 0) || top >= 0.1 {
 		return "", 1

@@ -21,12 +21,12 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// books are the screens that judge.
+// books returns the screens that judge.
 func books() map[string]func() *widget.TabView {
 	return map[string]func() *widget.TabView{"forecast": NewForecast, "models": NewModels, "kpis": NewKPIs, "gaps": NewGaps}
 }
 
-// bookView is a view with all that the books show.
+// bookView returns a view with all that the books show.
 func bookView(t testing.TB, ascii bool) view.Context {
 	t.Helper()
 	v := stage.ScreenContext(t, ascii)
@@ -90,7 +90,7 @@ func turned(v view.Context, b *widget.TabView, at int) {
 	}
 }
 
-// aroundGap is the day of the plant's longest gap, without the gap.
+// aroundGap returns the day of the plant's longest gap, without the gap.
 func aroundGap(p *plant.Plant) state.Day {
 	gap := p.Gaps(stage.Noon).Gaps[0]
 	from := p.Midnight(stage.Noon).AddDate(0, 0, -1)
@@ -106,7 +106,7 @@ func aroundGap(p *plant.Plant) state.Day {
 	return day.With(records)
 }
 
-// dailyOf is the plant's energy in the days that a need names.
+// dailyOf returns the plant's energy in the days that a need names.
 func dailyOf(p *plant.Plant, of string) []state.DayEnergy {
 	first, end, _ := strings.Cut(of, " ")
 	from, _ := time.ParseInLocation(time.DateOnly, first, p.Zone)

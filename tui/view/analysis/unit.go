@@ -25,7 +25,7 @@ type Unit struct {
 	unit *UnitView
 }
 
-// NewUnit looks at a unit closely.
+// NewUnit returns the screen of one unit.
 func NewUnit(assetID string) *Unit { return &Unit{unit: NewUnitView(assetID)} }
 
 // Title names the unit.
@@ -55,10 +55,10 @@ func (u *Unit) Wheel(_, _, by int, v view.Context) view.Request {
 	return nil
 }
 
-// Queries are the queries about the unit.
+// Queries returns the queries about the unit.
 func (u *Unit) Queries(view.Context) []state.Need { return u.unit.Queries() }
 
-// Export are the unit's records as they were measured.
+// Export returns the unit's records as they were measured.
 func (u *Unit) Export(v view.Context) [][]string { return u.unit.Export(v) }
 
 // UnitView shows one unit in detail: measurements against expected values,
@@ -71,12 +71,12 @@ type UnitView struct {
 	page  widget.Page
 }
 
-// NewUnitView looks at a unit.
+// NewUnitView returns the view of one unit.
 func NewUnitView(id string) *UnitView {
 	return &UnitView{ID: id, chart: operations.UnitChart{Forecast: true}}
 }
 
-// Queries are what the view shows.
+// Queries returns what the view shows.
 func (u *UnitView) Queries() []state.Need {
 	return []state.Need{
 		{Query: state.QuerySamples, Of: u.ID, Period: 15 * time.Second, Focused: true},
@@ -139,7 +139,7 @@ func (u *UnitView) asset(v view.Context) (api.Asset, int) {
 	return api.Asset{AssetID: u.ID}, -1
 }
 
-// newest is the unit's newest record; ok is false without one.
+// newest returns the unit's newest record; ok is false without one.
 func (u *UnitView) newest(v view.Context) (r api.Record, ok bool) {
 	records := u.samples(v)
 	if day, there := v.Site.Day.Data.Unit(u.ID); len(records) == 0 && there {
@@ -166,7 +166,7 @@ type measure struct {
 }
 
 // drawFacts draws the name of the unit, its state and its measures, and
-// answers the y after them.
+// returns the y after them.
 func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 	w, _ := r.Size()
 	a, i := u.asset(v)
@@ -227,7 +227,7 @@ func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 	return y
 }
 
-// measures are what the unit reports, each with what is normal for it: what
+// measures returns what the unit reports, each with what is normal for it: what
 // its peers have now.
 func (u *UnitView) measures(v view.Context, a api.Asset, i int, newest api.Record) []measure {
 	day := v.Day()
@@ -292,7 +292,7 @@ func (u *UnitView) measures(v view.Context, a api.Asset, i int, newest api.Recor
 	return out
 }
 
-// peersNow is the median of the other units' newest values; NaN without any.
+// peersNow returns the median of the other units' newest values; NaN without any.
 func peersNow(v view.Context, id string, of func(api.Record) *float64) float64 {
 	var values []float64
 	for _, u := range v.Site.Day.Data.Units {
@@ -314,8 +314,8 @@ func (u *UnitView) drawChart(r terminal.Region, v view.Context) int {
 	return h
 }
 
-// drawAlarms lists the unit's alarms, those that stand first, with what was
-// done about each, and returns the y after them.
+// drawAlarms lists the unit's alarms with their history, active ones first, and
+// returns the y after them.
 func (u *UnitView) drawAlarms(r terminal.Region, y int, v view.Context) int {
 	w, _ := r.Size()
 	alerts := AlertsOf(v, u.ID)
@@ -338,8 +338,8 @@ func (u *UnitView) drawAlarms(r terminal.Region, y int, v view.Context) int {
 	return y
 }
 
-// AlertsOf are the alarms of a unit: those that stand, and the cleared ones of
-// the last days.
+// AlertsOf returns the alarms of a unit: active ones, and cleared ones of the last
+// days.
 func AlertsOf(v view.Context, assetID string) []api.Alert {
 	var out []api.Alert
 	for _, a := range v.Site.Alerts.Data.Alerts {
@@ -377,8 +377,8 @@ func pointed(p *float64) string {
 	return widget.Significant(*p)
 }
 
-// drawSamples lists the records as they were measured, the newest first, with
-// their gaps and what the device said of them, and returns the y after.
+// drawSamples lists the records as measured, newest first, with their gaps and error
+// codes, and returns the y after them.
 func (u *UnitView) drawSamples(r terminal.Region, y int, v view.Context) int {
 	w, _ := r.Size()
 	value := v.Site.Samples
@@ -446,12 +446,12 @@ func stepWords(d time.Duration) string {
 	return fmt.Sprintf("%.0f min", d.Minutes())
 }
 
-// commonest is the commonest distance between records, 0 with fewer than two.
+// commonest returns the commonest distance between records, 0 with fewer than two.
 func commonest(records []api.Record) time.Duration {
 	return state.Day{Units: []state.UnitDay{{Records: records}}}.Step()
 }
 
-// cadence is the interval of the records around the pair i-1, i: a device
+// cadence returns the interval of the records around the pair i-1, i: a device
 // that changes its interval leaves no gap.
 func cadence(records []api.Record, i int) time.Duration {
 	switch {
@@ -463,7 +463,7 @@ func cadence(records []api.Record, i int) time.Duration {
 	return 0
 }
 
-// Export are the records as measured.
+// Export returns the records as measured.
 func (u *UnitView) Export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "voltage (V)", "temperature (degC)", "power factor", "inverter_state", "run_state", "error_type"}}
 	for _, r := range u.samples(v) {

@@ -13,8 +13,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// Help shows what the keys do, made from the keymap: first those of the
-// place where the person is.
+// Help lists the keys from the keymap, those of the current view first.
 type Help struct {
 	view.Base
 	where  string
@@ -71,10 +70,10 @@ func NewHelp(where string, scope keymap.Scope, own [][2]string, keys keymap.Map)
 	return d
 }
 
-// Title says where the person is.
+// Title names the current view.
 func (d *Help) Title() string { return "Help" }
 
-// columns is how many columns a width has.
+// columns returns how many columns a width has.
 func (d *Help) columns(w int) int { return min(max((w+2)/(helpColumn+2), 1), 3) }
 
 // Size takes most of the screen, in columns where it is wide.

@@ -52,10 +52,10 @@ func NewSettings(now func() Configured) *widget.TableView {
 	}
 }
 
-// SettingID is the row of a setting.
+// SettingID returns the row of a setting.
 func SettingID(name string) string { return settingRow + name }
 
-// whyFixed is why what is chosen cannot be changed here.
+// whyFixed returns why what is chosen cannot be changed here.
 func whyFixed(c Configured, id string) string {
 	if name, ok := strings.CutPrefix(id, settingRow); ok {
 		if source := c.Sources.Of(name); source.Fixed {
@@ -95,7 +95,7 @@ func settingRows(v view.Context, c Configured) []widget.Row {
 	return rows
 }
 
-// valueWords is a value as people say it.
+// valueWords returns a value as text.
 func valueWords(s settings.Setting, value string) string {
 	if s.Kind == settings.Switch {
 		if value == settings.On {
@@ -139,14 +139,14 @@ func settingDetail(v view.Context, c Configured, weak weakThemes, id string) []w
 	if name == settings.Theme {
 		lines = append(lines, weak.of(c.Themes)...)
 	}
-	add("counts", map[bool]string{true: "from the next start", false: "at once"}[s.Later], themes.Dim)
+	add("applies", map[bool]string{true: "from the next start", false: "at once"}[s.Later], themes.Dim)
 	return append(lines, keptIn(c, name)...)
 }
 
-// weakThemes is what reads badly in each theme: it takes long to find out.
+// weakThemes caches the text with low contrast in each theme, which is slow to compute.
 type weakThemes map[themes.Theme][]string
 
-// of names the themes in which some text reads badly.
+// of returns the texts with low contrast in a theme.
 func (w weakThemes) of(all []themes.Theme) []widget.Detail {
 	var lines []widget.Detail
 	for _, t := range all {
@@ -165,7 +165,7 @@ func (w weakThemes) of(all []themes.Theme) []widget.Detail {
 // keptIn says where what is set is written.
 func keptIn(c Configured, name string) []widget.Detail {
 	if c.File == "" {
-		return []widget.Detail{{Label: "kept", Text: "until you leave: there is no configuration file here", Role: themes.Dim}}
+		return []widget.Detail{{Label: "kept", Text: "for this session only: there is no configuration file", Role: themes.Dim}}
 	}
 	return []widget.Detail{{Label: "kept in", Text: c.File + " as " + name, Role: themes.Dim}}
 }
@@ -183,13 +183,13 @@ func bindingDetail(v view.Context, c Configured, a keymap.Action) []widget.Detai
 		add("default", strings.Join(d.Binding.Keys(), "  or  "))
 	}
 	if e.Dangerous {
-		add("asks", "before it acts; the harmless answer is marked")
+		add("asks", "for confirmation; the answer that changes nothing is preselected")
 	}
 	lines = append(lines, widget.Detail{}, widget.Detail{Text: "enter assigns another key; x restores the default.", Role: themes.Dim})
 	return append(lines, keptIn(c, "keys."+string(a))...)
 }
 
-// choicesOf are the values that a setting may have.
+// choicesOf returns the values that a setting may have.
 func choicesOf(s settings.Setting, c Configured) []string {
 	switch s.Name {
 	case settings.Theme:
@@ -204,7 +204,7 @@ func choicesOf(s settings.Setting, c Configured) []string {
 	return s.Choices
 }
 
-// changeSetting is the request that changes what is chosen, or puts it back.
+// changeSetting returns the request that changes what is chosen, or puts it back.
 func changeSetting(v view.Context, c Configured, id string, reset bool) view.Request {
 	if action, ok := strings.CutPrefix(id, keyRow); ok {
 		if reset {
@@ -230,7 +230,7 @@ func changeSetting(v view.Context, c Configured, id string, reset bool) view.Req
 	return view.OpenDialog{Dialog: NewValueForm(s, value)}
 }
 
-// settingChooser offers the values of a setting; themes are shown as one moves.
+// settingChooser offers the values of a setting; themes are previewed.
 func settingChooser(s settings.Setting, c Configured, value string) *widget.Chooser {
 	var choices []widget.Choice
 	for _, name := range choicesOf(s, c) {
@@ -337,7 +337,7 @@ func (d *NameForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 	return nil
 }
 
-// plainName says whether a name can be a key of a file and stand in a list.
+// plainName reports whether a name can be a key of a file and an element of a list.
 func plainName(name string) bool {
 	for _, r := range name {
 		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
@@ -347,7 +347,7 @@ func plainName(name string) bool {
 	return name != "" && len(name) <= 20
 }
 
-// KeyCapture takes the key that a person presses for an action.
+// KeyCapture asks for a new key of an action.
 type KeyCapture struct {
 	view.Base
 	entry   keymap.Entry
@@ -368,7 +368,7 @@ func (d *KeyCapture) Title() string { return "Press a key" }
 // Size fits the words.
 func (d *KeyCapture) Size(w, _ int) (int, int) { return min(66, w-4), 11 }
 
-// keys are what the action would have.
+// keys returns what the action would have.
 func (d *KeyCapture) keys() []string {
 	pressed := strings.Join(d.pressed, " ")
 	if d.beside && !slices.Contains(d.entry.Binding.Keys(), pressed) {
@@ -396,8 +396,7 @@ func (d *KeyCapture) Draw(r terminal.Region, v view.Context) {
 	widget.KeyLine(r, h-1, v, "enter", "keep", "tab", map[bool]string{false: "in addition to the former", true: "instead of the former"}[d.beside], "backspace", "again", "esc", "back")
 }
 
-// Key takes the first key whatever it is, but esc, and then what is done with
-// it.
+// Key takes any key except esc as the new one, then the confirmation.
 func (d *KeyCapture) Key(k tea.KeyMsg, v view.Context) view.Request {
 	name := k.String()
 	switch {
@@ -427,7 +426,7 @@ func (d *KeyCapture) Key(k tea.KeyMsg, v view.Context) view.Request {
 	return nil
 }
 
-// keyName is how the keymap writes a key: the space has a name.
+// keyName returns how the keymap writes a key: the space has a name.
 func keyName(pressed string) string {
 	if pressed == " " {
 		return "space"

@@ -16,7 +16,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// configured is a file with a little in it, and a flag.
+// configured returns a file with a little in it, and a flag.
 func configured() Configured {
 	return Configured{File: "/home/anna/.config/sunloop/config.toml", Themes: themes.Builtin(), Theme: themes.ControlRoom, Bound: map[string][]string{"zoom": {"f"}}, Sources: settings.Sources{
 		settings.Theme: {Value: "contrast", From: "--theme", Fixed: true}, settings.Graph: {Value: "block", From: settings.FromFile},

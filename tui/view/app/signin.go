@@ -30,13 +30,12 @@ const (
 	showCodes
 )
 
-// SignIn takes a person from name and password through the second factor
-// to a session, and back to the work. It can only be left by signing in or by
-// leaving the console.
+// SignIn asks for name, password and second factor, and starts a session. It can only
+// be left by signing in or by quitting the console.
 type SignIn struct {
 	view.Base
 	source string // what is signed in to
-	reason string // why it came up again
+	reason string // why it is shown again
 	token  bool   // the first administrator needs the setup token
 	step   step
 	form   widget.Form
@@ -149,7 +148,7 @@ func (d *SignIn) lead() string {
 	return "Sunloop on " + d.source + "."
 }
 
-// drawOutcome draws what went wrong, or what happens, and the keys.
+// drawOutcome draws the error or the progress, and the keys.
 func (d *SignIn) drawOutcome(r terminal.Region, y int, v view.Context) {
 	switch {
 	case d.busy:
@@ -252,7 +251,7 @@ func (d *SignIn) accept() view.Request {
 	return do
 }
 
-// Answer takes the service's answer in: done says that a session began.
+// Answer processes the service's response; done is true if a session has started.
 func (d *SignIn) Answer(r *api.LoginResponse, err error) (done bool) {
 	d.busy = false
 	if err != nil {
@@ -288,7 +287,7 @@ func (d *SignIn) fail(err error) {
 		words += " Sign in again."
 	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusForbidden && refusal.Details["reason"] == nil:
 		words += " The first administrator is created on the machine of the service."
-	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusConflict: // another administrator was faster
+	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusConflict: // another administrator was created first
 		*d = *NewSignIn(d.source, d.reason)
 	}
 	d.wrong = words
@@ -349,7 +348,7 @@ func qrWidth(lines []string) int {
 	return terminal.Width(lines[0])
 }
 
-// secretOf is the secret of a provisioning URI.
+// secretOf returns the secret of a provisioning URI.
 func secretOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -370,7 +369,7 @@ func grouped(s string) string {
 	return b.String()
 }
 
-// ink is black on white whatever the theme: scanners read nothing else.
+// ink is black on white in all themes: scanners need it.
 func ink(p *terminal.Palette) terminal.Style {
 	switch p.Profile {
 	case themes.TrueColor:
@@ -380,7 +379,7 @@ func ink(p *terminal.Palette) terminal.Style {
 	case themes.Colors16:
 		return terminal.Style{FG: themes.Indexed(0), BG: themes.Indexed(15)}
 	}
-	if p.Dark { // light text on dark: reversed it is what is wanted
+	if p.Dark { // light text on dark: reverse it
 		return terminal.Style{Attr: themes.Reverse}
 	}
 	return terminal.Style{}

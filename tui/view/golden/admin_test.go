@@ -20,7 +20,7 @@ import (
 	"app.sunloop/tui/view/plant"
 )
 
-// officeDialogs are the forms of units, users, files and the audit trail.
+// officeDialogs returns the forms of units, users, files and the audit trail.
 func officeDialogs() map[string]view.Dialog {
 	return map[string]view.Dialog{
 		"audit-ask":     admin.NewAuditForm(state.AuditQuestion{Actor: "anna", From: api.At(stage.Noon.AddDate(0, 0, -7))}, nil, time.UTC, nil),
@@ -35,7 +35,7 @@ func officeDialogs() map[string]view.Dialog {
 	}
 }
 
-// officeScreens are the screens that belong to no one pane.
+// officeScreens returns the screens that belong to no one pane.
 func officeScreens() map[string]view.View {
 	return map[string]view.View{"users": admin.NewUsers(), "fleet": plant.NewFleet(), "assets": plant.NewAssets(), "components": plant.NewComponents("INV-03"), "log": admin.NewLog(logLines), "log-service": logOfService()}
 }
@@ -48,7 +48,7 @@ func logLines() []string {
 	}
 }
 
-// logOfService is the log with the service's lines.
+// logOfService returns the log with the service's lines.
 func logOfService() *admin.Log {
 	l := admin.NewLog(logLines)
 	l.Do(keymap.OtherLog, view.Context{})
@@ -105,7 +105,7 @@ func TestOfficeInASCII(t *testing.T) {
 	}
 }
 
-// userRecords are a user of each state, by name.
+// userRecords returns a user of each state, by name.
 func userRecords() []api.UserRecord {
 	at := func(days int) api.Time { return api.At(stage.Noon.AddDate(0, 0, days)) }
 	return []api.UserRecord{

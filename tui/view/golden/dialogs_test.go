@@ -63,7 +63,7 @@ func mappingForm() view.Dialog {
 	return open.Dialog
 }
 
-// importResult is the dialog of an import that has ended, as the context of [stage] knows it.
+// importResult returns the dialog of an import that has ended, as the context of [stage] knows it.
 func importResult() view.Dialog {
 	d := importPreview(simulated.Inspection(stage.Noon))
 	u, ok := stage.Press(d, "enter").(view.Upload)

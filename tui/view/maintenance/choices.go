@@ -19,7 +19,7 @@ import (
 // of each.
 type PlanChoices struct {
 	view.Base
-	day  time.Time // chosen by the person; zero: none
+	day  time.Time // selected by the user; zero: none
 	at   int       // the selected option
 	cols []terminal.Rect
 }
@@ -30,7 +30,7 @@ func NewPlanChoices(day time.Time) *PlanChoices { return &PlanChoices{day: day} 
 // Title names the screen.
 func (s *PlanChoices) Title() string { return "Options" }
 
-// choiceRows are the lines of a way, with their names.
+// choiceRows returns the lines of a way, with their names.
 func choiceRows(v view.Context, c workflow.Choice, best float64) [][2]string {
 	none := view.Drawable("–", v.ASCII)
 	window, price, over, sun, wind := none, none, none, none, none
@@ -187,10 +187,10 @@ func (s *PlanChoices) Wheel(_, _, by int, _ view.Context) view.Request {
 	return nil
 }
 
-// Queries are what the costs are made of.
+// Queries returns what the costs are made of.
 func (s *PlanChoices) Queries(v view.Context) []state.Need { return operations.NewDecide().Queries(v) }
 
-// Export is a row a way.
+// Export returns a row a way.
 func (s *PlanChoices) Export(v view.Context) [][]string {
 	if v.Site == nil {
 		return nil

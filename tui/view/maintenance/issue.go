@@ -10,13 +10,13 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// What a finding turned out to be, as the form of a closing asks it.
+// Resolutions of a finding, as offered by the form that closes its issue.
 const (
 	outcomeConfirmed = "confirmed"
 	outcomeNoFault   = "no fault"
 )
 
-// issueDone is what comes of a move of an issue.
+// issueDone returns the result of a change of an issue.
 func issueDone(answer *api.IssuesResponse, f api.Finding) view.Result {
 	return view.Result{Notice: view.Notice(answer.Message + ": " + widget.Family(f.FaultFamily) + "."), Refresh: []state.Query{state.QueryIssues, state.QueryFindings, state.QueryActivities}}
 }

@@ -19,7 +19,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// workView is a view of planned work, fetched just now; the unit that is down
+// workView returns a view of planned work, fetched just now; the unit that is down
 // is selected.
 func workView(t testing.TB, ascii bool) view.Context {
 	t.Helper()

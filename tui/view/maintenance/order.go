@@ -22,7 +22,7 @@ import (
 	"app.sunloop/tui/view/workflow"
 )
 
-// OrderScreen shows the selected order completely: its workflow from the alarm
+// OrderScreen shows the selected order with all details: its workflow from the alarm
 // to the verification, time limits, parts and history, and next to it the
 // actions on its unit and, for users who may read it, the audit trail of the
 // order.
@@ -46,7 +46,7 @@ func (s *OrderScreen) Disabled(a keymap.Action, v view.Context) string {
 	return workflow.DisabledReason(workflow.KnownOrder(v, workflow.CurrentOrder(v)), a)
 }
 
-// Queries are what the screen shows.
+// Queries returns what the screen shows.
 func (s *OrderScreen) Queries(v view.Context) []state.Need {
 	needs := operations.NewAct().Queries(v)
 	for i := range needs {
@@ -59,7 +59,7 @@ func (s *OrderScreen) Queries(v view.Context) []state.Need {
 	return needs
 }
 
-// mayAudit says whether the person reads the audit trail.
+// mayAudit reports whether the user may read the audit trail.
 func mayAudit(v view.Context) bool {
 	return v.Admin != nil && v.User != nil && (slices.Contains(v.User.ApplicationPermissions, string(api.PermissionAudit)) || v.User.RoleID == api.RoleAdmin)
 }
@@ -90,7 +90,7 @@ func (s *OrderScreen) Draw(r terminal.Region, v view.Context) {
 	s.trail.Draw(r.Region(s.trailAt), v, o.OrderID, trail)
 }
 
-// trailOf is what was done about the order's unit, and who touched the order.
+// trailOf returns the activities about the order's unit, and the changes of the order with their users.
 func (s *OrderScreen) trailOf(v view.Context, o api.Order) []widget.Detail {
 	lines := []widget.Detail{{Heading: "What was done about " + o.AssetID}}
 	for _, a := range v.Site.Activities.Data {
@@ -107,7 +107,7 @@ func (s *OrderScreen) trailOf(v view.Context, o api.Order) []widget.Detail {
 	return append(lines, auditOf(v, o.OrderID, o.ScheduleID, o.BOMID, o.IssueID)...)
 }
 
-// auditOf are the records of the audit trail that are about any of the ids.
+// auditOf returns the records of the audit trail that are about any of the ids.
 func auditOf(v view.Context, ids ...string) []widget.Detail {
 	lines := []widget.Detail{{Heading: "Audit trail"}}
 	for _, a := range v.Admin.Audit.Data.Records {
@@ -151,7 +151,7 @@ func (s *OrderScreen) Wheel(x, y, by int, _ view.Context) view.Request {
 	return nil
 }
 
-// Export is the order's history.
+// Export returns the order's history.
 func (s *OrderScreen) Export(v view.Context) [][]string {
 	o := workflow.KnownOrder(v, workflow.CurrentOrder(v))
 	rows := [][]string{{"order_id", "at (UTC)", "from", "to", "actor", "note"}}
@@ -183,7 +183,7 @@ func sendOrder(from view.Caller, r api.OrderRequest) view.Call {
 	}}
 }
 
-// orderWords say what came of a step.
+// orderWords describe the result of a step.
 func orderWords(r api.OrderRequest, answer *api.OrderResponse, v view.Context) string {
 	words := answer.Message + ": " + answer.AssetID
 	if o := answer.Order; o != nil && r.Action == api.ActionCreate {
@@ -318,7 +318,7 @@ func partCounts(d *widget.StepForm, name string) (parts []api.PartCount, ok bool
 	return parts, true
 }
 
-// missing are the essential parts that an order is short of, as it is known
+// missing returns the essential parts that an order is short of, as it is known
 // here.
 func missing(o api.Order) string {
 	var out []string

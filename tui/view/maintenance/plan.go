@@ -30,7 +30,7 @@ type outline struct {
 	finding   *api.Finding  // selected; nil for none
 	plan      *api.Schedule // made already; nil for none
 	bill      *api.BOM      // known, or asked for; nil for none
-	day       time.Time     // chosen by the person; zero: the best one
+	day       time.Time     // selected by the user; zero: the best one
 	windows   *api.ProposeResponse
 }
 
@@ -67,8 +67,8 @@ func (o *outline) propose(ctx context.Context, c *client.Client, kind, maintenan
 	return nil
 }
 
-// begin is when the work should start, and why then: in the chosen day's best
-// window, else in the best of all, else the next morning.
+// begin returns the start of the work and its reason: the best window of the selected
+// day, else the best of all, else the next morning.
 func (o *outline) begin() (at time.Time, why string) {
 	if o.plan != nil && o.plan.ScheduledDate.After(o.now) && o.day.IsZero() {
 		return o.plan.ScheduledDate.Time, "As it is planned: " + o.plan.Reason + "."
@@ -103,7 +103,7 @@ func nextMorning(now time.Time) time.Time {
 	}
 }
 
-// kindOfWork is the kind of work of a bill, which decides about the hours of
+// kindOfWork returns the kind of work of a bill, which decides about the hours of
 // day.
 func kindOfWork(b *api.BOM) string {
 	if b != nil && b.Measuring && !b.Isolating {
@@ -112,8 +112,8 @@ func kindOfWork(b *api.BOM) string {
 	return api.WorkIsolating
 }
 
-// filled is a form whose defaults are asked for: it is there at once, and fill
-// completes it when they came.
+// filled returns a form whose defaults are requested: it opens at once, and fill
+// completes it when they arrive.
 func filled(d *widget.StepForm, o outline, ask func(ctx context.Context, c *client.Client, o *outline) error, fill func(d *widget.StepForm, o outline)) view.Request {
 	d.Zone = o.zone
 	return view.Batch{view.OpenDialog{Dialog: d}, view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
@@ -124,7 +124,7 @@ func filled(d *widget.StepForm, o outline, ask func(ctx context.Context, c *clie
 	}}}
 }
 
-// NewOrderForm is the form of a work order for the selection. The bill of
+// NewOrderForm returns the form of a work order for the selection. The bill of
 // materials of the repair is made, unless there is one.
 func NewOrderForm(v view.Context, day time.Time) view.Request {
 	o := outlineOf(v, day)
@@ -176,7 +176,7 @@ func fillOrder(d *widget.StepForm, o outline) {
 	}
 }
 
-// NewPartsForm is the form of the bill of materials of a repair.
+// NewPartsForm returns the form of the bill of materials of a repair.
 func NewPartsForm(v view.Context) *widget.StepForm {
 	o := outlineOf(v, time.Time{})
 	kind, family := api.MaintenanceCorrective, ""
@@ -209,7 +209,7 @@ func NewPartsForm(v view.Context) *widget.StepForm {
 	return d
 }
 
-// NewPlanForm is the form of planned maintenance of the selected unit: the
+// NewPlanForm returns the form of planned maintenance of the selected unit: the
 // work that the finding requires, at the best window, or at that of the chosen
 // day.
 func NewPlanForm(v view.Context, day time.Time) view.Request {
@@ -248,7 +248,7 @@ func fillPlan(d *widget.StepForm, o outline) {
 	}
 }
 
-// NewRecurringForm is the form of recurring preventive work.
+// NewRecurringForm returns the form of recurring preventive work.
 func NewRecurringForm(v view.Context, day time.Time) *widget.StepForm {
 	o := outlineOf(v, day)
 	o.plan = nil
@@ -306,7 +306,7 @@ func sendSchedule(from view.Caller, action string, r api.ScheduleRequest) view.C
 	}}
 }
 
-// NewPlanMove is the dialog of a move of a schedule.
+// NewPlanMove returns the dialog of a move of a schedule.
 func NewPlanMove(p api.Schedule, action string, v view.Context) *widget.StepForm {
 	base := api.ScheduleRequest{ScheduleID: p.ScheduleID, Version: p.Version}
 	d := &widget.StepForm{ServerForm: widget.ServerForm{Zone: v.Zone()}}
@@ -378,12 +378,12 @@ func Diagnose(v view.Context) view.Call {
 	}}
 }
 
-// workQueries are what a step of work changes.
+// workQueries returns what a step of work changes.
 func workQueries() []state.Query {
 	return []state.Query{state.QueryOrders, state.QueryOrder, state.QuerySchedules, state.QuerySchedule, state.QueryBOMs, state.QueryParts, state.QueryActivities}
 }
 
-// me is who is signed in; empty when that is not known.
+// me returns who is signed in; empty when that is not known.
 func me(v view.Context) string {
 	if v.User == nil {
 		return ""

@@ -56,8 +56,8 @@ func NewSchedules() *Schedules {
 	return s
 }
 
-// Schedules is the sheet of planned maintenance; the chosen plan comes with
-// its history.
+// Schedules is the table of planned maintenance; the selected plan is shown with its
+// history.
 type Schedules struct{ *widget.TableView }
 
 // Queries also asks for the chosen plan.
@@ -65,7 +65,7 @@ func (s *Schedules) Queries(v view.Context) []state.Need {
 	return append(s.TableView.Queries(v), state.Need{Query: state.QuerySchedule, Of: s.List.Current(), Period: 30 * time.Second, Focused: true})
 }
 
-// siteStatus is the status of a value of the site; loading without a site.
+// siteStatus returns the status of a value of the site; loading without a site.
 func siteStatus(v view.Context, of func(*state.Site) widget.ValueStatus) widget.ValueStatus {
 	if v.Site == nil {
 		return widget.ValueStatus{Status: state.Loading}
@@ -77,7 +77,7 @@ func workStatus[T any](v view.Context, value state.Value[T], empty bool) widget.
 	return widget.ValueStatus{Status: value.Status(v.Now, workAge, empty), Err: value.Err, Age: v.Now.Sub(value.At), NextTry: value.NextTry}
 }
 
-// planAct is what a key of the list leads to.
+// planAct returns what a key of the list leads to.
 func planAct(a keymap.Action, id string, v view.Context) view.Request {
 	p := scheduleByID(v, id)
 	switch a {
@@ -157,7 +157,7 @@ func scheduleDetail(v view.Context, id string) []widget.Detail {
 	return append(lines, historyDetail(v, p.History)...)
 }
 
-// possible are the moves that a schedule allows now.
+// possible returns the moves that a schedule allows now.
 func possible(p api.Schedule) []string {
 	if p.OrderID != "" && workflow.OpenPlan(p) {
 		return []string{"a work order carries it out: change the order"}
@@ -172,7 +172,7 @@ func by(who string) string {
 	return "by " + who
 }
 
-// historyDetail is what happened to a thing, the newest first.
+// historyDetail returns what happened to a thing, the newest first.
 func historyDetail(v view.Context, moves []api.WorkMove) []widget.Detail {
 	if len(moves) == 0 {
 		return nil

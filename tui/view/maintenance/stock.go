@@ -16,7 +16,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// Stock is the sheet of spare parts; it can show only what must be bought.
+// Stock is the table of spare parts; it can show only those below their minimum.
 type Stock struct {
 	*widget.TableView
 	below bool // only parts below their minimum
@@ -142,7 +142,7 @@ func withAudit(needs []state.Need, v view.Context) []state.Need {
 	return needs
 }
 
-// partAct is what a key of the list leads to.
+// partAct returns what a key of the list leads to.
 func (s *Stock) partAct(a keymap.Action, id string, v view.Context) view.Request {
 	if a == keymap.StockBelow {
 		s.below = !s.below

@@ -21,7 +21,7 @@ import (
 // comes with its deliveries.
 type Subscriptions struct{ *widget.TableView }
 
-// NewSubscriptions lists the site's subscriptions, what goes wrong first.
+// NewSubscriptions lists the site's subscriptions, failing ones first.
 func NewSubscriptions() *Subscriptions {
 	return &Subscriptions{&widget.TableView{
 		Heading: "Subscriptions", Query: state.QuerySubscriptions, Period: workPeriod, Keys: keymap.SubscriptionList,
@@ -55,7 +55,7 @@ func subscriptionByID(v view.Context, id string) *api.Subscription {
 	return widget.Find(v.Site.Subscriptions.Data, func(s api.Subscription) bool { return s.SubscriptionID == id })
 }
 
-// subscriptionWhy is why an action on a subscription is not possible.
+// subscriptionWhy returns why an action on a subscription is not possible.
 func subscriptionWhy(a keymap.Action, s *api.Subscription, v view.Context) string {
 	switch {
 	case a == keymap.Subscribe && (v.Site == nil || len(v.Site.Orders.Data) == 0):
@@ -72,7 +72,7 @@ func subscriptionWhy(a keymap.Action, s *api.Subscription, v view.Context) strin
 	return ""
 }
 
-// subscriptionRole is the look of a status.
+// subscriptionRole returns the look of a status.
 func subscriptionRole(status string) themes.Role {
 	switch status {
 	case api.SubscriptionFailing, api.SubscriptionDisabled:
@@ -111,7 +111,7 @@ func subscriptionRows(v view.Context) []widget.Row {
 	return rows
 }
 
-// unitOfOrder is the unit of an order, or the order's id when it is not known.
+// unitOfOrder returns the unit of an order, or the order's id when it is not known.
 func unitOfOrder(v view.Context, orderID string) string {
 	for _, o := range v.Site.Orders.Data {
 		if o.OrderID == orderID {
@@ -168,7 +168,7 @@ func deliveryRole(status string) themes.Role {
 	return themes.Text
 }
 
-// deliveryWords is the status of a delivery.
+// deliveryWords returns the status of a delivery.
 func deliveryWords(v view.Context, d api.Delivery) string {
 	words := d.Status
 	if d.Attempts > 0 {
@@ -186,7 +186,7 @@ func deliveryWords(v view.Context, d api.Delivery) string {
 	return words
 }
 
-// subscriptionAct is what a key of the list leads to.
+// subscriptionAct returns what a key of the list leads to.
 func subscriptionAct(a keymap.Action, id string, v view.Context) view.Request {
 	if a == keymap.Subscribe {
 		return view.OpenDialog{Dialog: NewSubscribeForm(v)}
@@ -222,10 +222,10 @@ func subscriptionAct(a keymap.Action, id string, v view.Context) view.Request {
 	return nil
 }
 
-// newSure asks whether something is meant; the harmless answer comes first.
+// newSure asks for confirmation; the answer that changes nothing is the default.
 func newSure(title, yes, words string, send func(d *widget.StepForm) view.Call) *widget.StepForm {
 	const no = "leave it"
-	d := &widget.StepForm{Heading: title, Verb: "take the answer", Intro: []string{words}}
+	d := &widget.StepForm{Heading: title, Verb: "confirm", Intro: []string{words}}
 	d.Add("answer", widget.NewChoice("Answer", []string{no, yes}, widget.Verbatim))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		if d.Value("answer") == no {
@@ -237,8 +237,8 @@ func newSure(title, yes, words string, send func(d *widget.StepForm) view.Call) 
 	return d
 }
 
-// sendTrack asks for a change of a subscription; a secret that was made is
-// shown, this once.
+// sendTrack asks for a change of a subscription; a new secret is shown
+// once.
 func sendTrack(from view.Caller, ask func(ctx context.Context, c *client.Client) (*api.TrackResponse, error)) view.Call {
 	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		answer, err := ask(ctx, c)
@@ -277,7 +277,7 @@ func NewSubscribeForm(v view.Context) *widget.StepForm {
 	return d
 }
 
-// Deliveries is the sheet of what was posted for one subscription.
+// Deliveries is the table of the deliveries of one subscription.
 type Deliveries struct {
 	*widget.TableView
 	of string
@@ -313,7 +313,7 @@ func NewDeliveries(s api.Subscription) *Deliveries {
 	}}
 }
 
-// Queries are the deliveries of the one subscription.
+// Queries returns the deliveries of the one subscription.
 func (s *Deliveries) Queries(v view.Context) []state.Need {
 	needs := s.TableView.Queries(v)
 	needs[0].Of = s.of
@@ -370,7 +370,7 @@ func deliveryDetail(v view.Context, id string) []widget.Detail {
 	return lines
 }
 
-// answerWords are what came back of the last attempt.
+// answerWords describes the response to the last attempt.
 func answerWords(d api.Delivery) string {
 	switch {
 	case d.AnswerStatus > 0 && d.Failure != "":

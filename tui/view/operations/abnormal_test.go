@@ -13,7 +13,7 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// undetected is a plant whose stopped unit no finding and no alarm holds yet.
+// undetected returns a plant whose stopped unit no finding and no alarm holds yet.
 func undetected(t *testing.T, now time.Time) *state.Site {
 	t.Helper()
 	s := stage.SiteOf(plant.New(), now)

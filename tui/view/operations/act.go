@@ -41,7 +41,7 @@ func (a *Act) Title() string { return view.Act }
 // Scope is that of the pane's own keys.
 func (a *Act) Scope() keymap.Scope { return keymap.InAct }
 
-// Queries are what the pane shows.
+// Queries returns what the pane shows.
 func (a *Act) Queries(v view.Context) []state.Need {
 	return []state.Need{
 		{Query: state.QueryActivities, Period: 10 * time.Second}, {Query: state.QueryUploads, Period: 20 * time.Second},
@@ -53,7 +53,7 @@ func (a *Act) Queries(v view.Context) []state.Need {
 // showsTrail says that the trail has the whole pane.
 func (a *Act) showsTrail(v view.Context) bool { return a.trailFocused || len(v.Site.Orders.Data) == 0 }
 
-// ordersStale is when the list of orders counts as old.
+// ordersStale is the age at which the list of orders is stale.
 const ordersStale = 5 * time.Minute
 
 // Draw draws the board with the details of an order, or the trail.
@@ -75,8 +75,8 @@ func (a *Act) Draw(r terminal.Region, v view.Context) {
 	a.drawOrders(r.Region(terminal.Rect{W: w, H: h}), v)
 }
 
-// drawNone says that there is no order, or why none is known, and returns the
-// rows it took.
+// drawNone shows that there is no order, or why orders are unknown, and returns the
+// number of rows drawn.
 func (a *Act) drawNone(r terminal.Region, v view.Context) int {
 	orders := v.Site.Orders
 	words, role := "No work orders. Select a finding and press o to create one.", themes.Dim
@@ -117,7 +117,7 @@ func (a *Act) drawOrders(r terminal.Region, v view.Context) {
 	}
 }
 
-// orderNotes are how many orders are in each state, and how many are late.
+// orderNotes returns how many orders are in each state, and how many are late.
 func orderNotes(v view.Context) string {
 	late := 0
 	count := map[string]int{}
@@ -171,7 +171,7 @@ func orderRows(v view.Context) []widget.Row {
 	return rows
 }
 
-// partsCell says whether the parts of an order are there.
+// partsCell shows whether the parts of an order are available.
 func partsCell(o api.Order, dim themes.Role) widget.Cell {
 	switch {
 	case !workflow.IsOpen(o):
@@ -268,7 +268,7 @@ func (a *Act) Wheel(x, y, by int, v view.Context) view.Request {
 	return a.Do(widget.WheelAction(by, keymap.Up, keymap.Down), v)
 }
 
-// Help are the pane's own keys.
+// Help returns the pane's own keys.
 func (a *Act) Help() [][2]string {
 	return [][2]string{
 		{"↓ ↑", "select a work order; its details list the allowed transitions"},
@@ -278,7 +278,7 @@ func (a *Act) Help() [][2]string {
 	}
 }
 
-// Export is what is shown: the orders or the trail.
+// Export returns what is shown: the orders or the trail.
 func (a *Act) Export(v view.Context) [][]string {
 	if a.showsTrail(v) {
 		return a.trail.export(v)
@@ -291,7 +291,7 @@ func (a *Act) Export(v view.Context) [][]string {
 	return rows
 }
 
-// Lists are the orders and the trail.
+// Lists returns the orders and the trail.
 func (a *Act) Lists() view.Lists {
 	active := &a.orders
 	if a.trailFocused {
@@ -300,7 +300,7 @@ func (a *Act) Lists() view.Lists {
 	return view.Lists{All: map[string]view.List{"orders": &a.orders, "trail": &a.trail.list}, Active: active}
 }
 
-// trail shows uploads on their way through import, training and forecast,
+// trail shows uploads during import, training and forecast,
 // and the actions of the service and its users, those on the selected unit
 // first.
 type trail struct {
@@ -308,10 +308,10 @@ type trail struct {
 	listAt terminal.Rect
 }
 
-// trailStale is when the trail counts as old.
+// trailStale is the age at which the trail is stale.
 const trailStale = 5 * time.Minute
 
-// draw draws the files on their way, then the trail.
+// draw draws the running uploads, then the trail.
 func (a *trail) draw(r terminal.Region, v view.Context) {
 	a.listAt = terminal.Rect{}
 	w, h := r.Size()
@@ -346,7 +346,7 @@ func (a *trail) draw(r terminal.Region, v view.Context) {
 	}
 }
 
-// entry is the marked entry in full, empty without one.
+// entry returns the marked entry in full, empty without one.
 func (a *trail) entry(v view.Context) string {
 	ids := entryIDs(v.Site.Activities.Data)
 	for i, act := range v.Site.Activities.Data {
@@ -393,7 +393,7 @@ func (a *trail) drawUploads(r terminal.Region, v view.Context) int {
 	return y
 }
 
-// notable are the uploads worth a line: running, then failed, then
+// notable returns the uploads worth a line: running, then failed, then
 // completed. A live feed sends a small file every few seconds: of those only
 // the failed count.
 func notable(ups []api.Upload) []api.Upload {
@@ -447,7 +447,7 @@ func entryIDs(trail []api.Activity) []string {
 	return ids
 }
 
-// trailRows are the entries, and how many of them are about the selected
+// trailRows returns the entries, and how many of them are about the selected
 // unit: those are first.
 func trailRows(v view.Context) (rows []widget.Row, own int) {
 	ids := entryIDs(v.Site.Activities.Data)
@@ -509,7 +509,7 @@ func (a *trail) do(k keymap.Action, v view.Context) view.Request {
 	return nil
 }
 
-// export is the trail.
+// export returns the trail.
 func (a *trail) export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "phase", "title", "description", "asset_id", "actor"}}
 	for _, act := range v.Site.Activities.Data {

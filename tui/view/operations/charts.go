@@ -24,7 +24,7 @@ func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, 
 	c.chart.Lines, c.chart.Band = c.chart.Lines[:0], nil
 	top := v.Site.CapacityKW
 	from, to := look.span(day.Start)
-	// The axis must not jump while one looks around: all that is known bounds it.
+	// The axis must not jump during navigation: it covers all known values.
 	if all := forecastValues(v); len(all) > 0 {
 		if look.zoomed() { // lines continue to the hours outside the window
 			from, to = from.Add(-time.Hour), to.Add(time.Hour)
@@ -52,7 +52,7 @@ func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, 
 	widget.DrawDay(&c.chart, r, v, day.Start, 1, top)
 }
 
-// forecastValues is what was forecast for the former days that were asked for, for
+// forecastValues returns what was forecast for the former days that were asked for, for
 // today and for the days ahead, ascending.
 func forecastValues(v view.Context) []api.ForecastValue {
 	var out []api.ForecastValue
@@ -66,14 +66,14 @@ func forecastValues(v view.Context) []api.ForecastValue {
 	return out
 }
 
-// within are the hours that touch a span.
+// within returns the hours that touch a span.
 func within(values []api.ForecastValue, from, to time.Time) []api.ForecastValue {
 	return slices.DeleteFunc(slices.Clone(values), func(f api.ForecastValue) bool {
 		return !f.Timestamp.Add(time.Hour).After(from) || !f.Timestamp.Before(to)
 	})
 }
 
-// isStale says that the values of today are older than they should be.
+// isStale reports whether today's values are older than their period requires.
 func isStale(v view.Context) bool {
 	return v.Site.PastDate.IsZero() && v.Site.Day.Status(v.Now, StaleAfter, false) == state.Stale
 }
@@ -132,7 +132,7 @@ func (c *aheadChart) draw(r terminal.Region, v view.Context, f api.GeneratedFore
 // heatMap is each unit's day against the median of its peers.
 type heatMap struct{ heat chart.Heat }
 
-// margin is the space that the map requires left of it for the names.
+// margin returns the space that the map requires left of it for the names.
 func (m *heatMap) margin(w int, day *view.DayTable) int {
 	n := 0
 	for _, a := range day.Units {

@@ -45,7 +45,7 @@ func (d *Decide) Title() string { return view.Decide }
 // Scope is that of the pane's own keys.
 func (d *Decide) Scope() keymap.Scope { return keymap.InDecide }
 
-// Queries are what the pane shows.
+// Queries returns what the pane shows.
 func (d *Decide) Queries(v view.Context) []state.Need {
 	needs := []state.Need{
 		{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second},
@@ -59,7 +59,7 @@ func (d *Decide) Queries(v view.Context) []state.Need {
 	return append(needs, state.Need{Query: state.QueryBOM, Of: bill, Period: 10 * time.Minute})
 }
 
-// ChosenDay is the day that the person has chosen, the zero time without one.
+// ChosenDay returns the day that the user has selected, the zero time without one.
 // It is forgotten when another unit is selected.
 func (d *Decide) ChosenDay(v view.Context) time.Time {
 	if v.Site == nil || d.index(v) < 0 {
@@ -68,7 +68,7 @@ func (d *Decide) ChosenDay(v view.Context) time.Time {
 	return view.MidnightOf(v.SiteNow.In(v.Site.Zone)).AddDate(0, 0, d.index(v))
 }
 
-// index is the chosen day among those ahead, -1 without one.
+// index returns the chosen day among those ahead, -1 without one.
 func (d *Decide) index(v view.Context) int {
 	if d.chosen < 0 || d.of != v.Selection.AssetID {
 		return -1
@@ -87,7 +87,7 @@ func (d *Decide) choose(v view.Context, i int) {
 	d.chosen = min(max(i, -1), workflow.HorizonDays-1)
 }
 
-// shown is the day whose facts are shown: the chosen one, else the best
+// shown returns the day whose facts are shown: the chosen one, else the best
 // window's.
 func (d *Decide) shown(v view.Context, days []workflow.ForecastDay) int {
 	if i := d.index(v); i >= 0 {
@@ -96,7 +96,7 @@ func (d *Decide) shown(v view.Context, days []workflow.ForecastDay) int {
 	return workflow.BestDay(days)
 }
 
-// forecastStale is when a forecast counts as old.
+// forecastStale is the age at which a forecast is stale.
 const forecastStale = 30 * time.Minute
 
 // Draw draws the selection, the days ahead, and the cost of the work.
@@ -135,7 +135,7 @@ func (d *Decide) Draw(r terminal.Region, v view.Context) {
 	d.drawWork(r.Region(terminal.Rect{W: w, H: h}), v, y, days)
 }
 
-// timeNote are the days that are shown, and what the marks mean where there is
+// timeNote returns the days that are shown, and what the marks mean where there is
 // room.
 func (d *Decide) timeNote(v view.Context, w int, days []workflow.ForecastDay) string {
 	first, last := d.time.span(days)
@@ -146,8 +146,8 @@ func (d *Decide) timeNote(v view.Context, w int, days []workflow.ForecastDay) st
 	return note
 }
 
-// drawNone says why there is no forecast, and how far the way to one is; it
-// answers the rows it took.
+// drawNone shows why there is no forecast and what is missing for one, and returns the
+// number of rows drawn.
 func (d *Decide) drawNone(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
 	words := fmt.Sprintf("There is no forecast yet. It is made automatically when %d days of data are imported and the model is trained.", api.TrainingDays)
@@ -173,7 +173,7 @@ func (d *Decide) drawSelected(r terminal.Region, v view.Context) int {
 	return min(v.Paragraph(r, 0, 1, waitingWords(*f), themes.Text), h)
 }
 
-// waitingWords are what it costs to leave a finding as it is.
+// waitingWords describes the cost of delay of a finding.
 func waitingWords(f api.Finding) string {
 	switch {
 	case !f.Active:
@@ -204,7 +204,7 @@ func (d *Decide) drawDay(r terminal.Region, v view.Context, y int, days []workfl
 	return workflow.DrawPlans(r, v, y, day.Plans[:min(len(day.Plans), 4)])
 }
 
-// energyWords are what the forecast says of a day.
+// energyWords returns what the forecast says of a day.
 func energyWords(d workflow.ForecastDay) string {
 	if !d.Known {
 		return "No forecast reaches this day."
@@ -216,7 +216,7 @@ func energyWords(d workflow.ForecastDay) string {
 	return words + "."
 }
 
-// windowWords are the day's best window, and what it costs against the best.
+// windowWords returns the day's best window, and what it costs against the best.
 func windowWords(v view.Context, d workflow.ForecastDay, days []workflow.ForecastDay) string {
 	if d.Window == nil {
 		return "No window for the work is known."
@@ -239,7 +239,7 @@ func windowWords(v view.Context, d workflow.ForecastDay, days []workflow.Forecas
 	return words + "."
 }
 
-// costWords are what waiting until a day costs, and doing it then.
+// costWords returns what waiting until a day costs, and doing it then.
 func (d *Decide) costWords(v view.Context, days []workflow.ForecastDay, i int) string {
 	for _, c := range workflow.Choices(v, days[i].Day) {
 		if c.Name != "chosen day" {
@@ -351,7 +351,7 @@ func (d *Decide) Do(a keymap.Action, v view.Context) view.Request {
 	return nil
 }
 
-// SelectedPlan is the schedule that the keys of plans change: one of the day
+// SelectedPlan returns the schedule that the keys of plans change: one of the day
 // that is shown, that of the selected unit first; otherwise the next one of the
 // selected unit. Nil without one.
 func (d *Decide) SelectedPlan(v view.Context) *api.Schedule {
@@ -409,7 +409,7 @@ func (d *Decide) Wheel(x, y, by int, v view.Context) view.Request {
 	return d.Do(widget.WheelAction(by, keymap.Left, keymap.Right), v)
 }
 
-// Help are the pane's own keys.
+// Help returns the pane's own keys.
 func (d *Decide) Help() [][2]string {
 	return [][2]string{
 		{"← →", "choose a day; n, o and p then take its window"},
@@ -422,7 +422,7 @@ func (d *Decide) Help() [][2]string {
 	}
 }
 
-// Export is a row a day: energy, its window, and what is planned.
+// Export returns a row a day: energy, its window, and what is planned.
 func (d *Decide) Export(v view.Context) [][]string {
 	rows := [][]string{{"day (site)", "p10 (kWh)", "p50 (kWh)", "p90 (kWh)", "window_start (UTC)", "window_end (UTC)", "window_energy (kWh)", "window_extra (kWh)", "planned"}}
 	for _, day := range workflow.ForecastDays(v) {
@@ -551,7 +551,7 @@ func (t *timeline) axis(r terminal.Region, v view.Context, days []workflow.Forec
 	}
 }
 
-// dayMark is what is planned on a day: the most pressing of it, or how much.
+// dayMark returns the mark of the most urgent work of a day, or its number.
 func dayMark(d workflow.ForecastDay) (string, themes.Role) {
 	made, late := 0, false
 	for _, p := range d.Plans {
@@ -578,7 +578,7 @@ func dayMark(d workflow.ForecastDay) (string, themes.Role) {
 	return "", themes.Text
 }
 
-// windowMark is how good a day's window is.
+// windowMark returns how good a day's window is.
 func windowMark(d workflow.ForecastDay, v view.Context) (string, themes.Role) {
 	switch {
 	case d.Window == nil:
@@ -605,7 +605,7 @@ func (t *timeline) dayAt(x, y int) (i int, ok bool) {
 	return t.first + (x-t.at.X)/t.cells, true
 }
 
-// span are the first and the last day that are shown.
+// span returns the first and the last day that are shown.
 func (t *timeline) span(days []workflow.ForecastDay) (first, last time.Time) {
 	return days[t.first].Day, days[t.first+max(t.shown, 1)-1].Day
 }

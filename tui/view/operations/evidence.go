@@ -22,8 +22,8 @@ import (
 // caseRecords bounds the units times hours of an evidence window.
 const caseRecords = 20_000
 
-// caseWindow is what is looked at for a finding: its time with a day before
-// and after, whole days, the last ones where that is too long.
+// caseWindow returns the evidence window of a finding: its period with a day before
+// and after, in whole days; the last ones if it is too long.
 func caseWindow(v view.Context, f api.Finding) (from, to time.Time) {
 	end := v.SiteNow
 	if !f.EndedAt.IsZero() {
@@ -41,21 +41,21 @@ func caseWindow(v view.Context, f api.Finding) (from, to time.Time) {
 	return from, to
 }
 
-// caseNeed is the query of a finding's evidence window.
+// caseNeed returns the query of a finding's evidence window.
 func caseNeed(v view.Context, f api.Finding) state.Need {
 	from, to := caseWindow(v, f)
 	return state.Need{Query: state.QueryEvidence, Of: state.SpanOf(from, to, v.Site.Zone), Period: 5 * time.Minute}
 }
 
-// evidenceChart is a finding's unit over its evidence window against what its
-// peers made, with the residual below.
+// evidenceChart shows a finding's unit over its evidence window against its peers,
+// with the residual below.
 type evidenceChart struct {
 	chart chart.Day
 	strip chart.Heat
 	memo  view.DayMemo
 }
 
-// data are the units over the window; nil until they came.
+// data returns the units over the window; nil until they came.
 func (c *evidenceChart) data(v view.Context, from, to time.Time) *view.DayTable {
 	id := state.SpanOf(from, to, v.Site.Zone)
 	if v.Site.Wanted(state.QueryEvidence) != id || v.Site.Evidence.At.IsZero() {
@@ -73,7 +73,7 @@ func (c *evidenceChart) data(v view.Context, from, to time.Time) *view.DayTable 
 	})
 }
 
-// caseRows is the height of the chart and the strip in a page of which so many
+// caseRows returns the height of the chart and the strip in a page of which so many
 // rows are seen at once.
 func caseRows(seen int) int { return min(max(seen*2/5, 8), 14) }
 
@@ -113,7 +113,7 @@ func (c *evidenceChart) draw(r terminal.Region, v view.Context, f api.Finding) i
 // stripMargin is the room for the name of the residual strip.
 const stripMargin = 10
 
-// drawStrip draws how far the unit stood from what its peers made.
+// drawStrip draws the deviation of the unit from its peers.
 func (c *evidenceChart) drawStrip(r terminal.Region, v view.Context, d *view.DayTable, own int, from, to time.Time) {
 	h := &c.strip
 	h.Pen, h.Palette, h.Location, h.From, h.To, h.Start = v.Pen, v.Palette, v.Site.Zone, from, to, from
@@ -125,7 +125,7 @@ func (c *evidenceChart) drawStrip(r terminal.Region, v view.Context, d *view.Day
 // similarShown is the number of similar findings shown.
 const similarShown = 5
 
-// similar are the findings of the same family, those of the same unit first,
+// similar returns the findings of the same family, those of the same unit first,
 // newest first.
 func similar(v view.Context, f api.Finding) []api.Finding {
 	var out []api.Finding
@@ -146,8 +146,8 @@ func similar(v view.Context, f api.Finding) []api.Finding {
 	return out[:min(len(out), similarShown)]
 }
 
-// resolutionText says what a finding turned out to be, as far as anybody said: what
-// was done about it, else why its issue was closed.
+// resolutionText returns the resolution of a finding if it is known: the completion
+// notes of its order, else the reason why its issue was closed.
 func resolutionText(v view.Context, f api.Finding) string {
 	for _, o := range v.Site.Orders.Data {
 		if o.SummaryID == f.SummaryID && o.Status == api.OrderCompleted {
@@ -172,7 +172,7 @@ func resolutionText(v view.Context, f api.Finding) string {
 	return "ended by itself"
 }
 
-// IssueOf is the newest issue of a finding; nil without one.
+// IssueOf returns the newest issue of a finding; nil without one.
 func IssueOf(v view.Context, findingID string) *api.Issue {
 	if v.Site == nil || findingID == "" {
 		return nil
@@ -207,7 +207,7 @@ func drawSimilar(r terminal.Region, v view.Context, y int, f api.Finding) int {
 	return y
 }
 
-// issueWords is the status of the issue of a finding.
+// issueWords returns the status of the issue of a finding.
 func issueWords(v view.Context, f api.Finding) string {
 	i := IssueOf(v, f.SummaryID)
 	if i == nil || len(i.History) == 0 {
@@ -224,7 +224,7 @@ func issueWords(v view.Context, f api.Finding) string {
 // LossPeriods are the days that the waterfall of losses looks back.
 var LossPeriods = []int{7, 30, 90, 365}
 
-// lossWindow are the whole days of a period, up to the last midnight.
+// lossWindow returns the whole days of a period, up to the last midnight.
 func lossWindow(v view.Context, days int) (from, to time.Time) {
 	to = view.MidnightOf(v.SiteNow)
 	return to.AddDate(0, 0, -days), to
@@ -261,7 +261,7 @@ func LossSteps(l api.Losses) int {
 	return len(l.ByCause) + 2
 }
 
-// MeasuredKWh is the energy of the KPIs: the specific yield times the
+// MeasuredKWh returns the energy of the KPIs: the specific yield times the
 // rating. NaN where it is not reportable.
 func MeasuredKWh(k api.KPIs) float64 {
 	for _, f := range k.Figures {

@@ -27,11 +27,11 @@ type Observe struct {
 	alarms        alarm.List
 	alarmsFocused bool // the alarms have the keys of lists, not the units
 	window        window
-	site          *state.Site // that all of this is about
-	shown         []api.Alert // what of its alerts is something to do
+	site          *state.Site // to which this state belongs
+	shown         []api.Alert // its active alerts
 	shownAt       time.Time
 
-	// where things stand in the region last drawn
+	// positions in the region last drawn
 	unitsAt, alarmsAt, heatAt, chartAt terminal.Rect
 
 	chart, strip siteChart
@@ -50,7 +50,7 @@ func (o *Observe) Title() string { return view.Observe }
 // Scope is that of the pane's own keys.
 func (o *Observe) Scope() keymap.Scope { return keymap.InObserve }
 
-// Queries are what the pane shows.
+// Queries returns what the pane shows.
 func (o *Observe) Queries(v view.Context) []state.Need {
 	needs := []state.Need{
 		{Query: state.QueryDay, Period: 5 * time.Second},
@@ -69,8 +69,7 @@ func (o *Observe) Queries(v view.Context) []state.Need {
 	return needs
 }
 
-// follow forgets what was about another site, and keeps which alerts are
-// something to do.
+// follow drops the state of another site, and collects the active alerts.
 func (o *Observe) follow(v view.Context) {
 	if o.site != v.Site {
 		o.site, o.window, o.alarmsFocused, o.shownAt, o.shown = v.Site, window{}, false, time.Time{}, nil
@@ -85,7 +84,7 @@ func (o *Observe) follow(v view.Context) {
 	}
 }
 
-// StaleAfter is when a day's data count as old: live samples come every few
+// StaleAfter is the age at which a day's data are stale: live samples come every few
 // seconds, and the planner asks at most every 15 s for a pane out of focus.
 const StaleAfter = 2 * time.Minute
 
@@ -124,8 +123,8 @@ func (o *Observe) drawToday(r terminal.Region, v view.Context) {
 	o.drawDay(r, v, 0)
 }
 
-// drawExpected is today without telemetry: what the forecast expects of it, and
-// the way to the newest data.
+// drawExpected draws today without telemetry: its forecast, and how to show the
+// newest data.
 func (o *Observe) drawExpected(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	words := "Nothing was reported today. " + o.lastData(v)
@@ -149,8 +148,7 @@ func (o *Observe) drawExpected(r terminal.Region, v view.Context) {
 	}
 }
 
-// drawDay draws a day with telemetry. above is how many rows of the pane stand
-// above r.
+// drawDay draws a day with telemetry. above is the number of rows of the pane above r.
 func (o *Observe) drawDay(r terminal.Region, v view.Context, above int) {
 	w, h := r.Size()
 	if words := o.lookWords(v); words != "" && h > 8 {
@@ -202,7 +200,7 @@ func (o *Observe) drawDay(r terminal.Region, v view.Context, above int) {
 	}
 }
 
-// lookAt is the time on screen, with what to say where nothing is known of it.
+// lookAt returns the period on screen, with the text for missing data.
 func (o *Observe) lookAt(v view.Context, data *view.DayTable) window {
 	look := o.window
 	if data == v.Day() || len(data.Total) > 0 {
@@ -219,8 +217,7 @@ func (o *Observe) lookAt(v view.Context, data *view.DayTable) window {
 	return look
 }
 
-// drawLegend says what the colours of the map and the marks on the time axis
-// mean.
+// drawLegend explains the colours of the map and the marks on the time axis.
 func (o *Observe) drawLegend(r terminal.Region, v view.Context, margin, heat int) {
 	w, _ := r.Size()
 	x := margin
@@ -252,7 +249,7 @@ func (o *Observe) plan(w, h int, v view.Context, day *view.DayTable) observePlan
 			p.alarms = min(p.alarms+1, max(h/6, 4)) // the header of the list
 		}
 		lists = p.alarms + min(units+1, max(h*2/5, 4))
-		if o.alarmsFocused { // what is looked at has the room
+		if o.alarmsFocused { // the focused list gets the space
 			p.alarms = min(max(active, 1)+2, max(h*2/5, 4))
 			lists = p.alarms + min(units+1, max(h/5, 3))
 		}
@@ -317,7 +314,7 @@ func (o *Observe) Strip(r terminal.Region, v view.Context) {
 // alertsNeed is the need of the lists of alarms.
 var alertsNeed = state.Need{Query: state.QueryAlerts, Period: 10 * time.Second}
 
-// lastData says when the site's last data came.
+// lastData returns the time of the site's newest data as a sentence.
 func (o *Observe) lastData(v view.Context) string {
 	if known := v.Know(state.Need{Query: state.QuerySummary, Period: 5 * time.Second}); known.Missing() {
 		return known.Sentence("the newest data", v.Now, v.Site.Zone)
@@ -443,7 +440,7 @@ func (o *Observe) Wheel(x, y, by int, v view.Context) view.Request {
 	return o.Do(widget.WheelAction(by, keymap.Up, keymap.Down), v)
 }
 
-// Help are the pane's own keys.
+// Help returns the pane's own keys.
 func (o *Observe) Help() [][2]string {
 	return [][2]string{
 		{"↓ ↑", "select a unit or an alarm; the other panes follow it"},
@@ -452,7 +449,7 @@ func (o *Observe) Help() [][2]string {
 	}
 }
 
-// Export is the units' day on screen, one row a record.
+// Export returns the units' day on screen, one row a record.
 func (o *Observe) Export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "inverter_state"}}
 	for _, u := range view.ShownDay(v).Units {
@@ -463,7 +460,7 @@ func (o *Observe) Export(v view.Context) [][]string {
 	return rows
 }
 
-// Lists are the units and the alarms.
+// Lists returns the units and the alarms.
 func (o *Observe) Lists() view.Lists {
 	active := &o.units
 	if o.alarmsFocused {
@@ -472,7 +469,7 @@ func (o *Observe) Lists() view.Lists {
 	return view.Lists{All: map[string]view.List{"units": &o.units, "alarms": &o.alarms.List}, Active: active}
 }
 
-// chosen are the alarms that an action concerns: those of the chosen line, or
+// chosen returns the alarms that an action concerns: those of the chosen line, or
 // of the selected unit, which the action may change.
 func (o *Observe) chosen(a keymap.Action, v view.Context) []api.Alert {
 	var out []api.Alert
@@ -530,8 +527,8 @@ func (o *Observe) drawAlarmsBelow(r terminal.Region, v view.Context, y int) bool
 	return true
 }
 
-// drawAlarms lists the alarms that are something to do, those of one cause in
-// one line, and says how many are out of sight.
+// drawAlarms lists the alarms that need action, those of one cause in one line, and
+// shows how many are shelved or suppressed.
 func (o *Observe) drawAlarms(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	alerts := v.Site.Alerts

@@ -18,7 +18,7 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// faces are a site in each of the five states, as shown by Observe and the
+// faces returns a site in each of the five states, as shown by Observe and the
 // panes next to it.
 func faces() map[string]func() *state.Site {
 	p := plant.New()

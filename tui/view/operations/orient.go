@@ -41,7 +41,7 @@ func (o *Orient) Title() string { return view.Orient }
 // Scope is that of the pane's own keys.
 func (o *Orient) Scope() keymap.Scope { return keymap.InOrient }
 
-// Queries are what the pane shows.
+// Queries returns what the pane shows.
 func (o *Orient) Queries(v view.Context) []state.Need {
 	needs := []state.Need{{Query: state.QueryFindings, Period: 10 * time.Second}, {Query: state.QueryIssues, Period: time.Minute}, {Query: state.QueryOrders, Period: time.Minute}}
 	if v.Site == nil {
@@ -57,7 +57,7 @@ func (o *Orient) Queries(v view.Context) []state.Need {
 	return needs
 }
 
-// shown is the finding whose details are seen; nil when a unit's are.
+// shown returns the finding whose details are shown; nil if those of a unit are.
 func (o *Orient) shown(v view.Context) *api.Finding {
 	if f := workflow.SelectedFinding(v); f != nil || v.Selection.AssetID != "" || len(v.Site.Findings.Data) == 0 {
 		return f
@@ -102,7 +102,7 @@ func (o *Orient) Draw(r terminal.Region, v view.Context) {
 	o.page.Draw(r.Region(o.pageAt), v, of, content)
 }
 
-// nothingFound says why there is no finding and what can be done.
+// nothingFound returns why there is no finding and what to do.
 func nothingFound(v view.Context) string {
 	if stopped := StoppedUnits(v); len(stopped) > 0 {
 		words, _ := noneAbnormal(v, state.Need{}, "", "")
@@ -153,7 +153,7 @@ func findingColumns(v view.Context) []widget.Column {
 	}
 }
 
-// findingWords are what a finding is, and that it is over.
+// findingWords returns what a finding is, and that it is over.
 func findingWords(f api.Finding) string {
 	if f.Active {
 		return widget.Family(f.FaultFamily)
@@ -183,8 +183,8 @@ func findingRows(v view.Context) []widget.Row {
 	return rows
 }
 
-// drawFinding draws one finding whole and returns the rows it took; seen is
-// how many of them are seen at once.
+// drawFinding draws one finding with all details and returns the number of rows; seen
+// is how many of them are visible at once.
 func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, seen int) int {
 	w, _ := r.Size()
 	x := alarm.DrawFinding(v, r, 0, 0, f) + 1
@@ -234,7 +234,7 @@ func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, s
 	return v.Paragraph(r, 0, y, "detected by "+f.ModelVersion+", last seen "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
 }
 
-// drawEvidence draws what speaks for and against, each with its sign.
+// drawEvidence draws the evidence for and against, each with its sign.
 func drawEvidence(r terminal.Region, v view.Context, y int, evidence []api.Evidence) int {
 	for _, e := range evidence {
 		sign, role := "+", themes.Text
@@ -250,7 +250,7 @@ func drawEvidence(r terminal.Region, v view.Context, y int, evidence []api.Evide
 	return y
 }
 
-// factLine is what a finding costs and since when.
+// factLine returns the duration and the cost of a finding.
 func factLine(v view.Context, f api.Finding) string {
 	end := v.SiteNow
 	if !f.EndedAt.IsZero() {
@@ -358,7 +358,7 @@ func (o *Orient) Wheel(x, y, by int, v view.Context) view.Request {
 	return o.Do(widget.WheelAction(by, keymap.Up, keymap.Down), v)
 }
 
-// Help are the pane's own keys.
+// Help returns the pane's own keys.
 func (o *Orient) Help() [][2]string {
 	return [][2]string{
 		{"↓ ↑", "select a finding"},
@@ -367,7 +367,7 @@ func (o *Orient) Help() [][2]string {
 	}
 }
 
-// Export is the findings.
+// Export returns the findings.
 func (o *Orient) Export(v view.Context) [][]string {
 	rows := [][]string{{"summary_id", "asset_id", "fault_family", "severity", "confidence", "active", "started_at (UTC)", "ended_at (UTC)", "at risk (kW, daylight mean)", "lost (kWh)", "root_cause", "summary"}}
 	for _, f := range v.Site.Findings.Data {
@@ -381,7 +381,7 @@ func (o *Orient) Export(v view.Context) [][]string {
 	return rows
 }
 
-// Lists are the findings.
+// Lists returns the findings.
 func (o *Orient) Lists() view.Lists {
 	return view.Lists{All: map[string]view.List{"findings": &o.list}, Active: &o.list}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // unitColumns are the columns of the list of units; the first is as wide as
-// the names want.
+// the names require.
 var unitColumns = []widget.Column{
 	{Title: "unit", Width: 6, IDs: true}, {Title: "state", Width: 16, Rank: 2}, {Title: "power", Width: 8, Right: true},
 	{Title: "of peers", Width: 8, Right: true, Rank: 1}, {Title: "lost", Width: 8, Right: true, Rank: 3}, {Title: "expected", Width: 8, Right: true, Rank: 5},
@@ -57,7 +57,7 @@ func unitRows(v view.Context, day *view.DayTable) []widget.Row {
 		if past || v.SiteNow.Sub(day.Last[i]) < 2*day.Step+15*time.Minute {
 			power, share, lost, expected = day.Power[i], day.Relative[i], day.Lost(i), day.Expected[i]
 		}
-		if power < 0 && power > -0.02*max(a.CapacityKW, 1) { // what it draws by night is no production
+		if power < 0 && power > -0.02*max(a.CapacityKW, 1) { // consumption at night is not production
 			power = 0
 		}
 		word, role := UnitState(v, a, day, i, power, held)
@@ -97,7 +97,7 @@ func unitRows(v view.Context, day *view.DayTable) []widget.Row {
 	return rows
 }
 
-// lostWords are quiet where nothing is lost.
+// lostWords writes a loss, dimmed if there is none.
 func lostWords(lost float64, scale func(float64) string) string {
 	if lost == 0 {
 		return ""
@@ -108,7 +108,7 @@ func lostWords(lost float64, scale func(float64) string) string {
 // worstFindings are the worst active findings of units.
 type worstFindings map[string]api.Finding
 
-// UnitFindings are the worst active findings by unit.
+// UnitFindings returns the worst active findings by unit.
 func UnitFindings(v view.Context) worstFindings {
 	out := worstFindings{}
 	for _, f := range activeFindings(v) {
@@ -128,7 +128,7 @@ func (h worstFindings) rank(id string) int {
 	return widget.PriorityRank("")
 }
 
-// UnitState is a unit's state in a word: the finding that holds it, else what
+// UnitState returns a unit's state in a word: its active finding, else the state that
 // it reports.
 func UnitState(v view.Context, a api.Asset, day *view.DayTable, i int, power float64, held worstFindings) (string, themes.Role) {
 	past := !v.Site.PastDate.IsZero()
@@ -154,14 +154,13 @@ func UnitState(v view.Context, a api.Asset, day *view.DayTable, i int, power flo
 	return "idle", themes.Dim
 }
 
-// resting reports whether a unit rests because it is night: it makes nothing, and
-// so do all.
+// resting reports whether a unit is off because it is night: no unit produces.
 func resting(v view.Context, day *view.DayTable, i int, power float64) bool {
 	return !isStale(v) && power <= 0.001*max(day.Units[i].CapacityKW, 1) && math.IsNaN(day.Relative[i]) && len(day.Units) >= 3 && v.Site.Summary.Data.ActiveInverters == 0
 }
 
-// StoppedUnits are the units that produce nothing while their peers do, and that
-// no finding holds: the detector reports them later.
+// StoppedUnits returns the units without a finding that produce nothing while their
+// peers do: the detector reports them later.
 func StoppedUnits(v view.Context) []string {
 	if !v.Site.PastDate.IsZero() || isStale(v) {
 		return nil
@@ -212,15 +211,15 @@ var (
 )
 
 // drawTrend draws a unit's day from midnight to midnight in one row: the height
-// is its power, the hue is how far it stood from its peers; where that was
-// normal it is grey, on the ground of normal ranges.
+// is its power, the hue is its deviation from its peers; within the normal range it is
+// grey, on the background of normal ranges.
 func drawTrend(r terminal.Region, v view.Context, day *view.DayTable, i int) {
 	w, _ := r.Size()
 	values, ratios := day.Slots[i], day.Abnormal[i]
 	if len(values) == 0 || w < 1 {
 		return
 	}
-	// All units share the scale, so that they compare; a dark day is not blown up.
+	// All units share the scale, so that they are comparable; a dark day is not magnified.
 	top := day.Units[i].CapacityKW * max(day.Highest, 0.1)
 	if top <= 0 {
 		for _, kw := range values {
@@ -257,7 +256,7 @@ func drawTrend(r terminal.Region, v view.Context, day *view.DayTable, i int) {
 	}
 }
 
-// worstRatio is the ratio farthest from one; NaN without any.
+// worstRatio returns the ratio farthest from one; NaN without any.
 func worstRatio(ratios []float64) float64 {
 	out := math.NaN()
 	for _, q := range ratios {
@@ -281,7 +280,7 @@ func mean(values []float64) float64 {
 	return sum / float64(n)
 }
 
-// unitName is the unit of a finding, or how many.
+// unitName returns the unit of a finding, or how many.
 func unitName(f api.Finding) string {
 	if n := len(f.AssetIDs); n > 1 {
 		return strconv.Itoa(n) + " units"
@@ -302,7 +301,7 @@ func activeFindings(v view.Context) []api.Finding {
 	return out
 }
 
-// findingOf is the active finding that holds a unit, empty without one.
+// findingOf returns the id of the unit's active finding, empty without one.
 func findingOf(v view.Context, assetID string) string {
 	for _, f := range activeFindings(v) {
 		if f.AssetID == assetID || slices.Contains(f.AssetIDs, assetID) {

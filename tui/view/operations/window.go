@@ -17,10 +17,10 @@ import (
 type window struct {
 	from, to time.Time
 	cursor   time.Time
-	empty    string // said where there is nothing to draw
+	empty    string // text if there is nothing to draw
 }
 
-// zoomed says whether it is another time than the day on screen.
+// zoomed reports whether it is another period than the day on screen.
 func (w window) zoomed() bool { return w.to.After(w.from) }
 
 // spans are the lengths of time that zooming goes through.
@@ -32,7 +32,7 @@ var spans = []time.Duration{
 // aheadDays is how far the forecast reaches.
 const aheadDays = 7
 
-// span is the time on screen.
+// span returns the time on screen.
 func (w window) span(day time.Time) (from, to time.Time) {
 	if w.zoomed() {
 		return w.from, w.to
@@ -98,7 +98,7 @@ func (o *Observe) Back() (ok bool) {
 	return true
 }
 
-// dayOf is the midnight of the day on screen.
+// dayOf returns the midnight of the day on screen.
 func dayOf(v view.Context) time.Time {
 	if !v.Site.PastDate.IsZero() {
 		return v.Site.PastDate
@@ -106,7 +106,7 @@ func dayOf(v view.Context) time.Time {
 	return v.Day().Start
 }
 
-// look does an action on the time on screen; ok is false when it is none.
+// look performs an action on the period on screen; ok is false for another action.
 func (o *Observe) look(a keymap.Action, v view.Context) (ok bool) {
 	day := dayOf(v)
 	from, to := o.window.span(day)
@@ -155,7 +155,7 @@ func (o *Observe) toggleCursor(from, to, now time.Time) {
 
 // moveCursor moves the selected column, at least by a sample.
 func (o *Observe) moveCursor(on bool, v view.Context) {
-	o.window.keepCursor(dayOf(v)) // the day may have gone on
+	o.window.keepCursor(dayOf(v)) // the day may have changed
 	from, to := o.window.span(dayOf(v))
 	step := 5 * time.Minute
 	if w := o.chart.chart.Plot().W; w > 0 {
@@ -169,7 +169,7 @@ func (o *Observe) moveCursor(on bool, v view.Context) {
 	}
 }
 
-// data are what the chart and the map show: the day on screen, or the days
+// data returns what the chart and the map show: the day on screen, or the days
 // that the window touches.
 func (o *Observe) data(v view.Context) *view.DayTable {
 	day := v.Day()
@@ -179,7 +179,7 @@ func (o *Observe) data(v view.Context) *view.DayTable {
 	return v.Span(o.window.from, o.window.to)
 }
 
-// spanNeed is the query of the former days that the window touches.
+// spanNeed returns the query of the former days that the window touches.
 func (o *Observe) spanNeed(v view.Context) (n state.Need, ok bool) {
 	if !o.window.zoomed() || v.Site == nil {
 		return n, false
@@ -195,7 +195,7 @@ func (o *Observe) spanNeed(v view.Context) (n state.Need, ok bool) {
 	return state.Need{Query: state.QuerySpan, Of: state.SpanOf(from, to, v.Site.Zone), Period: 10 * time.Minute}, true
 }
 
-// foreseenNeed is the query of what was forecast for the former days on
+// foreseenNeed returns the query of what was forecast for the former days on
 // screen.
 func (o *Observe) foreseenNeed(v view.Context) (n state.Need, ok bool) {
 	if v.Site == nil {
@@ -208,7 +208,7 @@ func (o *Observe) foreseenNeed(v view.Context) (n state.Need, ok bool) {
 	return state.Need{Query: state.QueryForeseen, Of: from.In(v.Site.Zone).Format(time.DateOnly), Period: 30 * time.Minute}, true
 }
 
-// lookWords say which time is on screen and how to change it.
+// lookWords describes the period on screen and the keys that change it.
 func (o *Observe) lookWords(v view.Context) string {
 	to := "–"
 	if v.ASCII {
@@ -232,8 +232,8 @@ func (o *Observe) lookWords(v view.Context) string {
 	return words
 }
 
-// spanWords say that the former days on screen are still asked for, empty when
-// they are there.
+// spanWords returns that the former days on screen are still requested, empty if they
+// are known.
 func (o *Observe) spanWords(v view.Context) string {
 	need, ok := o.spanNeed(v)
 	switch span := v.Site.Span; {
@@ -246,7 +246,7 @@ func (o *Observe) spanWords(v view.Context) string {
 	return ""
 }
 
-// events are the marks on the time axis: alarms that came and went,
+// events returns the marks on the time axis: alarms that came and went,
 // ordered work, and the working hours.
 func (o *Observe) events(v view.Context, from, to time.Time) []chart.Event {
 	out := o.marks[:0]

@@ -44,7 +44,7 @@ func above(v float64) string {
 // assetNumbers are the fields of a unit that are numbers.
 var assetNumbers = []string{"capacity_kw", "rated_power_kw", "tilt_deg", "azimuth_deg", "string_count", "dc_rating_kw", "ac_rating_kw", "module_temp_coefficient_pct_per_k", "irradiance_tilt_deg", "irradiance_azimuth_deg"}
 
-// assetFields are the form of a unit, and the names of its fields.
+// assetFields returns the form of a unit, and the names of its fields.
 func assetFields(a api.Asset) ([]string, []widget.Field) {
 	return []string{"name", "type", "capacity_kw", "rated_power_kw", "location", "tilt_deg", "azimuth_deg", "string_count", "warranty_expiry_date",
 			"dc_rating_kw", "ac_rating_kw", "module_temp_coefficient_pct_per_k", "mounting", "irradiance_role", "irradiance_tilt_deg", "irradiance_azimuth_deg", "irradiance_class"}, []widget.Field{
@@ -101,7 +101,7 @@ func NewAssetForm(site api.Site) *widget.FieldsForm {
 	return d
 }
 
-// NewAssetChange asks what becomes another of a unit. It is refused if
+// NewAssetChange asks for changes of a unit. It is refused if
 // another user has changed the unit meanwhile.
 func NewAssetChange(was api.Asset) *widget.FieldsForm {
 	names, fields := assetFields(was)
@@ -122,8 +122,8 @@ func NewAssetChange(was api.Asset) *widget.FieldsForm {
 // siteNumbers are the fields of the site that are numbers.
 var siteNumbers = []string{"site.dc_rating_kw", "site.ac_rating_kw", "site.module_temp_coefficient_pct_per_k", "site.irradiance_tilt_deg", "site.irradiance_azimuth_deg"}
 
-// NewSiteChange asks for what the KPIs of a site are made with: ratings, modules
-// and irradiance.
+// NewSiteChange asks for the inputs of a site's KPIs: ratings, modules and
+// irradiance.
 func NewSiteChange(was api.Site) *widget.FieldsForm {
 	unset := func(words string) func(string) string {
 		return func(value string) string {
@@ -183,7 +183,7 @@ func NewComponentForm(unit api.Asset, former *api.Component, today string) *widg
 		}},
 	}
 	if former != nil {
-		d.At = 3 // mostly the serial alone is another
+		d.At = 3 // usually only the serial number differs
 	}
 	d.Accept = func() view.Request {
 		r := api.AssetsRequest{Asset: api.Asset{AssetID: unit.AssetID, SiteID: unit.SiteID, CustomerID: unit.CustomerID, Version: unit.Version}, FormerSerial: serial,

@@ -41,7 +41,7 @@ func NewAssets() *widget.TableView {
 // findingsNeed is what says whether a unit has findings.
 var findingsNeed = state.Need{Query: state.QueryFindings, Period: widget.ListPeriod}
 
-// whyNoAssets is why the person may not change units, empty if they may.
+// whyNoAssets returns why the user may not change units, empty if they may.
 func whyNoAssets(v view.Context) string {
 	if v.User != nil && v.User.ApplicationPermissions != nil && !slices.Contains(v.User.ApplicationPermissions, string(api.PermissionAssets)) {
 		return "your role does not change units"
@@ -49,7 +49,7 @@ func whyNoAssets(v view.Context) string {
 	return ""
 }
 
-// assetOf is the unit of that id; nil for none.
+// assetOf returns the unit of that id; nil for none.
 func assetOf(v view.Context, id string) *api.Asset {
 	if v.Site == nil {
 		return nil
@@ -80,7 +80,7 @@ func manageAsset(a keymap.Action, id string, v view.Context) view.Request {
 	return nil
 }
 
-// worst is the active finding with the most at risk at a unit; nil for none.
+// worst returns the active finding with the most at risk at a unit; nil for none.
 func worst(v view.Context, id string) *api.Finding {
 	var of *api.Finding
 	for i, f := range v.Site.Findings.Data {
@@ -91,7 +91,7 @@ func worst(v view.Context, id string) *api.Finding {
 	return of
 }
 
-// rated is a unit's rated power: on its plate, or else as it was added.
+// rated returns a unit's rated power: on its plate, or else as it was added.
 func rated(a api.Asset) float64 {
 	if a.RatedPowerKW > 0 {
 		return a.RatedPowerKW
@@ -99,7 +99,7 @@ func rated(a api.Asset) float64 {
 	return a.CapacityKW
 }
 
-// machine is make and model of a unit: of its first component.
+// machine returns make and model of a unit's first component.
 func machine(a api.Asset) string {
 	if len(a.Components) == 0 {
 		return ""
@@ -201,7 +201,7 @@ func componentLines(title string, list []api.Component) []widget.Detail {
 	return lines
 }
 
-// kindOf is what a component is, in a word.
+// kindOf returns what a component is, in a word.
 func kindOf(c api.Component) string {
 	if c.Kind == "" {
 		return "component"
@@ -209,8 +209,7 @@ func kindOf(c api.Component) string {
 	return c.Kind
 }
 
-// knownOf is what the detector knows of a unit: what it found, and its last
-// runs.
+// knownOf returns the findings and the last runs of the detector for a unit.
 func knownOf(v view.Context, id string) []widget.Detail {
 	lines := []widget.Detail{{Heading: "What the detector knows"}}
 	found := 0
@@ -285,7 +284,7 @@ func NewComponents(assetID string) *widget.TableView {
 	}
 }
 
-// componentOf is the component of a row; former says that it was taken out.
+// componentOf returns the component of a row; former says that it was taken out.
 func componentOf(v view.Context, assetID, id string) (c *api.Component, former bool) {
 	unit := assetOf(v, assetID)
 	if unit == nil {

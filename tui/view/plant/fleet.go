@@ -23,7 +23,7 @@ import (
 // fleetPeriod is how often the day of all sites is asked for: one request.
 const fleetPeriod = 15 * time.Second
 
-// fleet is the screen of all accessible sites, on wish by customer.
+// fleet is the screen of all accessible sites, optionally grouped by customer.
 type fleet struct {
 	byCustomer bool
 	open       map[string]bool // customers whose sites are shown
@@ -85,7 +85,7 @@ func (f *fleet) act(a keymap.Action, id string, v view.Context) view.Request {
 // has a tab.
 func fleetID(f api.FleetSite) string { return f.CustomerID + "\t" + f.SiteID }
 
-// ordered are the sites, those that need a person first.
+// ordered returns the sites, those that need attention first.
 func (f *fleet) ordered(v view.Context) []api.FleetSite {
 	if v.Admin == nil || len(v.Admin.Fleet.Data) == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (f *fleet) severalCustomers(v view.Context) bool {
 	return slices.ContainsFunc(sites, func(s api.FleetSite) bool { return s.CustomerID != sites[0].CustomerID })
 }
 
-// SortFleet returns the sites in the order in which they need a person: by the
+// SortFleet returns the sites in the order in which they need attention: by the
 // power that is missing now, by the priorities of their findings, sites without
 // present data before those with, by energy at risk, by name.
 func SortFleet(sites []api.FleetSite) []api.FleetSite {
@@ -115,7 +115,7 @@ func SortFleet(sites []api.FleetSite) []api.FleetSite {
 	return sites
 }
 
-// deficit is the power that is missing, 0 while it is within the normal range or
+// deficit returns the power that is missing, 0 while it is within the normal range or
 // unknown.
 func deficit(s api.SiteSummary) float64 {
 	if of := ratio(s.TotalPowerKW, s.ExpectedPowerKW); math.IsNaN(of) || of >= chart.NormalRatio.Low {
@@ -124,7 +124,7 @@ func deficit(s api.SiteSummary) float64 {
 	return lost(s)
 }
 
-// silent is 1 for a site whose present power is unknown.
+// silent returns 1 for a site whose present power is unknown.
 func silent(s api.SiteSummary) int {
 	if s.HasPower() {
 		return 0
@@ -224,7 +224,7 @@ func (f *fleet) drawTotals(r terminal.Region, v view.Context) int {
 	return 1
 }
 
-// ratio is a over b, NaN when it says nothing.
+// ratio returns a over b, NaN if it is undefined.
 func ratio(a float64, b *float64) float64 {
 	if b == nil || *b <= 0 {
 		return math.NaN()
@@ -248,7 +248,7 @@ func lost(s api.SiteSummary) float64 {
 	return max(*s.ExpectedPowerKW-s.TotalPowerKW, 0)
 }
 
-// dataAge is how old the newest data of a site are, and whether that is more
+// dataAge returns how old the newest data of a site are, and whether that is more
 // than two intervals of the slowest exports.
 func dataAge(s api.SiteSummary) (string, bool) {
 	if s.LastUpdated.IsZero() {
@@ -258,7 +258,7 @@ func dataAge(s api.SiteSummary) (string, bool) {
 	return state.Age(age), age > 2*time.Hour
 }
 
-// rows are the sites, or the customers with the sites of those that are open.
+// rows returns the sites, or the customers with the sites of those that are open.
 func (f *fleet) rows(v view.Context) []widget.Row {
 	sites := f.ordered(v)
 	if !f.byCustomer || !f.severalCustomers(v) {
@@ -289,7 +289,7 @@ func (f *fleet) rows(v view.Context) []widget.Row {
 	return rows
 }
 
-// customerRow is the line of a customer: the sums of its sites.
+// customerRow returns the line of a customer: the sums of its sites.
 func (f *fleet) customerRow(v view.Context, customer string, sites []api.FleetSite) widget.Row {
 	t := totalsOf(sites)
 	mark := "+ "
@@ -329,7 +329,7 @@ func (f *fleet) customerRow(v view.Context, customer string, sites []api.FleetSi
 	}
 }
 
-// siteRow is the line of a site; mark precedes its name.
+// siteRow returns the line of a site; mark precedes its name.
 func (f *fleet) siteRow(v view.Context, site api.FleetSite, mark string) widget.Row {
 	s := site.Summary
 	of, power, lack, powerSort, lackSort := ratio(s.TotalPowerKW, s.ExpectedPowerKW), s.TotalPowerKW, lost(s), any(s.TotalPowerKW), any(lost(s))
@@ -367,7 +367,7 @@ func (f *fleet) siteRow(v view.Context, site api.FleetSite, mark string) widget.
 	}
 }
 
-// SiteFacts are the facts by which a site is chosen, in one line.
+// SiteFacts returns the facts by which a site is chosen, in one line.
 func SiteFacts(f api.FleetSite) string {
 	s := f.Summary
 	parts := []string{widget.SitePower(s)}
@@ -394,7 +394,7 @@ func alarmRank(f api.FleetSite) float64 {
 	return rank
 }
 
-// alarmWords are the findings by priority, for filters.
+// alarmWords returns the findings by priority, for filters.
 func alarmWords(f api.FleetSite) string {
 	var words []string
 	for _, severity := range api.AlertSeverities() {
@@ -466,7 +466,7 @@ func (f *fleet) detail(v view.Context, id string) []widget.Detail {
 	return siteDetail(sites[i])
 }
 
-// customerDetail is what the sites of a customer are together.
+// customerDetail returns what the sites of a customer are together.
 func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
 	t := totalsOf(sites)
 	lines := []widget.Detail{{Heading: customer}}
@@ -556,7 +556,7 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 	return lines
 }
 
-// export is the fleet as plain numbers, with their units in the header.
+// export returns the fleet as plain numbers, with their units in the header.
 func (f *fleet) export(v view.Context) [][]string {
 	out := [][]string{strings.Split("site,customer,capacity_kw,power_kw,expected_kw,today_kwh,expected_so_far_kwh,yield_kwh_per_kwp,pr_percent,availability_percent,units_active,units,critical,warning,notice,at_risk_kw,unacknowledged,last_data", ",")}
 	number := func(v float64) string { return fmt.Sprintf("%.6g", v) }

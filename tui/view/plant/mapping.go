@@ -36,7 +36,7 @@ var roleWords = map[string]string{
 	"hour": "value of a time of day", "utc_offset": "offset from UTC", "unit_names": "unit of measure", "state": "operating state", "part_of_time": "part of the time",
 }
 
-// roleText is a role of a column in words.
+// roleText returns a role of a column in words.
 func roleText(role string) string {
 	if words, ok := roleWords[role]; ok {
 		return words
@@ -134,7 +134,7 @@ func newMappingForm(d *ImportPreview) *mappingForm {
 	return f
 }
 
-// fields are the fields in the order of the keys.
+// fields returns the fields in the order of the keys.
 func (f *mappingForm) fields() (list []*widget.Field, row []int) {
 	for i := range f.settings {
 		list, row = append(list, &f.settings[i]), append(row, i)
@@ -197,7 +197,7 @@ func (f *mappingForm) Draw(r terminal.Region, v view.Context) {
 	widget.KeyLine(r, h-1, v, "enter", "read the file again", "tab", "next field", widget.KeyNames("← →", v.ASCII), "choose", "esc", "back")
 }
 
-// Key edits, or has the file read again.
+// Key edits, or inspects the file again.
 func (f *mappingForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 	action, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
 	list, _ := f.fields()
@@ -221,7 +221,7 @@ func (f *mappingForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 	return nil
 }
 
-// accept has the file read again with the mapping of the form.
+// accept inspects the file again with the mapping of the form.
 func (f *mappingForm) accept() view.Request {
 	mapping, problem := f.mapping()
 	if problem != "" {
@@ -231,7 +231,7 @@ func (f *mappingForm) accept() view.Request {
 	return view.Batch{view.Close{}, f.preview.inspect(mapping)}
 }
 
-// mapping is the text of the mapping; problem is what is wrong with the form.
+// mapping returns the text of the mapping; problem is what is wrong with the form.
 func (f *mappingForm) mapping() (text, problem string) {
 	var lines []string
 	once := map[string]string{}
@@ -268,7 +268,7 @@ func (f *mappingForm) mapping() (text, problem string) {
 	return strings.Join(lines, "\n"), ""
 }
 
-// reference is the title of a column as a mapping names it.
+// reference returns the title of a column as a mapping names it.
 func reference(c api.FileColumn) string {
 	switch {
 	case c.Title == "":

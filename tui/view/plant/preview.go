@@ -58,7 +58,7 @@ func NewImportPreview(path string, request api.UploadRequest, is api.Inspection)
 	return &ImportPreview{path: path, request: request, is: is}
 }
 
-// fileName is the name of the file, printable.
+// fileName returns the name of the file, printable.
 func (d *ImportPreview) fileName() string {
 	return terminal.Printable(cmp.Or(d.request.Filename, filepath.Base(d.path)))
 }
@@ -77,7 +77,7 @@ func (d *ImportPreview) Queries(view.Context) []state.Need {
 	return []state.Need{{Query: state.QueryImport, Of: d.uploadID, Period: 2 * time.Second, Focused: true}}
 }
 
-// UploadID is the import whose result the dialog shows; empty before the file was accepted.
+// UploadID returns the import whose result the dialog shows; empty before the file was accepted.
 func (d *ImportPreview) UploadID() string { return d.uploadID }
 
 // imported returns the state of the import; nil while it is not known.
@@ -117,7 +117,7 @@ func (d *ImportPreview) Draw(r terminal.Region, v view.Context) {
 	widget.KeyLine(r, h-1, v, d.keyWords(v)...)
 }
 
-// note is the line above the keys.
+// note returns the line above the keys.
 func (d *ImportPreview) note() (string, themes.Role) {
 	switch {
 	case d.busy != "":
@@ -128,7 +128,7 @@ func (d *ImportPreview) note() (string, themes.Role) {
 	return "", themes.Dim
 }
 
-// keyWords are the keys that have an effect.
+// keyWords returns the keys that have an effect.
 func (d *ImportPreview) keyWords(v view.Context) []string {
 	var scroll []string
 	if d.page.Scrolls() {
@@ -205,7 +205,7 @@ func (d *ImportPreview) store() view.Request {
 	}}
 }
 
-// inspect has the file read again with a mapping.
+// inspect inspects the file again with a mapping.
 func (d *ImportPreview) inspect(mapping string) view.Request {
 	d.busy, d.wrong = "Reading "+d.fileName()+" again", ""
 	d.Sent(0, 0)
@@ -274,7 +274,7 @@ func (d *ImportPreview) drawLines(r terminal.Region, y int, v view.Context, line
 	return y
 }
 
-// summary is what an import would do, in a few lines.
+// summary returns what an import would do, in a few lines.
 func (d *ImportPreview) summary(v view.Context) []widget.Detail {
 	is := d.is
 	var lines []widget.Detail
@@ -401,7 +401,7 @@ func columnTitle(c api.FileColumn) string {
 	return fmt.Sprintf("column %d", c.Number)
 }
 
-// columnMeaning is the role of a column with its unit of measure and its unit of the plant.
+// columnMeaning returns the role of a column with its unit of measure and its unit of the plant.
 func columnMeaning(c api.FileColumn) string {
 	words := roleText(c.Role)
 	if c.Unit != "" {
@@ -440,7 +440,7 @@ func shortList(names []string, n int) string {
 	return terminal.Printable(strings.Join(names[:n], ", ")) + fmt.Sprintf(" and %d more", len(names)-n)
 }
 
-// minutesText is a duration of minutes in words.
+// minutesText returns a duration of minutes in words.
 func minutesText(minutes float64) string {
 	switch {
 	case minutes >= 1440 && minutes == float64(int(minutes/1440))*1440:

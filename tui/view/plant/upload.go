@@ -20,9 +20,9 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// UploadForm asks for a file and for what the file may not say: the site,
-// its zone and its capacity. A path pasted or dropped on the terminal lands in
-// the first field.
+// UploadForm asks for a file and for information that the file may not contain: the
+// site, its zone and its capacity. A path pasted or dropped on the terminal is put
+// into the first field.
 type UploadForm struct {
 	view.Base
 	form     widget.Form
@@ -92,7 +92,7 @@ func (d *UploadForm) Draw(r terminal.Region, v view.Context) {
 	widget.KeyLine(r, h-1, v, "enter", verb, "tab", "next field", "esc", "back")
 }
 
-// choosing says whether enter opens the choice of a file.
+// choosing reports whether enter opens the choice of a file.
 func (d *UploadForm) choosing() bool {
 	return d.form.At == fieldFile && d.form.Fields[fieldFile].Value() == ""
 }
@@ -113,7 +113,7 @@ func (d *UploadForm) Answer(err error) (done bool) {
 	return false
 }
 
-// Key edits, completes the path, or has the file read.
+// Key edits, completes the path, or inspects the file.
 func (d *UploadForm) Key(k tea.KeyMsg, v view.Context) view.Request {
 	action, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
 	d.keys++
@@ -236,7 +236,7 @@ func (c *completion) Answer(error) (done bool) {
 	return false
 }
 
-// matchingFiles are the files and folders whose paths begin with path; folders
+// matchingFiles returns the files and folders whose paths begin with path; folders
 // end with a separator.
 func matchingFiles(path string) []string {
 	const most = 1000
@@ -263,7 +263,7 @@ func matchingFiles(path string) []string {
 	return out
 }
 
-// commonStart is the longest text with which all names begin.
+// commonStart returns the longest text with which all names begin.
 func commonStart(names []string) string {
 	start := names[0]
 	for _, n := range names[1:] {
@@ -297,7 +297,7 @@ func dropped(s string) string {
 	return filepath.Clean(s)
 }
 
-// IsPath says whether pasted text looks like the path of one file.
+// IsPath reports whether pasted text looks like the path of one file.
 func IsPath(text string) bool {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsAny(text, "\n\r") {

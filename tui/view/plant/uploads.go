@@ -73,7 +73,7 @@ func (u *uploadList) act(a keymap.Action, id string, v view.Context) view.Reques
 	return manageUpload(a, id, v, u.pathOf)
 }
 
-// uploadsOf are all uploads that are known.
+// uploadsOf returns all uploads that are known.
 func uploadsOf(v view.Context) []api.Upload {
 	var all []api.Upload
 	if v.Site != nil {
@@ -85,12 +85,12 @@ func uploadsOf(v view.Context) []api.Upload {
 	return all
 }
 
-// uploadOf is the upload of that id; nil for none, and for the live feed.
+// uploadOf returns the upload of that id; nil for none, and for the live feed.
 func uploadOf(v view.Context, id string) *api.Upload {
 	return widget.Find(uploadsOf(v), func(u api.Upload) bool { return u.UploadID == id })
 }
 
-// again says whether an upload came to nothing, so that it may be tried again.
+// again reports whether an upload failed, so that it may be retried.
 func again(u api.Upload) bool {
 	return u.ProcessingStatus == api.UploadFailed || u.ProcessingStatus == api.UploadRejected
 }
@@ -143,7 +143,7 @@ func manageUpload(a keymap.Action, id string, v view.Context, pathOf func(name s
 	return nil
 }
 
-// importAgain lets the service read a file that it has once more.
+// importAgain lets the service import a stored file again.
 func importAgain(u api.Upload) view.Call {
 	return view.Call{Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		ack, err := c.Import(ctx, api.UploadRequest{CustomerID: u.CustomerID, SiteID: u.SiteID, Region: u.Region, Location: u.Location, Manufacturer: u.Manufacturer, S3Path: u.S3Path, Kind: u.Kind})
@@ -154,7 +154,7 @@ func importAgain(u api.Upload) view.Call {
 	}}
 }
 
-// NewUploadCancel asks whether an import ends before its time.
+// NewUploadCancel asks whether an import is cancelled.
 func NewUploadCancel(u api.Upload) *widget.Confirm {
 	return &widget.Confirm{
 		Heading: "Cancel an import", No: "Continue the upload", Yes: "Cancel it",
@@ -200,7 +200,7 @@ func NewUploadRevert(u api.Upload) *widget.Confirm {
 // stages of an import, in order.
 var stages = []string{"validating", "storing", "training", "forecasting", "detecting"}
 
-// stageLines say how far an import is that has not ended.
+// stageLines describes the progress of a running import.
 func stageLines(u api.Upload) []widget.Detail {
 	if u.Ended() {
 		return nil
@@ -222,7 +222,7 @@ func stageLines(u api.Upload) []widget.Detail {
 	return lines
 }
 
-// live are the successful uploads of a feed: they have one line.
+// live returns the successful uploads of a feed: they have one line.
 func live(u api.Upload) bool { return u.Kind == api.UploadNowcast && u.Error == "" }
 
 func siteUploadRows(v view.Context) []widget.Row {
@@ -239,7 +239,7 @@ func allUploadRows(v view.Context) []widget.Row {
 	return uploadRows(v, v.Admin.Uploads.Data, true)
 }
 
-// uploadRows are the rows of a list; the live feed of each site has one.
+// uploadRows returns the rows of a list; the live feed of each site has one.
 func uploadRows(v view.Context, list []api.Upload, sites bool) []widget.Row {
 	var rows []widget.Row
 	type feed struct {
@@ -350,7 +350,7 @@ func uploadFacts(u api.Upload, v view.Context) []widget.Detail {
 	return lines
 }
 
-// Importing are the files that are being imported, trained or forecast.
+// Importing returns the files that are being imported, trained or forecast.
 func Importing(v view.Context) []api.Upload {
 	var out []api.Upload
 	for _, u := range v.Site.Uploads.Data {
@@ -361,7 +361,7 @@ func Importing(v view.Context) []api.Upload {
 	return out
 }
 
-// DrawImporting draws how far those files are, and answers the rows it took.
+// DrawImporting draws the progress of those files, and returns the number of rows.
 func DrawImporting(r terminal.Region, v view.Context, most int) int {
 	w, _ := r.Size()
 	y := 0
@@ -391,10 +391,10 @@ func DrawImporting(r terminal.Region, v view.Context, most int) int {
 	return y
 }
 
-// IsLoading reports whether data of the site are on their way.
+// IsLoading reports whether uploads of the site are in progress.
 func IsLoading(v view.Context) bool { return v.Preparing != nil || len(Importing(v)) > 0 }
 
-// importingState is what is done with a file that is imported.
+// importingState returns what is done with a file that is imported.
 func importingState(u api.Upload) string {
 	if words := stageWords[UploadState(u)]; words != "" {
 		return words
@@ -406,7 +406,7 @@ var stageWords = map[string]string{
 	"validating": "checking the file", "storing": "storing the history", "training": "training the model", "forecasting": "making the forecast", "detecting": "searching for faults",
 }
 
-// FileName is an upload's file, or its id when it came without one.
+// FileName returns an upload's file, or its id when it came without one.
 func FileName(u api.Upload) string {
 	if u.Filename != "" {
 		return u.Filename
@@ -414,7 +414,7 @@ func FileName(u api.Upload) string {
 	return u.UploadID
 }
 
-// UploadState is an upload's state in words.
+// UploadState returns an upload's state in words.
 func UploadState(u api.Upload) string {
 	switch u.ProcessingStatus {
 	case api.UploadWithWarnings:
@@ -431,7 +431,7 @@ func UploadState(u api.Upload) string {
 	return u.ProcessingStatus
 }
 
-// UploadRole is the look of an upload's state.
+// UploadRole returns the look of an upload's state.
 func UploadRole(u api.Upload) themes.Role {
 	switch u.ProcessingStatus {
 	case api.UploadFailed, api.UploadRejected:

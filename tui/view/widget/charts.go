@@ -25,8 +25,8 @@ func DrawForecast(c *chart.Day, r terminal.Region, v view.Context, values []api.
 	DrawDay(c, r, v, from, 1, v.Site.CapacityKW)
 }
 
-// DrawFilled draws a unit's power as it was measured, with the hole that a gap
-// left, and in the hole what fills it: P50 within P10 to P90. The records are
+// DrawFilled draws a unit's measured power with a gap, and in the gap its filled
+// values: P50 within P10 to P90. The records are
 // of steps of that length; top is the least upper end of the axis, in kW.
 func DrawFilled(c *chart.Day, r terminal.Region, v view.Context, gap api.FilledGap, records []api.Record, step time.Duration, from, to time.Time, top float64) {
 	measured := chart.Points{Step: step}
@@ -54,8 +54,8 @@ func BandName(v view.Context) string {
 	return "P10–P90"
 }
 
-// Settled draws the few watts that units take at night on the axis: they are
-// real, but an axis below zero for their sake would flatten the day.
+// Settled replaces the few watts that units consume at night by zero: an axis that
+// includes them would compress the rest of the day.
 func Settled(values []float64, capacity float64) []float64 {
 	out := make([]float64, len(values))
 	for i, kw := range values {

@@ -23,13 +23,13 @@ type Choice struct {
 	Why    string       // why it cannot be chosen now; empty when it can
 	Do     view.Request // made when it is chosen
 	Seen   view.Request // made while the line is marked, for previews
-	Quiet  bool         // only there once it is searched for
+	Quiet  bool         // only listed in searches
 	Recent bool         // chosen lately, at place Order of those
 	Order  int
 }
 
-// Chooser is a list that narrows as one types: the palette, and the choices of
-// site and theme.
+// Chooser is a list with a search field: the palette, and the choices of site and
+// theme.
 type Chooser struct {
 	view.Base
 	title   string
@@ -58,7 +58,7 @@ func (c *Chooser) Mark(text string) {
 	}
 }
 
-// Title is the chooser's title.
+// Title returns the chooser's title.
 func (c *Chooser) Title() string { return c.title }
 
 // Size takes what the choices need.
@@ -145,7 +145,7 @@ func (c *Chooser) Key(k tea.KeyMsg, v view.Context) view.Request {
 // listKeys are the keys that move in lists, which are also letters.
 var listKeys = map[string]int{"j": 1, "k": -1}
 
-// begins reports whether a letter begins a word of a choice, so that a person who
+// begins reports whether a letter begins a word of a choice, so that the user who
 // types it may be searching.
 func (c *Chooser) begins(letter string) bool {
 	return c.searched || slices.ContainsFunc(c.choices, func(choice Choice) bool {

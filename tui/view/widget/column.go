@@ -80,7 +80,7 @@ func maxRank(columns []Column) int {
 	return n
 }
 
-// shortNames are the texts of the ids' column, cut so that they still differ.
+// shortNames returns the texts of the ids' column, cut so that they still differ.
 func shortNames(columns []Column, cols, widths []int, rows []Row, ascii bool) []string {
 	for k, c := range cols {
 		if !columns[c].IDs {
@@ -159,7 +159,7 @@ func parseFilter(text string, columns []Column) filter {
 	return f
 }
 
-// columnNamed is the first column whose title begins with a name, spaces left
+// columnNamed returns the first column whose title begins with a name, spaces left
 // out; -1 without one.
 func columnNamed(columns []Column, name string) int {
 	for i, c := range columns {
@@ -171,7 +171,7 @@ func columnNamed(columns []Column, name string) int {
 	return -1
 }
 
-// matches says whether a row holds all that is asked for.
+// matches reports whether a row meets all conditions.
 func (f filter) matches(row Row) bool {
 	whole := strings.ToLower(row.ID)
 	for _, c := range row.Cells {

@@ -106,7 +106,7 @@ func (d *ColumnsDialog) take() view.Request {
 		}
 	}
 	if len(shown) == 0 {
-		d.wrong = "At least one column is wanted."
+		d.wrong = "Select at least one column."
 		return nil
 	}
 	d.list.Arrange(shown)

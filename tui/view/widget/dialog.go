@@ -9,8 +9,8 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// Confirm asks whether something that cannot be taken back is to be done. The
-// harmless answer is marked first.
+// Confirm asks for confirmation of an action that cannot be undone. The answer that
+// changes nothing is preselected.
 type Confirm struct {
 	ServerForm
 	Heading, Question string
@@ -84,7 +84,7 @@ func KeyLine(r terminal.Region, y int, v view.Context, pairs ...string) {
 	x := 0
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if x+terminal.Width(pairs[i])+1+terminal.Width(pairs[i+1]) > w {
-			return // the least needed stand last
+			return // the least important are last
 		}
 		x = r.Put(x, y, pairs[i], v.Palette.Style(themes.Key))
 		x = r.Put(x, y, " "+pairs[i+1]+"   ", v.Palette.Style(themes.Dim))

@@ -13,7 +13,7 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// Field is one line of text that a person edits. The cursor does not blink:
+// Field is one line of text that the user edits. The cursor does not blink:
 // over a thin line each blink costs a frame.
 type Field struct {
 	Label  string
@@ -50,7 +50,7 @@ func NewChoice(label string, choices []string, words func(string) string) Field 
 	return f
 }
 
-// Value is the text without the space around it; a secret's is left as typed.
+// Value returns the text without the space around it; a secret's is left as typed.
 func (f *Field) Value() string {
 	if f.Secret {
 		return f.input.Value()
@@ -164,7 +164,7 @@ func (f *Field) Draw(r terminal.Region, y, labelWidth int, v view.Context, focus
 	}
 }
 
-// Refuse says what is wrong with a field and goes there; -1 is the whole form.
+// Refuse shows the error of a field and focuses it; -1 is the whole form.
 func (f *Form) Refuse(field int, words string) {
 	f.Wrong, f.WrongAt = words, field
 	if field >= 0 {
@@ -195,7 +195,7 @@ func (f *Form) Edit(action keymap.Action, k tea.KeyMsg) (typed bool) {
 
 // DrawFields draws the fields from y on and returns the y after them. If they do
 // not fit above the line of keys, those around the selected one are drawn, and
-// an arrow next to the label shows where there are more. What is wrong is always
+// an arrow next to the label shows where there are more. The error is always
 // drawn.
 func (f *Form) DrawFields(r terminal.Region, y int, v view.Context) int {
 	w, h := r.Size()

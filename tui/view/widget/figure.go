@@ -10,7 +10,7 @@ import (
 // Fact is a label with its text.
 type Fact struct{ Label, Text string }
 
-// FigureFacts are what a KPI rests on: formula, window, revision, rating,
+// FigureFacts returns the basis of a KPI: formula, window, revision, rating,
 // irradiance, shares of the energy, data and hours that it leaves out. when
 // writes a time. What does not apply to the figure is absent.
 func FigureFacts(f api.KPI, when func(api.Time) string) []Fact {
@@ -47,8 +47,8 @@ func FigureFacts(f api.KPI, when func(api.Time) string) []Fact {
 	return facts
 }
 
-// RevisionWords say when a figure was computed, and which revision of a window
-// that is over it is.
+// RevisionWords describes when a figure was computed, and its revision if its window
+// is complete.
 func RevisionWords(at api.Time, revision int, when func(api.Time) string) string {
 	switch {
 	case at.IsZero():

@@ -22,9 +22,9 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// StepForm asks for what a step of work needs. It stays until the service has
-// taken the step, and shows its words when it refuses. Where its defaults are
-// asked for first, it says so and waits for them.
+// StepForm asks for the inputs of a step of work. It stays open until the service has
+// accepted the step, and shows the error if it refuses. If its defaults are requested
+// first, it shows that and waits for them.
 type StepForm struct {
 	ServerForm
 	Heading, Verb string
@@ -68,7 +68,7 @@ func (d *StepForm) Draw(r terminal.Region, v view.Context) {
 	KeyLine(r, h-1, v, keys...)
 }
 
-// Answer takes the service's answer in; everything typed is kept.
+// Answer processes the service's response; the fields are kept.
 func (d *StepForm) Answer(err error) (done bool) {
 	if d.Waits == "" {
 		return d.ServerForm.Answer(err)
@@ -144,7 +144,7 @@ func (d *StepForm) Count(name, what string, least int) (n int, ok bool) {
 	return n, true
 }
 
-// ChoiceField is a choice with another first value.
+// ChoiceField returns a choice with another first value.
 func ChoiceField(label string, choices []string, words func(string) string, first string) Field {
 	f := NewChoice(label, choices, words)
 	if slices.Contains(choices, first) {
@@ -224,7 +224,7 @@ func (a *ServerForm) Number(name string) (v *float64, ok bool) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		a.Refuse(slices.Index(a.Names, name), "That is no number.")
+		a.Refuse(slices.Index(a.Names, name), "Enter a number.")
 		return nil, false
 	}
 	return &n, true
@@ -281,7 +281,7 @@ func (a *ServerForm) EditOrSend(k tea.KeyMsg, v view.Context, accept func() view
 	return nil
 }
 
-// KeyWords are the keys of the form; verb is what enter does.
+// KeyWords returns the keys of the form; verb is what enter does.
 func (a *ServerForm) KeyWords(verb string, v view.Context) []string {
 	keys := []string{"enter", verb, "tab", "next field", "esc", "back"}
 	if a.Fields[a.At].choices != nil {
@@ -290,7 +290,7 @@ func (a *ServerForm) KeyWords(verb string, v view.Context) []string {
 	return keys
 }
 
-// Value is the text of the field that the contract names so.
+// Value returns the text of the field that the contract names so.
 func (a *ServerForm) Value(name string) string { return a.Fields[slices.Index(a.Names, name)].Value() }
 
 // Expiry reads the field of that name: a number of days from now, a date or

@@ -108,7 +108,7 @@ func Money(amount float64, currency string) string {
 	return fmt.Sprintf("%s %.2f", currency, amount)
 }
 
-// Family writes a fault family in the trade's words.
+// Family returns the technical term of a fault family.
 func Family(f string) string {
 	if words := families[f]; words != "" {
 		return words
@@ -162,7 +162,7 @@ func PriorityRank(severity string) int {
 	return len(api.AlertSeverities())
 }
 
-// PriorityRole is the colour of a priority.
+// PriorityRole returns the colour of a priority.
 func PriorityRole(severity string) themes.Role {
 	if look, ok := priorityLooks[severity]; ok {
 		return look.role
@@ -170,7 +170,7 @@ func PriorityRole(severity string) themes.Role {
 	return themes.Dim
 }
 
-// PriorityMark is the shape and the letter of a priority; an unknown one is as that of the journal.
+// PriorityMark returns the shape and the letter of a priority; an unknown one is as that of the journal.
 func PriorityMark(severity string, ascii bool) (shape rune, letter string) {
 	look, ok := priorityLooks[severity]
 	if !ok {
@@ -193,7 +193,7 @@ func DrawPriorityMark(v view.Context, r terminal.Region, x, y int, severity stri
 // ofLabel is the severity of an alarm by the coarser label of a finding.
 var ofLabel = map[string]string{api.SeverityCritical: api.AlertCritical, api.SeverityWarning: api.AlertModerate, api.SeverityNormal: api.AlertMinor}
 
-// FindingSeverity is the severity of a finding as that of its alarm; by its label if the
+// FindingSeverity returns the severity of a finding as that of its alarm; by its label if the
 // service does not state it.
 func FindingSeverity(f api.Finding) string {
 	if f.AlertSeverity != "" {
@@ -205,10 +205,10 @@ func FindingSeverity(f api.Finding) string {
 // FindingPriority writes the priority of a finding: that of its alarm.
 func FindingPriority(f api.Finding) string { return AlarmPriority(FindingSeverity(f)) }
 
-// FindingRole is the colour of a finding's priority.
+// FindingRole returns the colour of a finding's priority.
 func FindingRole(f api.Finding) themes.Role { return PriorityRole(FindingSeverity(f)) }
 
-// Priorities are the numbers of findings of a site by the severity of their alarms; by
+// Priorities returns the numbers of findings of a site by the severity of their alarms; by
 // their labels if the service does not state it.
 func Priorities(f api.FleetSite) map[string]int {
 	if len(f.AlertSeverities) > 0 || len(f.Findings) == 0 {
@@ -221,7 +221,7 @@ func Priorities(f api.FleetSite) map[string]int {
 	return out
 }
 
-// When is a time in the site's words: the clock today, the date before.
+// When returns a time in the site's words: the clock today, the date before.
 func When(t, now time.Time, zone *time.Location) string {
 	a, b := t.In(zone), now.In(zone)
 	if a.Year() == b.Year() && a.YearDay() == b.YearDay() {
@@ -233,7 +233,7 @@ func When(t, now time.Time, zone *time.Location) string {
 	return a.Format("02 Jan 2006")
 }
 
-// Duration is how long something has lasted, in the two units that matter.
+// Duration returns how long something has lasted, in the two units that matter.
 func Duration(d time.Duration) string {
 	d = d.Round(time.Minute)
 	minutes, hours := int(d.Minutes()), int(d.Hours())
@@ -246,7 +246,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d d %d h", hours/24, hours%24)
 }
 
-// SortedKeys are the keys of a map, in order.
+// SortedKeys returns the keys of a map, in order.
 func SortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

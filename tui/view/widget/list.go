@@ -52,7 +52,7 @@ type List struct {
 }
 
 // Draw draws the header, if there is room for two rows, and the rows that fit.
-// What does not fit is for the caller to say, by [List.Range].
+// The caller shows by [List.Range] that not all rows fit.
 func (l *List) Draw(r terminal.Region, v view.Context, columns []Column, rows []Row) {
 	all := len(rows)
 	l.know(columns)
@@ -128,7 +128,7 @@ func (l *List) part(ascii bool) string {
 	return fmt.Sprintf("%d%s%d/%d", l.offset+1, to, min(l.offset+l.visible, len(l.ids)), len(l.ids))
 }
 
-// Range says which part of a long list is seen, empty when all of it is.
+// Range returns which part of a long list is visible, empty if all of it is.
 func (l *List) Range() string {
 	if len(l.ids) <= l.visible || l.visible == 0 {
 		return ""
@@ -171,7 +171,7 @@ func (l *List) Do(a keymap.Action, columns int) (ok bool) {
 	return true
 }
 
-// Export is the list as it is narrowed, sorted and arranged, as rows of CSV.
+// Export returns the list as filtered, sorted and arranged, as rows of CSV.
 func (l *List) Export(columns []Column, rows []Row) [][]string {
 	order := l.order(columns)
 	line := make([]string, len(order))
@@ -218,7 +218,7 @@ func (l *List) Click(y int) bool {
 	return true
 }
 
-// Current is the selected row's id, the first one's when nothing that is shown
+// Current returns the selected row's id, the first one's when nothing that is shown
 // is selected, and empty when nothing is shown.
 func (l *List) Current() string {
 	switch {
@@ -316,7 +316,7 @@ func arrow(down, ascii bool) string {
 	return " ↑"
 }
 
-// Memory is the state of the list.
+// Memory returns the state of the list.
 func (l *List) Memory() view.Memory {
 	m := view.Memory{Reverse: l.Reverse, Filter: l.filter, Selected: l.Selected, Shown: slices.Clone(l.shown), Sort: l.wanted}
 	if l.SortBy >= 0 && l.SortBy < len(l.titles) {
@@ -328,12 +328,12 @@ func (l *List) Memory() view.Memory {
 	return m
 }
 
-// Restore puts the list as it stood.
+// Restore restores the state of the list.
 func (l *List) Restore(m view.Memory) {
 	l.SortBy, l.wanted, l.Reverse, l.filter, l.Selected, l.shown = -1, m.Sort, m.Reverse, m.Filter, m.Selected, slices.Clone(m.Shown)
 }
 
-// Titles are those of the columns last drawn, without the untitled.
+// Titles returns those of the columns last drawn, without the untitled.
 func (l *List) Titles() []string {
 	return slices.DeleteFunc(slices.Clone(l.titles), func(t string) bool { return t == "" })
 }
@@ -358,12 +358,12 @@ func (l *List) know(columns []Column) {
 	}
 }
 
-// hides says that a column was not chosen.
+// hides reports whether a column was not selected.
 func (l *List) hides(column int) bool {
 	return len(l.shown) > 0 && column < len(l.titles) && l.titles[column] != "" && !slices.Contains(l.shown, l.titles[column])
 }
 
-// order is which columns are drawn, as they are arranged.
+// order returns which columns are drawn, as they are arranged.
 func (l *List) order(columns []Column) []int {
 	var all []int
 	for i, c := range columns {
@@ -414,16 +414,16 @@ func (l *List) fit(columns []Column, width int) (chosen, widths []int) {
 	return chosen, widths
 }
 
-// MovesSelection says whether an action moves the selection of a list.
+// MovesSelection reports whether an action moves the selection of a list.
 func MovesSelection(a keymap.Action) bool {
 	return slices.Contains([]keymap.Action{keymap.Up, keymap.Down, keymap.PageUp, keymap.PageDown, keymap.Top, keymap.Bottom}, a)
 }
 
-// Filter is the text that the list is narrowed by.
+// Filter returns the filter of the list.
 func (l *List) Filter() string { return l.filter }
 
-// SetFilter narrows the list.
+// SetFilter filters the list.
 func (l *List) SetFilter(text string) { l.filter = text }
 
-// Shown are the titles of the chosen columns, empty for all.
+// Shown returns the titles of the chosen columns, empty for all.
 func (l *List) Shown() []string { return l.shown }

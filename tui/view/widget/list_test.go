@@ -223,7 +223,7 @@ func TestWrapLosesNothing(t *testing.T) {
 
 var wide = []Column{{Width: 1}, {Title: "unit", Width: 6}, {Title: "state", Width: 8}, {Title: "power", Width: 8}, {Title: "lost", Width: 8}, {Title: "since", Width: 8}}
 
-// header is the first line of a list of wide columns in w cells.
+// header returns the first line of a list of wide columns in w cells.
 func header(t *testing.T, l *List, w int) string {
 	t.Helper()
 	v := stage.ContextOf(t, stage.SiteOf(plant.New(), stage.Noon))
@@ -243,7 +243,7 @@ func TestListScrollsSideways(t *testing.T) {
 		seen = append(seen, header(t, l, 26))
 	}
 	want := []string{"unit state power lost", "unit power lost", "unit lost since", "unit lost since", "unit lost since", "unit power lost", "unit state power lost", "unit state power lost", "unit state power lost"}
-	want[0], want[6], want[7], want[8] = seen[0], seen[0], seen[0], seen[0] // as it stood: by rank
+	want[0], want[6], want[7], want[8] = seen[0], seen[0], seen[0], seen[0] // in the order given: by rank
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Error(diff)
 	}
@@ -275,7 +275,7 @@ func TestListIsArranged(t *testing.T) {
 	again := &List{}
 	again.Restore(l.Memory())
 	if got := header(t, again, 60); !strings.HasPrefix(got, "since") || again.SortBy != l.SortBy || again.Reverse != l.Reverse {
-		t.Errorf("given back as %s by %d", got, again.SortBy)
+		t.Errorf("restored as %s by %d", got, again.SortBy)
 	}
 	l.Arrange(l.Titles())
 	if len(l.shown) > 0 {

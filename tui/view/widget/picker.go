@@ -23,7 +23,7 @@ import (
 )
 
 // FilePicker chooses a file of this machine: a folder's names with sizes and
-// times, narrowed as one types. Nothing of a file is read before it is chosen.
+// times, narrowed as one types. No file is read before it is selected.
 type FilePicker struct {
 	view.Base
 	folder string // that is shown; empty until the first answer
@@ -68,7 +68,7 @@ func (d *FilePicker) open(folder string) view.Call {
 	}}
 }
 
-// readFolder are the names of a folder that can be chosen: folders first, then
+// readFolder returns the names of a folder that can be chosen: folders first, then
 // files, the newest on top. What is hidden is left out.
 func readFolder(folder string) (path string, entries []entry, err error) {
 	if path, err = filepath.Abs(folder); err != nil {

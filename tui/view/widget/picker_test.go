@@ -12,7 +12,7 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// shownFolder is the choice of a file in a folder that was read.
+// shownFolder returns the choice of a file in a folder that was read.
 func shownFolder() *FilePicker {
 	d := PickFile("", nil).(view.Batch)[0].(view.OpenDialog).Dialog.(*FilePicker)
 	d.coming = &listing{folder: "/data/exports", entries: []entry{

@@ -9,8 +9,8 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// SecretView shows a new API key, or another secret, this once. It holds the only copy that the
-// console has, and drops it when it closes.
+// SecretView shows a new API key, or another secret, once. It holds the only copy of
+// the console, and drops it when it closes.
 type SecretView struct {
 	view.Base
 	title, of        string

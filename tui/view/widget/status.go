@@ -18,7 +18,7 @@ type ValueStatus struct {
 	NextTry time.Time
 }
 
-// drawEmpty gives the reason for an empty view; empty is the text without data.
+// drawEmpty draws the reason for an empty view; empty is the text without data.
 func (now ValueStatus) drawEmpty(r terminal.Region, v view.Context, empty string) {
 	switch now.Status {
 	case state.Failed:
@@ -34,7 +34,7 @@ func (now ValueStatus) drawEmpty(r terminal.Region, v view.Context, empty string
 	}
 }
 
-// KnowledgeRole is the look of words about what is not known.
+// KnowledgeRole returns the look of words about what is not known.
 func KnowledgeRole(k state.Knowledge) themes.Role {
 	if k.Certainty == state.Known || k.Awaited() {
 		return themes.Dim
@@ -42,8 +42,8 @@ func KnowledgeRole(k state.Knowledge) themes.Role {
 	return themes.Warning
 }
 
-// NoneKnown writes that there are none of what a need brings, such as alarms: none
-// if that is known, otherwise since when it is unknown, or how old it is.
+// NoneKnown returns the text for an empty value such as alarms: none if that is known,
+// otherwise since when it is unknown, or how old it is.
 func NoneKnown(v view.Context, n state.Need, what, none string) (string, themes.Role) {
 	k := v.Know(n)
 	switch k.Certainty {
@@ -55,7 +55,7 @@ func NoneKnown(v view.Context, n state.Need, what, none string) (string, themes.
 	return k.Text(what, v.Now, v.Zone()), KnowledgeRole(k)
 }
 
-// drawNote says that what is shown is old, when it is.
+// drawNote draws the age of stale content.
 func (now ValueStatus) drawNote(r terminal.Region, v view.Context) bool {
 	if now.Err != nil {
 		v.Paragraph(r, 0, 0, "These are "+state.Age(now.Age)+" old: "+state.Reason(now.Err)+".", themes.Warning)
@@ -63,8 +63,8 @@ func (now ValueStatus) drawNote(r terminal.Region, v view.Context) bool {
 	return now.Err != nil
 }
 
-// DrawPlaceholder draws the faces in which there is nothing to show, and says whether it
-// did: loading, empty and failed. A live or stale value is the caller's.
+// DrawPlaceholder draws a value without content (loading, empty or failed) and reports
+// whether it did. The caller draws live and stale values.
 func DrawPlaceholder(v view.Context, r terminal.Region, f state.Status, err error, since, next time.Time, what, empty string) bool {
 	switch f {
 	case state.Loading:
@@ -80,7 +80,7 @@ func DrawPlaceholder(v view.Context, r terminal.Region, f state.Status, err erro
 	return true
 }
 
-// DrawAge says in the last row how old what is shown is and why, and returns the
+// DrawAge draws the age of the content and its reason in the last row, and returns the
 // region above it.
 func DrawAge(v view.Context, r terminal.Region, what string, at time.Time, err error) terminal.Region {
 	w, h := r.Size()
@@ -94,7 +94,7 @@ const (
 	ListStaleAfter = time.Minute
 )
 
-// StatusOf is the status of a value of administration.
+// StatusOf returns the status of a value of administration.
 func StatusOf[T any](value state.Value[T], now time.Time, empty bool) ValueStatus {
 	return ValueStatus{Status: value.Status(now, ListStaleAfter, empty), Err: value.Err, Age: now.Sub(value.At), NextTry: value.NextTry}
 }

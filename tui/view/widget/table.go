@@ -28,14 +28,14 @@ type TableView struct {
 	Head func(r terminal.Region, v view.Context) int
 	// Status is that of the value behind the rows; nil: all rows are there.
 	Status      func(v view.Context) ValueStatus
-	Keys        keymap.Scope                                                  // of the sheet's own keys; empty for none
+	Keys        keymap.Scope                                                  // of the screen's own keys; empty for none
 	Act         func(a keymap.Action, id string, v view.Context) view.Request // the request that one of them, or enter, makes; nil: none
 	Reason      func(a keymap.Action, id string, v view.Context) string       // the reason if unavailable; nil: always available except for Dangerous ones without a row
 	ExportRows  func(v view.Context) [][]string                               // nil: the rows as they are drawn
 	More        func(id string) []state.Need                                  // further queries, about the chosen row
 	Wide        bool                                                          // the list has the whole width, however wide the screen
 	ListPercent int                                                           // of the width in percent that the list has next to its details; 0: half
-	Leaves      bool                                                          // enter leaves the sheet
+	Leaves      bool                                                          // enter leaves the screen
 	Enter       string                                                        // what enter does, for the last line; empty: not shown
 	List        List
 	page        Page
@@ -49,8 +49,8 @@ type Detail struct {
 	Role                 themes.Role
 }
 
-// FactsOf adds words with their label to details; where there are no words
-// there is no fact.
+// FactsOf returns a function that adds text with its label to details, unless the text
+// is empty.
 func FactsOf(lines *[]Detail) func(label, words string) {
 	return func(label, words string) {
 		if words != "" {
@@ -83,13 +83,13 @@ func Find[T any](items []T, is func(T) bool) *T {
 	return nil
 }
 
-// Title is the sheet's title.
+// Title returns the title of the screen.
 func (s *TableView) Title() string { return s.Heading }
 
-// Scope is that of the sheet's own keys.
+// Scope returns the scope of the screen's own keys.
 func (s *TableView) Scope() keymap.Scope { return s.Keys }
 
-// Disabled returns why one of the sheet's own actions is not possible.
+// Disabled returns why one of the screen's own actions is not possible.
 func (s *TableView) Disabled(a keymap.Action, v view.Context) string {
 	if e, ok := v.Keys.Entry(a); ok && e.Dangerous && s.List.Current() == "" {
 		return "nothing is selected"
@@ -100,10 +100,10 @@ func (s *TableView) Disabled(a keymap.Action, v view.Context) string {
 	return ""
 }
 
-// Opens is what enter does, in a word for the last line.
+// Opens returns what enter does, in a word for the last line.
 func (s *TableView) Opens() string { return s.Enter }
 
-// Queries is what the sheet shows, to be asked for while it is there.
+// Queries returns the queries of the screen.
 func (s *TableView) Queries(view.Context) []state.Need {
 	if s.Query == "" {
 		return nil
@@ -119,7 +119,7 @@ func (s *TableView) Queries(view.Context) []state.Need {
 	return append(more, state.Need{Query: s.Query, Of: s.Of, Period: period, Focused: true})
 }
 
-// Lists is the sheet's list.
+// Lists returns the list of the screen.
 func (s *TableView) Lists() view.Lists {
 	return view.Lists{All: map[string]view.List{"list": &s.List}, Active: &s.List}
 }
@@ -165,7 +165,7 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	s.page.Draw(r.Region(detailArea), v, id, func(r terminal.Region) int { return DrawDetails(r, v, s.Detail(v, id)) })
 }
 
-// drawEmpty says why there is no row.
+// drawEmpty draws why there is no row.
 func (s *TableView) drawEmpty(r terminal.Region, v view.Context) {
 	now := ValueStatus{Status: state.Empty}
 	if s.Status != nil {
@@ -174,12 +174,12 @@ func (s *TableView) drawEmpty(r terminal.Region, v view.Context) {
 	now.drawEmpty(r, v, s.Empty)
 }
 
-// drawNote says that what is shown is old, when it is.
+// drawNote draws the age of stale content.
 func (s *TableView) drawNote(r terminal.Region, v view.Context) bool {
 	return s.Status != nil && s.Status(v).drawNote(r, v)
 }
 
-// DrawDetails draws lines and returns the rows they took.
+// DrawDetails draws lines and returns the number of rows.
 func DrawDetails(r terminal.Region, v view.Context, details []Detail) int {
 	label := 0
 	for _, d := range details {
@@ -204,7 +204,7 @@ func DrawDetails(r terminal.Region, v view.Context, details []Detail) int {
 	return y
 }
 
-// Do moves in the list, scrolls the details, or does one of the sheet's own
+// Do moves in the list, scrolls the details, or performs one of the screen's own
 // actions.
 func (s *TableView) Do(a keymap.Action, v view.Context) view.Request {
 	e, _ := v.Keys.Entry(a)
@@ -239,7 +239,7 @@ func (s *TableView) Wheel(x, y, by int, v view.Context) view.Request {
 	return s.Do(WheelAction(by, up, down), v)
 }
 
-// Export is the list as it is narrowed and sorted.
+// Export returns the list as filtered and sorted.
 func (s *TableView) Export(v view.Context) [][]string {
 	if s.ExportRows != nil {
 		return s.ExportRows(v)

@@ -8,22 +8,21 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// TabView is a further screen of several leaves of which one is seen: a drawing,
-// a list below it, and the details of the chosen row where they have room. Left
-// and right turn the leaves.
+// TabView is a screen with several tabs: a drawing, a list below it, and the details
+// of the selected row if they fit. Left and right change the tab.
 type TabView struct {
 	view.Base
 	Heading string
 	Keys    keymap.Scope
 	Tabs    []*Tab
 	at      int
-	// act is the request that one of the book's own keys, or enter, makes; nil:
-	// none. why is why not.
+	// act is the request of one of the view's own keys, or of enter; nil: none. why is
+	// the reason if it is unavailable.
 	Act    func(l *Tab, a keymap.Action, v view.Context) view.Request
 	Reason func(l *Tab, a keymap.Action, v view.Context) string
 }
 
-// Tab is one of a book.
+// Tab is a tab of a TabView.
 type Tab struct {
 	Name  string
 	Needs func(v view.Context) []state.Need
@@ -44,19 +43,19 @@ type Tab struct {
 	listAt terminal.Rect
 }
 
-// NewTab is a tab whose list is in the order given.
+// NewTab returns a tab whose list is in the order given.
 func NewTab(name string) *Tab { return &Tab{Name: name, List: List{SortBy: -1}} }
 
-// Current is the one that is seen.
+// Current returns the visible tab.
 func (b *TabView) Current() *Tab { return b.Tabs[b.at] }
 
-// Title is the book's title.
+// Title returns the title of the view.
 func (b *TabView) Title() string { return b.Heading }
 
-// Scope is that of the book's own keys.
+// Scope returns the scope of the view's own keys.
 func (b *TabView) Scope() keymap.Scope { return b.Keys }
 
-// Disabled returns why one of the book's own actions is not possible.
+// Disabled returns why one of the view's own actions is not possible.
 func (b *TabView) Disabled(a keymap.Action, v view.Context) string {
 	if b.Reason == nil || v.Site == nil {
 		return ""
@@ -64,7 +63,7 @@ func (b *TabView) Disabled(a keymap.Action, v view.Context) string {
 	return b.Reason(b.Current(), a, v)
 }
 
-// Queries is what the leaf that is seen shows.
+// Queries returns the queries of the visible tab.
 func (b *TabView) Queries(v view.Context) []state.Need {
 	if v.Site == nil {
 		return nil
@@ -79,7 +78,7 @@ func (b *TabView) Queries(v view.Context) []state.Need {
 // SelectRow selects a row.
 func (b *TabView) SelectRow(id string) { b.Current().List.Selected = id }
 
-// Lists are those of the leaves.
+// Lists returns the lists of the tabs.
 func (b *TabView) Lists() view.Lists {
 	all := map[string]view.List{}
 	for _, l := range b.Tabs {
@@ -88,7 +87,7 @@ func (b *TabView) Lists() view.Lists {
 	return view.Lists{All: all, Active: &b.Current().List}
 }
 
-// Draw draws the names of the leaves, and the one that is seen.
+// Draw draws the names of the tabs, and the visible tab.
 func (b *TabView) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	x := 0
@@ -162,8 +161,8 @@ func (l *Tab) draw(r terminal.Region, v view.Context) {
 	}
 }
 
-// Do moves in the list, turns the leaves, scrolls the details, or does one of
-// the book's own actions.
+// Do moves in the list, changes the tab, scrolls the details, or performs one of the
+// view's own actions.
 func (b *TabView) Do(a keymap.Action, v view.Context) view.Request {
 	l := b.Current()
 	e, _ := v.Keys.Entry(a)
@@ -182,7 +181,7 @@ func (b *TabView) Do(a keymap.Action, v view.Context) view.Request {
 	return nil
 }
 
-// Click chooses the row under it, or turns to the leaf whose name is there.
+// Click selects a row or a tab.
 func (b *TabView) Click(x, y int, _ view.Context) view.Request {
 	if y == 0 {
 		end := 0
@@ -209,7 +208,7 @@ func (b *TabView) Wheel(x, y, by int, v view.Context) view.Request {
 	return b.Do(WheelAction(by, up, down), v)
 }
 
-// Export is the list as it is narrowed and sorted.
+// Export returns the list as filtered and sorted.
 func (b *TabView) Export(v view.Context) [][]string {
 	l := b.Current()
 	switch {
@@ -221,8 +220,8 @@ func (b *TabView) Export(v view.Context) [][]string {
 	return l.List.Export(l.Columns(v), l.Rows(v))
 }
 
-// Text is a cell of words; quiet is one that matters less.
+// Text returns a cell of words; quiet is one that matters less.
 func Text(words string) Cell { return Cell{Text: words, Role: themes.Text} }
 
-// QuietText is a cell of words that matter less.
+// QuietText returns a cell of words that matter less.
 func QuietText(words string) Cell { return Cell{Text: words, Role: themes.Dim} }

@@ -79,7 +79,7 @@ type Choice struct {
 	Plans      int    // other work on that day
 }
 
-// Total is what waiting, parts and window cost together; ok is false where
+// Total returns what waiting, parts and window cost together; ok is false where
 // they are not of one currency, or no price is known.
 func (c Choice) Total() (total float64, ok bool) {
 	total = c.Wait
@@ -147,7 +147,7 @@ func Choices(v view.Context, chosen time.Time) []Choice {
 	return out
 }
 
-// DrawCosts draws what waiting costs against what doing does.
+// DrawCosts draws the cost of delay and the cost of the work.
 func DrawCosts(r terminal.Region, v view.Context, y int, f api.Finding, days []ForecastDay, chosen time.Time) int {
 	b := delayCostOf(v, f, days)
 	v.Heading(r, y, "Cost of waiting and of the work", CostText(b.moneyDay, b.kWhDay, b.currency)+" a day")
@@ -187,7 +187,7 @@ func drawTable(r terminal.Region, v view.Context, y int, columns []widget.Column
 	return y + len(rows) + 1
 }
 
-// stockOf is a part with its stock, nil when it is not known.
+// stockOf returns a part with its stock, nil when it is not known.
 func stockOf(v view.Context, number string) *api.Part {
 	if i := slices.IndexFunc(v.Site.Parts.Data, func(p api.Part) bool { return p.PartNumber == number }); i >= 0 {
 		return &v.Site.Parts.Data[i]
@@ -236,8 +236,8 @@ func DrawBill(r terminal.Region, v view.Context, y int) int {
 	return drawTable(r, v, y, columns, rows)
 }
 
-// lackOf is how many pieces of a line are short: of a bill that an order has
-// taken, what the order says, for its own pieces are not free any more.
+// lackOf returns how many pieces of a line are short: for the bill of an order, as the
+// order states, because pieces reserved for it are not free.
 func lackOf(v view.Context, way Workflow, i api.BOMItem, stock api.Part) int {
 	if way.Order == nil {
 		return i.Quantity - stock.Available
@@ -250,8 +250,8 @@ func lackOf(v view.Context, way Workflow, i api.BOMItem, stock api.Part) int {
 	return 0
 }
 
-// DrawConstraints draws what bounds the work: the crew, the parts, the weather,
-// and what one journey could do too.
+// DrawConstraints draws the constraints of the work (crew, parts, weather) and other
+// work that the same visit could include.
 func DrawConstraints(r terminal.Region, v view.Context, y int, d ForecastDay) int {
 	v.Heading(r, y, "Crew and constraints")
 	y = v.Paragraph(r, 0, y+1, fmt.Sprintf("Windows are within the crew's hours and daylight; those with wind above %d m/s come last.", api.WindForWork), themes.Dim)
@@ -277,7 +277,7 @@ func DrawConstraints(r terminal.Region, v view.Context, y int, d ForecastDay) in
 	return y
 }
 
-// shortParts are the essential parts that the selected bill lacks.
+// shortParts returns the essential parts that the selected bill lacks.
 func shortParts(v view.Context) string {
 	way := WorkflowFor(v)
 	if way.Bill == nil || v.Site.BOM.Data.BOMID != way.Bill.BOMID {

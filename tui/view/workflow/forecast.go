@@ -9,10 +9,10 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// HorizonDays is how far the days ahead reach.
+// HorizonDays is the number of days ahead.
 const HorizonDays = 90
 
-// ForecastDay is one site day of those to come.
+// ForecastDay is one future day of the site.
 type ForecastDay struct {
 	Day           time.Time // its midnight
 	P10, P50, P90 float64   // kWh; quantiles of the day, as the service answers them
@@ -23,7 +23,7 @@ type ForecastDay struct {
 	Plans         []planned
 }
 
-// ForecastDays are the days from today on: the forecast of each, its best window
+// ForecastDays returns the days from today on: the forecast of each, its best window
 // for the selected work, and the work planned on it.
 func ForecastDays(v view.Context) []ForecastDay {
 	zone := v.Site.Zone
@@ -93,7 +93,7 @@ func sumForecast(f api.GeneratedForecast, find func(time.Time) *ForecastDay) {
 	}
 }
 
-// selectedWindows are the windows for work at the selected unit, or at the
+// selectedWindows returns the windows for work at the selected unit, or at the
 // whole site, the best first; none until they are known.
 func selectedWindows(v view.Context) []api.WorkWindow {
 	if v.Site.Wanted(state.QueryWindows) != WindowsQuery(v.Selection) {
@@ -110,7 +110,7 @@ func WindowsQuery(h view.Selection) string {
 	return h.AssetID
 }
 
-// BestDay is the day of the best window, today's without one.
+// BestDay returns the day of the best window, today's without one.
 func BestDay(days []ForecastDay) int {
 	return max(slices.IndexFunc(days, func(d ForecastDay) bool { return d.Rank == 1 }), 0)
 }

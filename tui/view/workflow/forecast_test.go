@@ -12,7 +12,7 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// even is a forecast of 10 kW in steps, with P10 at 8 and P90 at 12.
+// even returns a forecast of 10 kW in steps, with P10 at 8 and P90 at 12.
 func even(from time.Time, n int, step time.Duration) api.GeneratedForecast {
 	f := api.GeneratedForecast{StepMinutes: int(step.Minutes())}
 	for i := range n {
@@ -21,7 +21,7 @@ func even(from time.Time, n int, step time.Duration) api.GeneratedForecast {
 	return f
 }
 
-// aheadOf are the days ahead of a site that has that forecast.
+// aheadOf returns the days ahead of a site that has that forecast.
 func aheadOf(f api.GeneratedForecast, now time.Time) []ForecastDay {
 	s := &state.Site{Zone: now.Location()}
 	s.Forecast.Set(f, now)

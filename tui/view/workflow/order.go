@@ -21,7 +21,7 @@ var statusKeys = map[string]keymap.Action{
 	api.ActionComplete: keymap.CompleteOrder, api.ActionCancel: keymap.CancelOrder, api.ActionReopen: keymap.ReopenOrder,
 }
 
-// StatusAction is the service's action behind a key; ok is false for other keys.
+// StatusAction returns the service's action behind a key; ok is false for other keys.
 func StatusAction(k keymap.Action) (action string, ok bool) {
 	for action, key := range statusKeys {
 		if key == k {
@@ -31,7 +31,7 @@ func StatusAction(k keymap.Action) (action string, ok bool) {
 	return "", false
 }
 
-// StatusActions are the actions that an order allows in its state.
+// StatusActions returns the actions that an order allows in its state.
 func StatusActions(o api.Order) []string {
 	moves := slices.Clone(api.OrderActions(o.Status))
 	if IsOpen(o) {
@@ -40,7 +40,7 @@ func StatusActions(o api.Order) []string {
 	return moves
 }
 
-// DisabledReason is why a move of an order is not possible, empty when it is or
+// DisabledReason returns why a move of an order is not possible, empty when it is or
 // when the action is no move.
 func DisabledReason(o api.Order, k keymap.Action) string {
 	action, ok := StatusAction(k)
@@ -60,10 +60,10 @@ func IsOpen(o api.Order) bool {
 	return o.Status != api.OrderCompleted && o.Status != api.OrderCancelled
 }
 
-// OrderStatus is the name of a status.
+// OrderStatus returns the name of a status.
 func OrderStatus(status string) string { return strings.ReplaceAll(status, "_", " ") }
 
-// OrderText are what an order is about.
+// OrderText describes the subject of an order.
 func OrderText(o api.Order) string {
 	if o.FaultFamily != "" {
 		return widget.Family(o.FaultFamily)
@@ -78,7 +78,7 @@ type due struct {
 	paused bool
 }
 
-// DueOf is the first of an order's clocks that is still running.
+// DueOf returns the first of an order's time limits that is still running.
 func DueOf(o api.Order) due {
 	c := o.Clocks
 	switch {
@@ -108,7 +108,7 @@ func (d due) Text(now time.Time) string {
 	return d.what + " in " + coarse(d.At.Sub(now))
 }
 
-// coarse is a span in its largest unit.
+// coarse returns a span in its largest unit.
 func coarse(d time.Duration) string {
 	switch {
 	case d < time.Hour:
@@ -122,7 +122,7 @@ func coarse(d time.Duration) string {
 // BoardStatuses is the order of states: work in progress first.
 var BoardStatuses = []string{api.OrderInProgress, api.OrderOnHold, api.OrderPending}
 
-// OrdersByUrgency are the orders as they stand on the board: what is late first, the
+// OrdersByUrgency returns the orders in the order of the board: what is late first, the
 // longest at the top; then by state, each by what is due first; then those that
 // ended, as the service lists them.
 func OrdersByUrgency(v view.Context) []api.Order {
@@ -148,7 +148,7 @@ func OrdersByUrgency(v view.Context) []api.Order {
 	return out
 }
 
-// CurrentOrder is the selected order, else an open one of the selected
+// CurrentOrder returns the selected order, else an open one of the selected
 // finding or unit, else the most urgent one; the zero order without one.
 func CurrentOrder(v view.Context) api.Order {
 	if v.Site == nil || len(v.Site.Orders.Data) == 0 {
@@ -169,8 +169,8 @@ func CurrentOrder(v view.Context) api.Order {
 	return orders[0]
 }
 
-// KnownOrder is an order as it is known best: parts and history come a moment
-// after it was chosen.
+// KnownOrder returns an order with its details if they are known: parts and history
+// arrive after it was selected.
 func KnownOrder(v view.Context, o api.Order) api.Order {
 	if v.Site == nil {
 		return o
@@ -181,8 +181,8 @@ func KnownOrder(v view.Context, o api.Order) api.Order {
 	return o
 }
 
-// DrawOrder draws an order whole and returns the rows it took. Parts and
-// history come with the details, a moment after the order was chosen.
+// DrawOrder draws an order with all details and returns the number of rows. Parts and
+// history arrive after the order was selected.
 func DrawOrder(r terminal.Region, v view.Context, o api.Order) int {
 	o = KnownOrder(v, o)
 	w, _ := r.Size()
@@ -251,7 +251,7 @@ func drawMoves(r terminal.Region, v view.Context, y int, o api.Order) int {
 	return y - first + 1
 }
 
-// orderFacts are who does an order, when and for how long.
+// orderFacts returns technician, start and duration of an order.
 func orderFacts(v view.Context, o api.Order) string {
 	who := "unassigned"
 	if o.AssignedTechnician != api.TechnicianUnassigned {
@@ -273,7 +273,7 @@ func orderFacts(v view.Context, o api.Order) string {
 	return strings.Join(facts, "; ")
 }
 
-// drawClocks draws when an order should come to what, and when it did.
+// drawClocks draws the time limits of an order, and when they were met.
 func drawClocks(r terminal.Region, v view.Context, y int, o api.Order) int {
 	c := o.Clocks
 	note := ""
@@ -302,7 +302,7 @@ func drawClocks(r terminal.Region, v view.Context, y int, o api.Order) int {
 	return y + 1
 }
 
-// drawParts draws what an order takes, and what is short of it.
+// drawParts draws the parts of an order with their shortages.
 func drawParts(r terminal.Region, v view.Context, y int, o api.Order) int {
 	w, _ := r.Size()
 	for _, p := range o.Parts {
@@ -325,7 +325,7 @@ func drawParts(r terminal.Region, v view.Context, y int, o api.Order) int {
 	return y
 }
 
-// WindowWords are what the best of n proposed windows costs.
+// WindowWords returns what the best of n proposed windows costs.
 func WindowWords(w api.WorkWindow, currency string, n int) string {
 	if n == 1 {
 		return windowCost("The one window", w, currency)
@@ -333,7 +333,7 @@ func WindowWords(w api.WorkWindow, currency string, n int) string {
 	return windowCost(fmt.Sprintf("The best of %d windows", n), w, currency)
 }
 
-// DayWindowWords are what the best window of a chosen day costs, also against
+// DayWindowWords returns what the best window of a chosen day costs, also against
 // the best of all.
 func DayWindowWords(w api.WorkWindow, currency string) string {
 	words := strings.TrimSuffix(windowCost("The best window of the chosen day", w, currency), ".")
@@ -347,7 +347,7 @@ func DayWindowWords(w api.WorkWindow, currency string) string {
 	return words + "."
 }
 
-// WindowSubject is what loses the energy of a window: a unit or the whole site.
+// WindowSubject returns what loses the energy of a window: a unit or the whole site.
 func WindowSubject(w api.WorkWindow) string {
 	switch {
 	case w.AssetID != "":

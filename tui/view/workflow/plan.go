@@ -25,7 +25,7 @@ type planned struct {
 	Again      bool // a date to come of recurring work, which is not made yet
 }
 
-// plannedWork is the open work of the site: schedules with the future dates
+// plannedWork returns the open work of the site: schedules with the future dates
 // of recurring ones, and orders without a schedule.
 func plannedWork(v view.Context) []planned {
 	var out []planned
@@ -51,7 +51,7 @@ func plannedWork(v view.Context) []planned {
 	return out
 }
 
-// after is the next date of recurring work if it is done on one; recently work,
+// after returns the next date of recurring work if it is done on one; recently work,
 // if it is done now.
 func after(s api.Schedule, at, now time.Time) time.Time {
 	if at.Before(now) {
@@ -60,7 +60,7 @@ func after(s api.Schedule, at, now time.Time) time.Time {
 	return at.AddDate(0, s.EveryMonths, s.EveryDays)
 }
 
-// planWords are what a schedule is.
+// planWords returns what a schedule is.
 func planWords(s api.Schedule) string {
 	words := []string{s.MaintenanceType}
 	if s.Reason != "" {
@@ -76,7 +76,7 @@ func planWords(s api.Schedule) string {
 	return strings.Join(words, ", ")
 }
 
-// PlanState is a schedule's status in a word, with overdue, which is none of
+// PlanState returns a schedule's status in a word, with overdue, which is none of
 // the service's.
 func PlanState(s api.Schedule) string {
 	if s.Overdue && OpenPlan(s) {
@@ -105,7 +105,7 @@ func Recurs(s api.Schedule) string {
 	return ""
 }
 
-// PlanNotes are how much work is planned, and how much of it is overdue.
+// PlanNotes returns how much work is planned, and how much of it is overdue.
 func PlanNotes(v view.Context) string {
 	open, overdue := 0, 0
 	for _, s := range v.Site.Schedules.Data {
@@ -151,7 +151,7 @@ func DrawPlans(r terminal.Region, v view.Context, y int, plans []planned) int {
 // PlanActions are the changes of status behind the keys of schedules.
 var PlanActions = map[keymap.Action]string{keymap.ConfirmPlan: api.ActionConfirm, keymap.CompletePlan: api.ActionComplete, keymap.CancelPlan: api.ActionCancel}
 
-// PlanDisabledReason is why a move of a schedule is not possible, empty when it is.
+// PlanDisabledReason returns why a move of a schedule is not possible, empty when it is.
 func PlanDisabledReason(p api.Schedule, action string) string {
 	switch {
 	case p.OrderID != "" && OpenPlan(p):
@@ -162,7 +162,7 @@ func PlanDisabledReason(p api.Schedule, action string) string {
 	return ""
 }
 
-// PlanMark is the letter of a piece of work.
+// PlanMark returns the letter of a piece of work.
 func PlanMark(p planned) string {
 	switch {
 	case p.Late:

@@ -83,7 +83,7 @@ func (w *Workflow) beforeOrder(v view.Context) {
 	case f.RootCause == "" && len(f.Causes) == 0 && !v.Site.Diagnosed[f.SummaryID]:
 		w.Next = StepDiagnose
 	case v.Site.Orders.At.IsZero():
-		// A technician may already be on the way: no work is planned twice.
+		// A technician may already be travelling: do not plan the work twice.
 		w.Why = "the orders are not known yet"
 	case w.Plan == nil:
 		w.Next = StepPlan
@@ -125,7 +125,7 @@ func proposes(o api.Order, kind string) bool {
 	return slices.ContainsFunc(o.Proposals, func(p api.Proposal) bool { return p.Kind == kind })
 }
 
-// worst is the first active finding, of a unit unless assetID is empty; nil
+// worst returns the first active finding, of a unit unless assetID is empty; nil
 // without one.
 func worst(v view.Context, assetID string) *api.Finding {
 	for i, f := range v.Site.Findings.Data {
@@ -145,7 +145,7 @@ func Worst(v view.Context) (h view.Selection, ok bool) {
 	return view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}, true
 }
 
-// orderOnTheWay is the selected order, else an order about the finding that
+// orderOnTheWay returns the selected order, else an order about the finding that
 // is not cancelled, else an open one of the unit when there is no finding.
 func orderOnTheWay(v view.Context, f *api.Finding) *api.Order {
 	find := func(is func(api.Order) bool) *api.Order {
@@ -166,7 +166,7 @@ func orderOnTheWay(v view.Context, f *api.Finding) *api.Order {
 	return find(func(o api.Order) bool { return o.AssetID == v.Selection.AssetID && IsOpen(o) })
 }
 
-// ScheduleByID is a schedule by its id; nil when it is not known.
+// ScheduleByID returns a schedule by its id; nil when it is not known.
 func ScheduleByID(v view.Context, id string) *api.Schedule {
 	for i, s := range v.Site.Schedules.Data {
 		if id != "" && s.ScheduleID == id {
@@ -185,7 +185,7 @@ func billOf(v view.Context, id string) *api.BOM {
 	return nil
 }
 
-// freePlan is the first open schedule of a repair of the unit without an
+// freePlan returns the first open schedule of a repair of the unit without an
 // order; preventive work repairs nothing.
 func freePlan(v view.Context, assetID string) *api.Schedule {
 	for i, s := range v.Site.Schedules.Data {
@@ -196,7 +196,7 @@ func freePlan(v view.Context, assetID string) *api.Schedule {
 	return nil
 }
 
-// Done are the steps that are done, as the breadcrumb writes them.
+// Done returns the steps that are done, as the breadcrumb writes them.
 func (w Workflow) Done(zone *time.Location) []string {
 	var out []string
 	if w.Plan != nil {
@@ -277,8 +277,8 @@ func drawWayOf(r terminal.Region, v view.Context, y int, o api.Order) int {
 	return y
 }
 
-// drawOutcome says whether the loss stopped once the work was done, and what is
-// proposed; it draws nothing before.
+// drawOutcome draws whether the loss stopped after the work, and the proposed next
+// step; before completion it draws nothing.
 func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
 	if o.Status == api.OrderCompleted && o.SummaryID != "" {
 		words, role := "The finding has cleared; no further loss.", themes.Text
@@ -303,10 +303,10 @@ func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
 type pause struct {
 	from, to time.Time // to is zero while it lasts
 	why      string
-	stops    bool // the clocks stand still meanwhile
+	stops    bool // the time limits are suspended meanwhile
 }
 
-// pausesOf are the holds of an order, from its history.
+// pausesOf returns the holds of an order, from its history.
 func pausesOf(o api.Order) []pause {
 	var out []pause
 	for i, m := range o.History {
@@ -369,7 +369,7 @@ func webhookText(v view.Context, o api.Order) string {
 	return widget.CountOf(n, "subscriber is", "subscribers are") + " notified; g h shows each delivery."
 }
 
-// alarmOf is the alarm of a finding; nil when it is not known.
+// alarmOf returns the alarm of a finding; nil when it is not known.
 func alarmOf(v view.Context, summaryID string) *api.Alert {
 	for i, a := range v.Site.Alerts.Data.Alerts {
 		if summaryID != "" && a.Metadata != nil && a.Metadata.SummaryID == summaryID {
@@ -388,7 +388,7 @@ func findingByID(v view.Context, summaryID string) *api.Finding {
 	return nil
 }
 
-// SelectedFinding is the selected finding, nil without one.
+// SelectedFinding returns the selected finding, nil without one.
 func SelectedFinding(v view.Context) *api.Finding {
 	if v.Site == nil {
 		return nil
