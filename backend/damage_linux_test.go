@@ -326,7 +326,7 @@ func TestDamage(t *testing.T) {
 	t.Logf("%d damages: %s", rounds, strings.Join(lines, ", "))
 }
 
-// judgeDamage counts what came of a damage.
+// judgeDamage counts the effects of a damage.
 func judgeDamage(r damageReport, how string, want damageReport, where string, count func(what string, wrong bool, where string, more any)) {
 	switch {
 	case how == "hangs":

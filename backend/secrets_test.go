@@ -285,7 +285,7 @@ func TestNoSecretIsRevealed(t *testing.T) {
 	waitFor(t, "both webhooks", func() bool {
 		return strings.Contains(logged.text(), `"outcome":"failed"`) && strings.Contains(logged.text(), `"outcome":"delivered"`)
 	})
-	h.restart() // what is on its way is on the disk
+	h.restart() // pending writes are on the disk
 	must(tracer.Close())
 	texts := map[string]string{"the log": logged.text(), "the trail": string(written), "the journal": string(kept), "a refusal": answers.refusals.String(), "metrics": metrics, "traces": traced.raw.String(), "a sealed backup": copied.String()}
 	for where, least := range map[string]string{"the log": "the body breaks down", "the trail": `"status":500`, "the journal": "the body breaks down", "a refusal": "error", "metrics": "sunloop_", "traces": "login", "a sealed backup": "age-encryption"} {

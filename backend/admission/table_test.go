@@ -161,8 +161,8 @@ func TestActiveIsNotIdle(t *testing.T) {
 	}
 }
 
-// TestPromote: a request in an overflow place gets the place that is given
-// back, and is refused when none is.
+// TestPromote: a request in an overflow slot gets a slot that is released, and is
+// refused if none is.
 func TestPromote(t *testing.T) {
 	h := newHall(t, Limits{Connections: 1, Overflow: 1, Wait: 20 * time.Millisecond})
 	served := h.admit("192.0.2.1")

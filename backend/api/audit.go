@@ -36,7 +36,7 @@ type AuditResponse struct {
 	NextCursor string        `json:"next_cursor,omitempty"` // a part that has it may be short, or empty
 }
 
-// AuditRecord is who did what, and what came of it.
+// AuditRecord is an action with its actor and its result.
 type AuditRecord struct {
 	AuditID     string            `json:"audit_id" limit:"id"`
 	Timestamp   Time              `json:"timestamp"`

@@ -33,7 +33,7 @@ type ManualRun struct {
 	To          Time    `json:"to,omitzero"`   // of a detection: before this time
 	Status      string  `json:"status"`        // queued, running, completed, failed
 	Progress    float64 `json:"progress"`      // 0 to 1
-	Result      string  `json:"result"`        // what came of it, or why it failed, as sentences; empty until it has ended
+	Result      string  `json:"result"`        // the outcome, or why it failed, as sentences; empty until it has ended
 	RequestedBy string  `json:"requested_by"`  // user name or API key
 	RequestedAt Time    `json:"requested_at"`
 	StartedAt   Time    `json:"started_at,omitzero"`

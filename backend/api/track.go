@@ -63,7 +63,7 @@ type OrderEvent struct {
 	CompletionNotes string `json:"completion_notes" limit:"text"`
 }
 
-// Delivery is an event on its way to a subscription.
+// Delivery is an event to be sent to a subscription.
 type Delivery struct {
 	DeliveryID     string     `json:"delivery_id" limit:"id"` // the webhook-id: the same in each attempt
 	SubscriptionID string     `json:"subscription_id" limit:"id"`
@@ -101,7 +101,7 @@ type TrackResponse struct {
 	SubscriptionID string         `json:"subscription_id,omitempty"`
 	OrderID        string         `json:"order_id,omitempty"`
 	Status         string         `json:"status,omitempty"`
-	Secret         string         `json:"secret,omitempty"` // whsec_…, shown this once, by subscribe and rotate; it signs the webhooks
+	Secret         string         `json:"secret,omitempty"` // whsec_…, returned only by subscribe and rotate; it signs the webhooks
 	Subscription   *Subscription  `json:"subscription,omitempty"`
 	Subscriptions  []Subscription `json:"subscriptions,omitzero"` // list: there even when empty
 	Deliveries     []Delivery     `json:"deliveries,omitzero"`    // deliveries, replay: there even when empty

@@ -42,7 +42,7 @@ type UploadValidation struct {
 	Status string `json:"status"` // a state of an upload
 }
 
-// Upload is what became of a file: GET /uploads/{id} (extension).
+// Upload is the state of an imported file: GET /uploads/{id} (extension).
 type Upload struct {
 	UploadID         string         `json:"upload_id" limit:"id"`
 	Kind             string         `json:"kind" limit:"word"` // historical or nowcast

@@ -250,7 +250,7 @@ type JoinRequest struct {
 	Code string `json:"code" limit:"word"`
 }
 
-// JoinResponse has the key of a gateway, this once.
+// JoinResponse has the key of a gateway, which is returned only here.
 type JoinResponse struct {
 	Success    bool   `json:"success"`
 	APIKey     string `json:"api_key"`

@@ -343,9 +343,9 @@ type Rotation struct {
 	By        string        // who does it
 }
 
-// Rotated is what came of it.
+// Rotated is the result of a rotation.
 type Rotated struct {
-	Plain         string // the new key, this once
+	Plain         string // the new key, returned only here
 	Key           APIKey // the new one
 	Before, After APIKey // the former one
 }

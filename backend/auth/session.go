@@ -10,7 +10,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// session is a sign-in and what came of it by renewal: exactly one token of
+// session is a sign-in with its renewals: exactly one token of
 // it is good at a time. A token whose session is gone is revoked.
 type session struct {
 	ID        string    `json:"id" limit:"id"`

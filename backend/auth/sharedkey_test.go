@@ -54,7 +54,7 @@ func TestSharedKey(t *testing.T) {
 		t.Errorf("with another: %v", err)
 	}
 	if _, err := os.Stat(other); err != nil {
-		t.Errorf("somebody's own file is gone: %v", err)
+		t.Errorf("another user's file is gone: %v", err)
 	}
 }
 

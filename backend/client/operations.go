@@ -251,7 +251,7 @@ func (c *Client) Key(ctx context.Context, apiKeyID string) (*api.KeysResponse, e
 	return Call(ctx, c, api.GetKey, api.KeysRequest{APIKeyID: apiKeyID})
 }
 
-// CreateKey makes an API key; the answer holds it, this once.
+// CreateKey creates an API key, which only this response contains.
 func (c *Client) CreateKey(ctx context.Context, k api.KeysRequest) (*api.KeysResponse, error) {
 	return Call(ctx, c, api.CreateKey, k)
 }

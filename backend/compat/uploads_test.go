@@ -65,7 +65,7 @@ func TestUploadsInAnyOrder(t *testing.T) {
 	read(t, api.HostTelemetry, "/telemetry/data-period", query("site_id", "Compat Roof")).is(object(fields{"first_record": exactly(api.At(now.AddDate(0, 0, -3)).String()), "last_record": instant}))
 }
 
-// upload is what became of a file.
+// upload is the state of an imported file.
 var upload = object(fields{
 	"upload_id": text, "kind": exactly("historical", "nowcast"), "customer_id": text, "site_id": text, "s3_path": text, "bytes": integer,
 	"processing_status": exactly("queued", "validating", "processing", "completed", "completed_with_warnings", "failed", "rejected"), "progress": share,

@@ -61,7 +61,7 @@ func (s *Service) Forecast(ctx context.Context, req api.FreemiumRequest, remote 
 	out, err := s.make(ctx, req, file)
 	if err != nil {
 		if back := giveBack(context.WithoutCancel(ctx)); back != nil {
-			s.log.Error("a code was not given back", "error", back.Error())
+			s.log.Error("code not released", "error", back.Error())
 		}
 		return out, err
 	}

@@ -137,7 +137,7 @@ func sendingsOf(tx store.Tx, subject string, most int, now time.Time) (s sending
 	return s, wait, nil
 }
 
-// uncount takes a sending back that came to nothing.
+// uncount removes a failed sending from the count.
 func uncount(tx store.Tx, subject string, at time.Time) error {
 	s, err := sent.Get(tx, store.Key(subject))
 	if errors.Is(err, store.ErrNotFound) {

@@ -135,7 +135,7 @@ func (s *server) writeAlerts(ctx context.Context, b *body, q api.AlertsQuery, af
 			return n, err
 		}
 		if share := limit.ShareOf(ctx); share != nil {
-			// An answer that is on its way is not broken off.
+			// A response that is being sent is not interrupted.
 			if err := share.Cover(limit.Size(list)); err != nil && !b.flowing {
 				return n, err
 			}

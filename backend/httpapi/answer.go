@@ -121,7 +121,7 @@ func (b *body) hold() bool {
 	return true
 }
 
-// let gives back what was held.
+// let releases what was held.
 func (b *body) let() {
 	b.held.Take(-b.own, 0)
 	b.own = 0

@@ -68,7 +68,7 @@ var openWrites = map[string]func(w *world) *httptest.ResponseRecorder{
 }
 
 // TestEveryWriteLeavesOneRecord sends every operation of the route table: one
-// that writes leaves one record of what came of it, one that reads leaves none.
+// that writes leaves one record of its result, one that reads leaves none.
 func TestEveryWriteLeavesOneRecord(t *testing.T) {
 	w := newWorld(t, func(d *httpapi.Deps) { d.KeyRate, d.UserRate = 1_000_000, 1_000_000 })
 	w.user("ana", api.RoleAnalyst, ownCustomer)

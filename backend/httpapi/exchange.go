@@ -13,7 +13,7 @@ import (
 // UnknownRoute is the name of what no route answers.
 const UnknownRoute = "unknown"
 
-// Exchange is a request and what became of it, for metrics, log and traces. It
+// Exchange is a request with its result, for metrics, log and traces. It
 // has nothing of path, query, body or credential.
 type Exchange struct {
 	Route       string // name of the route, or UnknownRoute

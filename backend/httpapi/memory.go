@@ -76,7 +76,7 @@ func (c *claim) grow(n int64) error {
 	return nil
 }
 
-// release gives back all that the request has taken.
+// release returns all memory that the request has taken to the budget.
 func (c *claim) release() {
 	if c.n > 0 {
 		c.of.give(c.caller, c.n)

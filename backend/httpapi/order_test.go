@@ -189,7 +189,7 @@ func TestOrderOfItsBill(t *testing.T) {
 	if i.Status != api.IssueInProgress || i.History[1].Note != "order "+o.OrderID {
 		t.Errorf("the issue is %+v", i)
 	}
-	// Cancelled, it gives back the schedule and the bill, which another takes.
+	// If the order is cancelled, it releases the schedule and the bill, which another order takes.
 	w.move("cancel", o.OrderID, `,"reason":"twice"`)
 	if s := mustPost[api.ScheduleResponse](w, api.PathSchedule, `{"action":"get","schedule_id":"`+plan.ScheduleID+`"}`).Schedule; s.Status != api.SchedulePending || s.OrderID != "" {
 		t.Errorf("the schedule is %+v", s)

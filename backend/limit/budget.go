@@ -93,7 +93,7 @@ func (s *Share) Cover(n int) error {
 	return nil
 }
 
-// Release gives back what was taken.
+// Release returns what was taken to the budget.
 func (s *Share) Release() {
 	s.budget.takeOf(s.caller, -s.taken, 0)
 	s.budget.Take(-s.taken, 0)

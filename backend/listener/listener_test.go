@@ -122,7 +122,7 @@ func closed(t *testing.T, c net.Conn) (sent string) {
 	return string(b) // a reset closes it too
 }
 
-// reader answers what became of the body.
+// reader returns the result of reading the body.
 func reader(w http.ResponseWriter, q *http.Request) {
 	b, err := io.ReadAll(q.Body)
 	switch {

@@ -93,7 +93,7 @@ type Section struct {
 // mostDifferences bounds how many differences are named.
 const mostDifferences = 100
 
-// mover is a move on its way.
+// mover is a running migration.
 type mover struct {
 	Options
 	source *source

@@ -24,7 +24,7 @@ type asked struct {
 	version         int
 }
 
-// answered is what came of it. An operation whose answer was lost may have
+// answered is its result. An operation whose answer was lost may have
 // been done or not.
 type answered struct {
 	lost    bool
@@ -241,7 +241,7 @@ func TestOrdersAreLinearizable(t *testing.T) {
 	r.check(t)
 }
 
-// operate does one operation and answers what came of it.
+// operate performs one operation and returns its result.
 func operate(ctx context.Context, c *client.Client, q asked) answered {
 	var o *api.Order
 	var err error

@@ -109,7 +109,7 @@ func TestKilledAnywhereLosesNothing(t *testing.T) {
 			span += 4 * time.Second
 		}
 		time.Sleep(span)
-		if round%5 == 3 { // while it ends in good order
+		if round%5 == 3 { // during a clean shutdown
 			if err := p.Term(); err != nil {
 				t.Fatal(err)
 			}

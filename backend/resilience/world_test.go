@@ -43,7 +43,7 @@ func newUser(t testing.TB, root *client.Client, customer, role, name, password s
 	return made.UserID
 }
 
-// A service starts, serves, and ends in good order when it is asked to.
+// A service starts, serves, and shuts down cleanly on request.
 func TestStartAndStop(t *testing.T) {
 	dir := t.TempDir()
 	key := servetest.RootKey(t, dir)

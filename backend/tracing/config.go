@@ -24,7 +24,7 @@ type Config struct {
 	Log      *slog.Logger     // of spans that cannot be sent
 }
 
-// ServedRequest is what became of a request.
+// ServedRequest is the result of a request.
 type ServedRequest struct {
 	Route, Method, RequestID string
 	Status                   int

@@ -19,18 +19,18 @@ const (
 	maxRetryAfter = 24 * time.Hour // that a Retry-After is heeded for
 )
 
-// Delivery is an event on its way to a place.
+// Delivery is an event to be sent to a URL.
 type Delivery struct {
 	ID      string // of the message: the same in each attempt
 	URL     string
 	Secrets []string // each signs
 	Body    []byte
 	Attempt int // 1 at the first
-	// What the event came of; both may be empty.
+	// Origin of the event; both may be empty.
 	RequestID, Trace string
 }
 
-// PostResult is what became of an attempt.
+// PostResult is the result of an attempt.
 type PostResult struct {
 	At         time.Time
 	Status     int           // of the answer; 0: there was none

@@ -33,7 +33,7 @@ type BackupCmd struct {
 	PassphraseFile string `placeholder:"FILE" env:"SUNLOOP_PASSPHRASE_FILE" help:"File whose first line is the passphrase; requires --encrypt." type:"path"`
 }
 
-// Run makes the backup, of a service that serves or of a folder at rest.
+// Run makes the backup, of a running service or of a folder that no process uses.
 func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	passphrase := ""
 	if c.Encrypt {
@@ -190,14 +190,14 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 // CompactCmd rewrites the database without its free pages.
 type CompactCmd struct{}
 
-// Run compacts the database of a folder at rest.
+// Run compacts the database of a folder that no process uses.
 func (CompactCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if g.Store != "" {
 		return errors.New("compact is for the file of a data folder: a PostgreSQL server gives room back by itself, with autovacuum")
 	}
 	before, after, err := bolt.Compact(ctx, g.Data)
 	if errors.Is(err, store.ErrLocked) {
-		return fmt.Errorf("%w; the database is compacted at rest only: stop that process first", err)
+		return fmt.Errorf("%w; compaction needs exclusive access: stop that process first", err)
 	}
 	if err != nil {
 		return err

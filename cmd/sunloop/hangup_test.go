@@ -12,8 +12,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// A line that drops, and a request to end, close the console in good order: the
-// terminal is given back, and the data folder is free for the next one.
+// A dropped line, and a request to end, close the console cleanly: the terminal is
+// restored, and the data folder is free for the next one.
 func TestConsoleShutdown(t *testing.T) {
 	bin := binary(t)
 	for name, signal := range map[string]syscall.Signal{"hangup": syscall.SIGHUP, "end": syscall.SIGTERM} {
@@ -49,7 +49,7 @@ func TestConsoleShutdown(t *testing.T) {
 				t.Errorf("it ended as %v", err)
 			}
 			if !strings.Contains(seen, "\x1b[?1049l") || !strings.Contains(seen, "\x1b[?25h") {
-				t.Errorf("the terminal was not given back: %q", seen[max(len(seen)-200, 0):])
+				t.Errorf("the terminal was not restored: %q", seen[max(len(seen)-200, 0):])
 			}
 			if out, err := command("status").CombinedOutput(); err != nil {
 				t.Errorf("the data folder is not free: %v\n%s", err, out)

@@ -65,7 +65,7 @@ func (c *ImportRevertCmd) Run(ctx context.Context, g *Globals, std streams) erro
 	})
 }
 
-// revertedText says what became of the rows that a reverted upload had stored.
+// revertedText describes what was done with the rows that a reverted upload had stored.
 func revertedText(u api.Upload) string {
 	text := fmt.Sprintf("%s of site %s: of %d rows stored, %d were removed and %d have their former values again", u.UploadID, u.SiteID, u.RowsStored, u.RowsRemoved, u.RowsRestored)
 	if rest := u.RowsStored - u.RowsRemoved - u.RowsRestored; rest > 0 {
@@ -95,7 +95,7 @@ type ImportFileCmd struct {
 	hold    *atomic.Bool // jobs other than imports wait in the embedded service; nil: a remote one
 }
 
-// Run imports the file and says what became of it.
+// Run imports the file and prints the result.
 func (c *ImportFileCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	sources, err := expandFiles(c.Files)
 	if err != nil {
@@ -362,7 +362,7 @@ func (c *ImportFileCmd) request(name, columns string) api.UploadRequest {
 }
 
 // followed follows an acknowledged file until its data are stored, or the last one to its
-// end, and prints what became of it.
+// end, and prints the result.
 func (c *ImportFileCmd) followed(ctx context.Context, cl *client.Client, ack *api.UploadAck, name string, last bool, out io.Writer) (*api.Upload, error) {
 	if message := ack.Message; c.NoTrain && c.Remote != "" {
 		fmt.Fprintln(out, "File uploaded as", ack.UploadID+". This command ends once its data are stored; the service may train with them later.")

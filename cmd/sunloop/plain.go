@@ -61,7 +61,7 @@ func (c *ConsoleCmd) plainRemote(ctx context.Context, std streams, o client.Opti
 		}
 		if keep {
 			if err := store.keep(service, cl.Credential()); err != nil {
-				return fmt.Errorf("keep the session: %w", err)
+				return fmt.Errorf("store session: %w", err)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func signIn(ctx context.Context, cl *client.Client, std streams) error {
 		}
 	}
 	if len(r.RecoveryCodes) > 0 {
-		fmt.Fprintf(std.err, "Recovery codes, shown this once: %s\n", strings.Join(r.RecoveryCodes, ", "))
+		fmt.Fprintf(std.err, "Recovery codes, shown only now:  %s\n", strings.Join(r.RecoveryCodes, ", "))
 	}
 	return nil
 }
@@ -120,8 +120,7 @@ func askLine(ctx context.Context, std streams, prompt string) (string, error) {
 	})
 }
 
-// asked waits for what a person types, or for ctx: then the terminal is given
-// back as it was.
+// asked waits for input of the user, or for ctx: then the terminal is restored.
 func asked(ctx context.Context, std streams, read func() (string, error)) (string, error) {
 	fd := int(std.in.Fd())
 	before, err := term.GetState(fd)

@@ -103,7 +103,7 @@ func (c *ScreenshotCmd) draw(ctx context.Context, o tui.Options, s shot) error {
 	return os.WriteFile(path, []byte(picture.String()), 0o644)
 }
 
-// awaitForecast waits until the site has a forecast and nothing is on its way.
+// awaitForecast waits until the site has a forecast and no upload is in progress.
 func awaitForecast(ctx context.Context, cl *client.Client, site string) error {
 	for {
 		uploads, err := cl.Uploads(ctx, api.ListQuery{SiteID: site})

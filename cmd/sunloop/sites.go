@@ -183,7 +183,7 @@ func (c *SitesUnarchiveCmd) Run(ctx context.Context, g *Globals, std streams) er
 	})
 }
 
-// printMove prints what became of a site.
+// printMove prints the result of a change of a site.
 func printMove(out io.Writer, site, text string) func(*api.SitesResponse, error) error {
 	return func(_ *api.SitesResponse, err error) error {
 		if err != nil {

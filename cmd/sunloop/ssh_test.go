@@ -62,7 +62,7 @@ func TestConsoleOverSSH(t *testing.T) {
 			t.Errorf("%s: the session ended with %v", name, err)
 		}
 		if end := s.raw(); !strings.Contains(end, "\x1b[?1049l") || !strings.Contains(end, "\x1b[?25h") {
-			t.Errorf("%s: the terminal is not given back", name)
+			t.Errorf("%s: the terminal is not restored", name)
 		}
 		_ = s.client.Close() // a user has only so many
 	}

@@ -147,7 +147,7 @@ func (w *sshWorld) code(secret string) string {
 	return code
 }
 
-// farScreen is a terminal at the other end of an SSH session. It answers no
+// farScreen is the terminal of an SSH session. It answers no
 // question of the console.
 type farScreen struct {
 	t       *testing.T

@@ -101,7 +101,7 @@ func TestRealTerminal(t *testing.T) {
 	x.keys("q")
 	x.shows("before", "after 0")
 	if is := x.tmux("display", "-p", "-t", "s", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"); is != "0 1 0\n" {
-		t.Errorf("the terminal was not given back: %q", is)
+		t.Errorf("the terminal was not restored: %q", is)
 	}
 }
 

@@ -356,7 +356,7 @@ func TestEvidenceIsInSentences(t *testing.T) {
 			}
 		}
 		if favour == 0 {
-			t.Errorf("%s of %v: nothing speaks for it", e.Family, e.Units)
+			t.Errorf("%s of %v: no evidence for it", e.Family, e.Units)
 		}
 	}
 }

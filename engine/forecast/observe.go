@@ -10,7 +10,7 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// Observe teaches the model's calibration what came of a forecast it issued:
+// Observe updates the model's calibration with the measurements of a forecast it issued:
 // the same arguments as of [Model.Forecast], and the power measured since, kW,
 // any step up to an hour. Call it once for each interval, in the order of time,
 // when its actual is there; it changes nothing but how wide later bands are. Each

@@ -46,7 +46,7 @@ func TestBombs(t *testing.T) {
 				t.Errorf("refused with %.300v", err)
 			}
 			if err == nil && len(res.Assets) > 5000 {
-				t.Errorf("%d units came of it", len(res.Assets))
+				t.Errorf("%d units were read", len(res.Assets))
 			}
 			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 20*size>>20 {
 				t.Errorf("%d MiB were used for a file of %d", used, size>>20)

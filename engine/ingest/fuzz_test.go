@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestDamaged damages the import cases: bytes and lines are changed, dropped
-// and doubled. Whatever comes of it, Read answers, with frames in order.
+// and doubled. In every case Read returns, with frames in order.
 func TestDamaged(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(realdata.Path(t, "cases/csv"), "*.csv"))
 	if err != nil || len(files) == 0 {

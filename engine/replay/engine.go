@@ -105,7 +105,7 @@ func (e *engine) forecast(s *Replay, at time.Time) ([]quantileForecast, error) {
 	return out, nil
 }
 
-// observe lets the model learn from what came of the forecast at then, as far
+// observe lets the model learn from the measurements of the forecast at then, as far
 // as it is measured now.
 func (e *engine) observe(s *Replay, then, now time.Time) error {
 	_, err := e.model.Observe(then, s.recent(e, then), s.outlook(then), s.Protocol.Horizon, s.Power.Slice(then, now))

@@ -137,7 +137,7 @@ func TestClearSkyIsBelowWhatFallsIn(t *testing.T) {
 }
 
 func TestTurbidity(t *testing.T) {
-	// Inside the range of published climatologies, and seasons turned round
+	// Inside the range of published climatologies, and seasons reversed
 	// the equator.
 	for lat := -90.0; lat <= 90; lat += 2.5 {
 		for m := time.January; m <= time.December; m++ {

@@ -128,8 +128,8 @@ func (c *Conditions) SetIfUnknown(q Quantity, v float64) {
 	}
 }
 
-// Value is the quantity in these conditions; NaN where it is unknown or none of
-// theirs.
+// Value returns the quantity in these conditions; NaN if it is unknown or not one
+// of them.
 func (c Conditions) Value(q Quantity) float64 {
 	if at := c.field(q); at != nil {
 		return *at

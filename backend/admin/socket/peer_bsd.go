@@ -4,7 +4,7 @@ package socket
 
 import "golang.org/x/sys/unix"
 
-// socketUser is the user at the other end of a Unix socket.
+// socketUser returns the user of the peer of a Unix socket.
 func socketUser(fd int) (user int, err error) {
 	c, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {

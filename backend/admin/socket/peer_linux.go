@@ -2,7 +2,7 @@ package socket
 
 import "golang.org/x/sys/unix"
 
-// socketUser is the user at the other end of a Unix socket.
+// socketUser returns the user of the peer of a Unix socket.
 func socketUser(fd int) (user int, err error) {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

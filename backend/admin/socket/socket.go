@@ -186,7 +186,7 @@ func (l *Listener) Serve(ctx context.Context, s Service, now func() time.Time) e
 
 type peerKey struct{}
 
-// peer is the user at the other end of a connection.
+// peer returns the user of the peer of a connection.
 type peer struct {
 	user int // ignored unless known
 	// known is false where the system does not report the user; then the mode of

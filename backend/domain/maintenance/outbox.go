@@ -251,7 +251,7 @@ func (s *Service) outgoing(tx store.Tx, d delivery) (out webhook.Delivery, live 
 	return webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: api.HideSiteKeys(body), Attempt: d.Attempts + 1, RequestID: d.Origin.RequestID, Trace: d.Origin.Trace}, true, nil
 }
 
-// Delivered keeps what became of an attempt, and what that says of the
+// Delivered stores the result of an attempt, and what that says of the
 // subscription.
 func (s *Service) Delivered(ctx context.Context, id string, out webhook.PostResult) error {
 	released := false
@@ -275,7 +275,7 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.PostResu
 		default:
 			d.due(out.At, out.Next)
 		}
-		paused := v.Status == api.SubscriptionPaused // while it was on its way
+		paused := v.Status == api.SubscriptionPaused // while it was being sent
 		switch {
 		case v.live():
 			v.recordResult(out)

@@ -50,7 +50,7 @@ func TestOrdersPlanThemselves(t *testing.T) {
 		t.Errorf("completed, the plan is %+v", p)
 	}
 
-	// Cancelled, it takes its own plan along, and gives back one that was there.
+	// If the order is cancelled, its own plan is cancelled too, and an existing plan is released.
 	o = create(api.OrderRequest{PlannedStart: api.At(start), Note: "With the crane"})
 	if p := plan(o); p.Reason != "With the crane" {
 		t.Errorf("the reason is %q", p.Reason)

@@ -192,7 +192,7 @@ func (s *Service) expired(o order) bool {
 	return held && s.Now().After(o.PlannedStart.Add(api.ReservationLasts)) && slices.ContainsFunc(o.Parts, func(p api.OrderPart) bool { return p.Reserved > 0 })
 }
 
-// expireReservations gives back the parts of orders that should have begun
+// expireReservations releases the parts of orders that should have begun
 // long ago, so that others may have them.
 func (s *Service) expireReservations(ctx context.Context) error {
 	for cursor, first := "", true; first || cursor != ""; first = false {
@@ -226,7 +226,7 @@ func (s *Service) expire(tx store.Tx, siteID, orderID string) error {
 		return err
 	}
 	o.ExpiredAt = api.At(s.Now())
-	o.moved(o.Status, s.Now(), "service", fmt.Sprintf("parts given back: planned for %s", o.PlannedStart))
+	o.moved(o.Status, s.Now(), "service", fmt.Sprintf("parts released: planned for %s", o.PlannedStart))
 	return s.putOrder(tx, o, "Reservation expired", "service")
 }
 
@@ -325,7 +325,7 @@ func (s *Service) consume(tx store.Tx, scope api.Scope, o *order, list []api.Par
 	return nil
 }
 
-// release gives back all that is reserved.
+// release releases all reserved parts.
 func (s *Service) release(tx store.Tx, o *order) error {
 	for i := range o.Parts {
 		p := &o.Parts[i]

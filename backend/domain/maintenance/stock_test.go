@@ -40,7 +40,7 @@ func TestReservationExpires(t *testing.T) {
 		}
 	}
 	late, err := d.Order(t.Context(), boss, o.OrderID)
-	if err != nil || reserved().Reserved != 0 || len(late.Warnings) != 1 || !strings.Contains(late.Warnings[0], "given back") || late.Version != o.Version+1 {
+	if err != nil || reserved().Reserved != 0 || len(late.Warnings) != 1 || !strings.Contains(late.Warnings[0], "released") || late.Version != o.Version+1 {
 		t.Errorf("after it %+v, %d reserved, %v", late, reserved().Reserved, err)
 	}
 	if started := d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID}); reserved().Reserved != 2 || len(started.Warnings) != 0 {

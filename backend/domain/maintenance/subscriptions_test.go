@@ -61,7 +61,7 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
 	d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500", Next: d.clock.Add(time.Hour)}) // to be tried again
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
-	flying := d.claim(1) // on its way
+	flying := d.claim(1) // being sent
 	d.change(pause, v.SubscriptionID, api.SubscriptionPaused)
 	d.change(pause, v.SubscriptionID, api.SubscriptionPaused)
 	d.move(api.OrderRequest{Action: api.ActionResume, OrderID: o.OrderID})
@@ -76,7 +76,7 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 		t.Errorf("paused, the deliveries are %s", got)
 	}
 	if v, _ := d.tracked(o.OrderID); v.Status != api.SubscriptionPaused || v.LastSuccessAt.IsZero() {
-		t.Errorf("what was on its way came, and the subscription is %+v", v)
+		t.Errorf("the pending delivery was sent, and the subscription is %+v", v)
 	}
 	if again, secret := d.subscribe(o.OrderID); again.Status != api.SubscriptionPaused || secret != "" {
 		t.Errorf("subscribed again it is %+v", again)

@@ -256,7 +256,7 @@ func (s *Service) completed(tx store.Tx, o *order, scope api.Scope, r api.OrderR
 	})
 }
 
-// cancelled gives back what the order held: parts, bill and schedule.
+// cancelled releases the parts, bill and schedule of the order.
 func (s *Service) cancelled(tx store.Tx, o *order, scope api.Scope, reason string) error {
 	if err := s.release(tx, o); err != nil {
 		return err

@@ -121,7 +121,7 @@ func (f *Forwarder) refuse(ctx context.Context, p *plan, text []byte, e *api.Err
 		if p.first != p.last {
 			return f.halve(ctx, p)
 		}
-		// One batch is refused as a whole: its number is given away without it.
+		// One batch is refused as a whole: its number is used without it.
 		f.setAside(p.points, map[string]any{"at": api.At(f.options.Now()), "sequence": p.last, "error": e.Message, "details": e.Details, "body": json.RawMessage(text)})
 		return f.send(ctx, &plan{first: p.first, last: p.last})
 	}

@@ -59,7 +59,7 @@ var gateways = store.Table[gateway]{
 const (
 	maxRanges = 256 // of batches with holes between them
 	maxHashes = 64
-	maxEpochs = 100 // of a site; the one that was not heard of for the longest time is deleted
+	maxEpochs = 100 // of a site; the one whose last message is oldest is deleted
 )
 
 // Tables returns the tables of this package.

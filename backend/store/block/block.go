@@ -162,8 +162,8 @@ func appendTimes(raw []byte, times []int64) []byte {
 // bits.
 var missing = math.Float64bits(series.Missing())
 
-// powers of ten are exact in a float, so a decimal that a division by one gives
-// back is the nearest float to that decimal.
+// powers of ten are exact in a float, so the quotient of a decimal's digits and its
+// power is the nearest float to that decimal.
 var powers = [maxExponent + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
 
 // maxInteger bounds scaled values: up to it floats hold every integer.

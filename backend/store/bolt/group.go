@@ -14,7 +14,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// group lets concurrent writers share commits: while one commit is on its way
+// group lets concurrent writers share commits: while one commit is in progress
 // to the disk, those who come wait, and the next commit takes them all. A lone
 // writer never waits for company. No goroutine runs: the first of the waiting
 // does the work for the others.

@@ -69,7 +69,7 @@ func (m *mapped) end(err error) {
 	m.ended.CompareAndSwap(nil, &err)
 }
 
-// close closes the file. A lock that bbolt will not give back is not waited for.
+// close closes the file. It does not wait for a lock that bbolt does not release.
 func (m *mapped) close() error {
 	if m.stuck.Load() {
 		return m.file.Close()

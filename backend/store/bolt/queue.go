@@ -295,7 +295,7 @@ func (s *Store) Renew(ctx context.Context, id string, until time.Time) error {
 	})
 }
 
-// Release gives back all that runs.
+// Release returns all running jobs to the queue.
 func (s *Store) Release(ctx context.Context) error {
 	err := s.queueUpdate(ctx, "take over jobs", func(q queue) error {
 		for _, id := range after(q.running, time.Time{}) {

@@ -170,7 +170,7 @@ func (w *Watch) serve(listener int) (err error) {
 		if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINTR) {
 			continue // it was killed meanwhile
 		} else if err != nil {
-			return fmt.Errorf("hear of a call: %w", err)
+			return fmt.Errorf("receive notification of a call: %w", err)
 		}
 		answer := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 		value, errno, took, judgeErr := w.judge(&n)

@@ -24,14 +24,14 @@ type Jobs interface {
 	Settle(ctx context.Context, id string, v store.JobResult) error
 	// Renew lengthens a lease; ErrNotFound if the job does not run.
 	Renew(ctx context.Context, id string, until time.Time) error
-	// Release gives back all that run, due at once: for the start of a queue's
+	// Release returns all running jobs to the queue, due at once: for the start of a queue's
 	// only owner, whose former process has died. It is a lapse, no attempt.
 	Release(ctx context.Context) error
 	// Rewind is for a clock that was put back to now: what has waited or been
 	// leased since a time that is after now does so since now, for as long as it
 	// was to.
 	Rewind(ctx context.Context, now time.Time) error
-	// Notify receives after jobs were enqueued or given back. It is a hint that
+	// Notify receives after jobs were enqueued or released. It is a hint that
 	// may be late or missing: a worker waits for it or for Next, whichever
 	// comes first.
 	Notify() <-chan struct{}

@@ -95,7 +95,7 @@ func TestReady(t *testing.T) {
 }
 
 // TestNamedRightsSuffice: an account with the rights that the documents name does
-// all that there is to do, and the log hears of no failure.
+// all that there is to do, and no failure is logged.
 func TestNamedRightsSuffice(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/replicas.md")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // guarded is a shell's program that runs its arguments as a child and ends it
 // when its own standard input does, as it does at the latest when the process
-// that holds the other end is dead.
+// that holds the write end is dead.
 const guarded = `exec 3<&0
 "$@" </dev/null 3<&- & child=$!
 { read -r _ <&3; kill $child 2>/dev/null; } & guard=$!

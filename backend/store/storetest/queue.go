@@ -359,7 +359,7 @@ func workSpare(t *testing.T, q *queueTest) {
 	q.waitCounts(0, 0, 0)
 }
 
-// workStop: running jobs are given back, and use up no attempt.
+// workStop: running jobs are released, and use up no attempt.
 func workStop(t *testing.T, q *queueTest) {
 	q.enqueue(store.Job{Kind: "job", MaxAttempts: 1})
 	for i := range 3 {

@@ -107,7 +107,7 @@ func oneEach(frames []store.AssetFrame) []store.AssetFrame {
 	return out[:n]
 }
 
-// appending is one Append on its way.
+// appending is a running Append.
 type appending struct {
 	archive  *Store
 	id       string

@@ -40,7 +40,7 @@ func TestSampleMerge(t *testing.T) {
 	})
 }
 
-// TestRow: a row gives back, by unit and as a whole, what was set.
+// TestRow: a row returns, by unit and as a whole, what was set.
 func TestRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := map[uint32]float64{}
