@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 )
 
@@ -74,9 +73,7 @@ type BulkResponse struct {
 
 // BulkRefused is the 409 of an atomic bulk request of which records were refused.
 func BulkRefused(refused []BulkResult, of int) *Error {
-	e := newError(http.StatusConflict, fmt.Sprintf("Nothing was written: %d of %d records were refused", len(refused), of))
-	e.Code = CodeRecordsRefused
-	return e.With("results", refused)
+	return RecordsRefused("Nothing was written: %d of %d records were refused", len(refused), of).With("results", refused)
 }
 
 var bulk = Route{

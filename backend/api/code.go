@@ -48,6 +48,11 @@ func InvalidTransition(format string, args ...any) *Error {
 // InProgress returns a 409 for what a running change or request prevents until it has ended.
 func InProgress(format string, args ...any) *Error { return conflict(CodeInProgress, format, args) }
 
+// RecordsRefused returns a 409 for a request that writes all of its records or none.
+func RecordsRefused(format string, args ...any) *Error {
+	return conflict(CodeRecordsRefused, format, args)
+}
+
 func conflict(code, format string, args []any) *Error {
 	e := newError(http.StatusConflict, fmt.Sprintf(format, args...))
 	e.Code = code

@@ -11,13 +11,15 @@ import (
 	"app.sunloop/backend/store"
 )
 
+// The site of a request was replaced by its key, which may be that of a site to be made: records
+// without a site get the id back, for permit to look it up as the id of any record.
 func (s *server) bulkHandlers() {
 	handle(s, api.AddAssets, func(ctx context.Context, c *caller, r *api.BulkRequest) (api.BulkResponse, error) {
 		b := s.newBulk(c, len(r.Assets), "assets", r.Atomic)
 		for i := range r.Assets {
 			a := &r.Assets[i]
 			b.ids[i] = a.AssetID
-			setDefault(&a.SiteID, r.SiteID)
+			setDefault(&a.SiteID, api.PublicSiteID(r.SiteID))
 			setDefault(&a.CustomerID, r.CustomerID)
 			request := api.AssetsRequest{Action: api.ActionAdd, Asset: *a}
 			if b.check(i, api.AddAsset.Operation.Check(&request, noField)) {
@@ -39,7 +41,7 @@ func (s *server) bulkHandlers() {
 		for i := range r.Alerts {
 			a := &r.Alerts[i]
 			b.ids[i] = a.AlertID
-			setDefault(&a.SiteID, r.SiteID)
+			setDefault(&a.SiteID, api.PublicSiteID(r.SiteID))
 			if b.check(i, api.AcknowledgeAlert.Operation.Check(&api.AlertsRequest{Action: api.ActionAcknowledge, AlertID: a.AlertID}, noField)) {
 				b.permit(ctx, i, api.AcknowledgeAlert.Operation, target{customerID: r.CustomerID, siteID: &a.SiteID})
 			}
@@ -54,7 +56,7 @@ func (s *server) bulkHandlers() {
 		b := s.newBulk(c, len(r.Schedules), "schedules", r.Atomic)
 		requests := make([]api.ScheduleRequest, len(r.Schedules))
 		for i, schedule := range r.Schedules {
-			setDefault(&schedule.SiteID, r.SiteID)
+			setDefault(&schedule.SiteID, api.PublicSiteID(r.SiteID))
 			setDefault(&schedule.CustomerID, r.CustomerID)
 			requests[i] = schedule.Request()
 			q := &requests[i]

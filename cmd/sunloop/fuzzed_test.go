@@ -53,6 +53,7 @@ var fuzzedBy = map[string]string{
 	"tui/view/admin":              "reads dates that the person at the console types",
 	"tui/view/analysis":           "reads ids of rows that it wrote itself",
 	"tui/view/app":                "reads the address of an enrolment, which the service made",
+	"tui/view/notification":       "reads the start date of a rotation, as the service checked it",
 	"tui/view/plant":              "reads the path that the person at the console drops",
 	"tui/view/workflow":           "reads days of the service, and shows no mark for what is no day",
 	"tui/state":                   "reads names of queries that it wrote itself",

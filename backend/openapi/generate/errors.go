@@ -26,7 +26,7 @@ var statuses = map[string]int{
 
 // conflicts are the functions that make conflicts.
 var conflicts = map[string]func(format string, args ...any) *api.Error{"Conflict": api.Conflict, "AlreadyExists": api.AlreadyExists, "VersionConflict": api.VersionConflict,
-	"LimitReached": api.LimitReached, "InvalidTransition": api.InvalidTransition, "InProgress": api.InProgress}
+	"LimitReached": api.LimitReached, "InvalidTransition": api.InvalidTransition, "InProgress": api.InProgress, "RecordsRefused": api.RecordsRefused}
 
 // errorsOf returns the codes of all errors that Go files below backend declare, by code and status.
 func errorsOf(root string) ([]openapi.ErrorCode, error) {
