@@ -141,6 +141,9 @@ func (m *Model) alarmParts(v view.Context) []part {
 		}
 		return []part{{[]span{{"  alarms unknown", themes.Warning}}, 0}}
 	}
+	if s := v.Site.Summary; !s.At.IsZero() && s.Data.LastUpdated.IsZero() && len(v.Site.Alerts.Data.Alerts) == 0 { // nothing was evaluated yet
+		return []part{{[]span{{"  alarms: no data", themes.Dim}}, 0}}
+	}
 	var count [priorities]int
 	waiting := 0
 	for _, a := range v.Site.Alerts.Data.Alerts {

@@ -15,7 +15,7 @@ type AlertsCmd struct {
 	FactFlags
 	ListFlags
 	State    string `enum:",unack,ack,rtn-unack,shelved,suppressed,cleared" default:"" help:"Only alarms in this state: unack, ack, rtn-unack, shelved, suppressed, cleared (all except cleared)."`
-	Severity string `enum:",critical,major,moderate,minor,normal" default:"" help:"Only alarms of this severity: critical, major, moderate, minor, normal."`
+	Severity string `enum:",critical,high,medium,low,journal,major,moderate,minor,normal" default:"" help:"Only alarms of this priority, as the table prints it [critical, high, medium, low, journal], or of this severity of the API: major, moderate, minor, normal."`
 }
 
 // Run prints the alerts; exit status 1 when a critical one is not
@@ -37,7 +37,7 @@ func (c *AlertsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 				if a.Metadata != nil {
 					units = a.Metadata.AssetIDs
 				}
-				return c.matches(a.AlertType, a.AssetID, units) && (c.Severity == "" || a.AlertSeverity == c.Severity)
+				return c.matches(a.AlertType, a.AssetID, units) && (c.Severity == "" || a.AlertSeverity == c.Severity || widget.AlarmPriority(a.AlertSeverity) == c.Severity)
 			},
 			critical: func(v plain.Sited[api.Alert]) bool {
 				return v.Fact.AlertSeverity == api.AlertCritical && plain.AlertOpen(v.Fact)

@@ -104,9 +104,21 @@ func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
 			plain.When(f.StartedAt, zone), plain.Number(f.EnergyAtRiskKW), plain.Number(f.LostKWh), plain.Number(100*f.Confidence))
 	}
 	if len(s.Findings) == 0 {
-		fmt.Fprintln(out, "  nothing abnormal is known")
+		fmt.Fprintln(out, "  "+noFindings(s.Summary.SiteSummary, zone))
 	}
 	return nil
+}
+
+// noFindings says that no finding is active, and of a site without present data that
+// what is abnormal now is unknown.
+func noFindings(s api.SiteSummary, zone *time.Location) string {
+	switch {
+	case s.HasPower():
+		return "nothing abnormal is known"
+	case s.LastUpdated.IsZero():
+		return "what is abnormal is unknown: there are no data"
+	}
+	return "what is abnormal now is unknown: there are no data since " + plain.When(api.Time(s.LastUpdated), zone)
 }
 
 // printDay charts the site's day.

@@ -30,6 +30,9 @@ func TestStatusOfStaleSite(t *testing.T) {
 		if err != nil || !strings.Contains(string(b), tt.json) {
 			t.Errorf("%v: %s, %v", tt.age, b, err)
 		}
+		if fine := noFindings(s, time.UTC) == "nothing abnormal is known"; fine != s.HasPower() {
+			t.Errorf("%v: %q", tt.age, noFindings(s, time.UTC))
+		}
 		if words := plain.Vitals(s); words != tt.text {
 			t.Errorf("%v: %q, want %q", tt.age, words, tt.text)
 		}

@@ -43,6 +43,36 @@ func TestStoppedUnitIsMarkedAtOnce(t *testing.T) {
 	}
 }
 
+// A site without present data is not said to be normal.
+func TestNothingIsNormalWithoutData(t *testing.T) {
+	for _, tt := range []struct {
+		age   time.Duration // of the newest data; 0: there are none
+		words string
+	}{{5 * time.Hour, "the newest data are 5 h old"}, {0, "there are no data"}} {
+		s := undetected(t, stage.Noon)
+		summary := s.Summary.Data
+		summary.ServiceTime, summary.LastUpdated = api.At(stage.Noon), api.NullTime{}
+		if tt.age > 0 {
+			summary.LastUpdated = api.NullTime(api.At(stage.Noon.Add(-tt.age)))
+		}
+		s.Summary.Set(summary, stage.Noon)
+		v := stage.ContextOf(t, s)
+		for name, text := range map[string]string{"orient": nothingFound(v), "observe": stage.ScreenText(v, NewObserve(), 120, 36)} {
+			if strings.Contains(text, "othing abnormal") || strings.Contains(text, "no alarms") || !strings.Contains(text, tt.words) && !strings.Contains(text, "produces nothing") {
+				t.Errorf("%s, %v:\n%s", name, tt.age, text)
+			}
+		}
+		day := s.Day.Data
+		day.Units = nil // so that none has stopped
+		s.Day.Set(day, stage.Noon)
+		v = stage.ContextOf(t, s)
+		words, _ := noneAbnormal(v, alertsNeed, "alarms", "no alarms")
+		if words != "None known: "+tt.words+"." || !strings.Contains(nothingFound(v), "unknown: "+tt.words) {
+			t.Errorf("%v: %q, %q", tt.age, words, nothingFound(v))
+		}
+	}
+}
+
 // Findings may be there before the alarms that they raise: then the list of alarms
 // is not a statement that nothing is abnormal.
 func TestActiveFindingsWithoutAlarms(t *testing.T) {

@@ -108,7 +108,11 @@ func nothingFound(v view.Context) string {
 		words, _ := noneAbnormal(v, state.Need{}, "", "")
 		return words + " Select the unit and press D to run detection now."
 	}
-	words := "Nothing abnormal is known of this site. Detection runs automatically when data arrive"
+	words := "Nothing abnormal is known of this site."
+	if why := noPresentData(v); why != "" {
+		words = "What is abnormal now is unknown: " + why + "."
+	}
+	words += " Detection runs automatically when data arrive"
 	if v.Selection.AssetID != "" {
 		return words + "; D runs it now on " + v.Selection.AssetID + "."
 	}

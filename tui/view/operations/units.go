@@ -184,12 +184,28 @@ func noneAbnormal(v view.Context, n state.Need, what, none string) (string, them
 		if active > 0 {
 			return "None listed; active in Orient: " + widget.CountOf(active, "finding", "findings") + ".", themes.Warning
 		}
+		if words := noPresentData(v); words != "" && v.Know(n).Certainty == state.Known {
+			return "None known: " + words + ".", themes.Warning
+		}
 		return widget.NoneKnown(v, n, what, none)
 	case 1:
 		return stopped[0] + " produces nothing while its peers do; not reported by detection yet.", themes.Critical
 	default:
 		return widget.CountOf(len(stopped), "unit", "units") + " produce nothing while their peers do: " + strings.Join(stopped, ", ") + "; not reported by detection yet.", themes.Critical
 	}
+}
+
+// noPresentData says that nothing of the present is known of a site; empty if it is, or if
+// that is not known itself.
+func noPresentData(v view.Context) string {
+	s := v.Site.Summary
+	switch {
+	case s.At.IsZero(), s.Data.HasPower():
+		return ""
+	case s.Data.LastUpdated.IsZero():
+		return "there are no data"
+	}
+	return "the newest data are " + state.Age(s.Data.ServiceTime.Sub(s.Data.LastUpdated.Time)) + " old"
 }
 
 func shareRole(share float64) themes.Role {
