@@ -165,7 +165,7 @@ var users = Route{
 
 // Users.
 var (
-	ListUsers = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true, Fields: Fields{pageLimit()}})
+	ListUsers = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true, Fields: Fields{since(), pageLimit()}})
 	GetUser   = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionGet, Permission: PermissionUsers, Cacheable: true, Fields: Fields{theUser()}})
 	AddUser   = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionAdd, Permission: PermissionUsers, Idempotent: true,
 		Fields: Fields{required("username"), required("password"), required("role_id")}})
@@ -199,7 +199,7 @@ var keys = Route{
 
 // API keys.
 var (
-	ListKeys  = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true, Fields: Fields{pageLimit()}})
+	ListKeys  = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true, Fields: Fields{since(), pageLimit()}})
 	GetKey    = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionGet, Permission: PermissionUsers, Cacheable: true, Fields: Fields{required("api_key_id")}})
 	CreateKey = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionCreate, Permission: PermissionUsers, Idempotent: true, Fields: Fields{required("name")}})
 	RotateKey = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionRotate, Permission: PermissionUsers, Idempotent: true,

@@ -74,6 +74,7 @@ type Alert struct {
 	SuppressedTo   Time        `json:"suppressed_until,omitzero"` // absent: until it is ended
 	EnergyAtRiskKW float64     `json:"energy_at_risk_kw"`         // a power: the mean that is lost in the daylight of the next 24 h
 	ResolvedAt     Time        `json:"resolved_at,omitzero"`
+	UpdatedAtMS    int64       `json:"updated_at_ms,omitempty"`   // when it was changed last, in milliseconds since 1970; absent: not known
 	Occurrences    int         `json:"occurrences"`               // times that it fired
 	History        []AlertMove `json:"history" limit:"1000 last"` // oldest first
 }
@@ -136,12 +137,14 @@ type AlertsRequest struct {
 	Action     string `json:"action" limit:"word"`
 	CustomerID string `json:"customer_id,omitempty" limit:"id"`
 	SiteID     string `json:"site_id,omitempty" limit:"id"`
-	AssetID    string `json:"asset_id,omitempty" limit:"id"` // list
-	State      string `json:"state,omitempty" limit:"word"`  // list: one of AlertStates; empty: all but cleared ones
-	AlertID    string `json:"alert_id,omitempty" limit:"id"` // all but list and health
-	Reason     string `json:"reason,omitempty" limit:"text"` // shelve, suppress; elsewhere a note
-	Minutes    int    `json:"minutes,omitempty"`             // shelve: 15 to 720
-	Until      Time   `json:"until,omitzero"`                // suppress: when it ends by itself
+	AssetID    string `json:"asset_id,omitempty" limit:"id"`         // list
+	State      string `json:"state,omitempty" limit:"word"`          // list: one of AlertStates; empty: all but cleared ones
+	AlertID    string `json:"alert_id,omitempty" limit:"id"`         // all but list and health
+	Reason     string `json:"reason,omitempty" limit:"text"`         // shelve, suppress; elsewhere a note
+	Minutes    int    `json:"minutes,omitempty"`                     // shelve: 15 to 720
+	Until      Time   `json:"until,omitzero"`                        // suppress: when it ends by itself
+	Severity   string `json:"alert_severity,omitempty" limit:"word"` // list
+	Type       string `json:"alert_type,omitempty" limit:"word"`     // list
 	Page
 }
 
@@ -245,7 +248,7 @@ var alerts = Route{
 // Alerts and the states of their life.
 var (
 	ListAlerts = define[AlertsRequest, AlertsResponse](&alerts, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-		Fields: Fields{pageLimit(), optional("state").oneOf(AlertStates()...).withReason(fmt.Sprintf("it is one of %q", AlertStates()))}})
+		Fields: Fields{since(), pageLimit(), optional("state").oneOf(AlertStates()...).withReason(fmt.Sprintf("it is one of %q", AlertStates())), optional("alert_severity").anyCase(AlertSeverities()...)}})
 	GetAlert         = define[AlertsRequest, AlertsResponse](&alerts, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("alert_id")}})
 	AcknowledgeAlert = alertMove(ActionAcknowledge)
 	ShelveAlert      = alertMove(ActionShelve, required("reason").text(), required("minutes").between(MinShelving.Minutes(), MaxShelving.Minutes()))

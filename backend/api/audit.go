@@ -67,7 +67,7 @@ var auditTrail = Route{
 // ListAudit lists the audit trail. A refused request may have been about a site
 // that does not exist.
 var ListAudit = define[AuditRequest, AuditResponse](&auditTrail, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionAudit, Cacheable: true, Target: Target{NewSite: true}, Fields: Fields{
-	pageLimit(),
+	since(), pageLimit(),
 	rule(func(r *AuditRequest) error {
 		if !r.From.IsZero() && !r.To.IsZero() && r.To.Before(r.From.Time) {
 			return InvalidField("to", "lies before from")

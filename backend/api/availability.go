@@ -219,7 +219,7 @@ var (
 	RevokeAvailability = define[AvailabilityRequest, AvailabilityChangeResponse](&availability, Operation{Action: ActionRevoke, Permission: PermissionOrders,
 		Fields: Fields{required("site_id"), required("change_id"), required("reason").text()}})
 	ListAvailabilityChanges = define[AvailabilityRequest, AvailabilityChangesResponse](&availability, Operation{Action: ActionHistory, Permission: PermissionRead, Cacheable: true,
-		Fields: Fields{required("site_id"), pageLimit()}})
+		Fields: Fields{required("site_id"), since(), pageLimit()}})
 )
 
 // checkAvailabilityWindow checks the ends that a request has.

@@ -96,6 +96,7 @@ type Part struct {
 	Minimum      int     `json:"minimum"`   // stock to keep
 	BelowMinimum bool    `json:"below_minimum"`
 	UpdatedAt    Time    `json:"updated_at,omitzero"`
+	UpdatedAtMS  int64   `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
 }
 
 // PartsRequest is the body of POST /terminal/parts (extension): action list or
@@ -135,7 +136,7 @@ var (
 	GenerateBOM = bomOperation(ActionGenerate)
 	BuildBOM    = bomOperation(ActionBuild)
 	ListBOMs    = define[BOMRequest, BOMResponse](&boms, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
-		Fields: Fields{pageLimit(), required("asset_id").or("site_id", "customer_id")}})
+		Fields: Fields{since(), pageLimit(), required("asset_id").or("site_id", "customer_id")}})
 	GetBOM = define[BOMRequest, BOMResponse](&boms, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("bom_id")}})
 )
 
@@ -153,7 +154,7 @@ var parts = Route{
 
 // Parts and their stock.
 var (
-	ListParts   = define[PartsRequest, PartsResponse](&parts, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("customer_id").or("site_id"), pageLimit()}})
+	ListParts   = define[PartsRequest, PartsResponse](&parts, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("customer_id").or("site_id"), since(), pageLimit()}})
 	AdjustStock = define[PartsRequest, PartsResponse](&parts, Operation{Action: ActionAdjust, Permission: PermissionOrders, Idempotent: true, Fields: Fields{
 		required("customer_id").or("site_id"), required("part_number"),
 		rule(func(r *PartsRequest) error {

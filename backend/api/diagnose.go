@@ -8,6 +8,7 @@ type DiagnoseRequest struct {
 	CustomerID    string `json:"customer_id,omitempty" limit:"id"`
 	DetectionID   string `json:"detection_id,omitempty" limit:"id"` // empty: of a new run of the detector
 	LookbackHours int    `json:"lookback_hours,omitempty"`
+	Severity      string `json:"severity,omitempty" limit:"word"` // list
 	Page
 }
 
@@ -72,7 +73,7 @@ var (
 	RunDiagnosis = define[DiagnoseRequest, DiagnoseResponse](&diagnose, Operation{Action: ActionRun, Permission: PermissionDetect, Idempotent: true, Target: Target{Asset: "asset_id"},
 		Fields: Fields{required("asset_id"), optional("lookback_hours").between(1, MaxLookbackHours)}})
 	ListDiagnoseRuns = define[DiagnoseRequest, DiagnoseResponse](&diagnose, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
-		Fields: Fields{pageLimit()}})
+		Fields: Fields{since(), pageLimit()}})
 	ListDiagnostics = define[DiagnoseRequest, DiagnoseResponse](&diagnostics, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-		Target: Target{Asset: "asset_id"}, Fields: Fields{pageLimit()}})
+		Target: Target{Asset: "asset_id"}, Fields: Fields{since(), pageLimit()}})
 )

@@ -147,6 +147,9 @@ func (o *Operation) findIDs() {
 // compile finds the fields in the request's type. It panics for a name that the
 // type does not have: such a declaration is wrong.
 func (fs Fields) compile(o *Operation) {
+	if !slices.ContainsFunc(fs, func(f Field) bool { return f.Name == sinceName }) {
+		o.noSince = find(o.Request, sinceName)
+	}
 	at := func(name string) []int {
 		index := find(o.Request, name)
 		if index == nil {
@@ -214,6 +217,9 @@ func (f Field) most() float64 {
 // distinguishes a zero from a missing value; request is a pointer.
 func (o *Operation) Check(request any, given func(name string) bool) error {
 	v := reflect.ValueOf(request).Elem()
+	if o.noSince != nil && !v.FieldByIndex(o.noSince).IsZero() {
+		return InvalidField(sinceName, "it is for lists of records that keep the time of their changes")
+	}
 	if o.AllMissing {
 		var absent []string
 		for _, f := range o.Fields {
@@ -344,11 +350,9 @@ func (f Field) decode(value reflect.Value, text string) error {
 		value.SetInt(int64(n))
 		return nil
 	}
-	t, err := ParseTime(text, time.UTC)
-	if err != nil {
+	if err := value.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 		return InvalidParameter(f.Name, "not an ISO 8601 time")
 	}
-	value.Set(reflect.ValueOf(t))
 	return nil
 }
 
@@ -424,6 +428,13 @@ func (o *Operation) ActionOf(request any) string {
 func pageLimit() Field { return optional("limit").between(1, MaxLimit).withDefault(DefaultLimit) }
 
 func pageCursor() Field { return optional("cursor") }
+
+// since is the rule of lists that take updated_since. Other operations refuse it.
+func since() Field {
+	return optional(sinceName).about("Only records that were made or changed at this instant or later, to the millisecond.", exampleStart)
+}
+
+const sinceName = "updated_since"
 
 // Ids of the examples: those of the demo.
 const (

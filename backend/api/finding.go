@@ -7,6 +7,7 @@ type DetectRequest struct {
 	SiteID        string `json:"site_id,omitempty" limit:"id"` // extension
 	CustomerID    string `json:"customer_id,omitempty" limit:"id"`
 	LookbackHours int    `json:"lookback_hours,omitempty"`
+	Severity      string `json:"severity,omitempty" limit:"word"` // list
 	Page
 }
 
@@ -104,6 +105,7 @@ type Finding struct {
 	AssetID            string   `json:"asset_id" limit:"id"`
 	CreatedAt          Time     `json:"created_at"`
 	LastDetectionAt    Time     `json:"last_detection_at"`
+	UpdatedAtMS        int64    `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
 	ModelVersion       string   `json:"model_version" limit:"id"`
 	FaultFamily        string   `json:"fault_family" limit:"word"`
 	SeverityLabel      string   `json:"severity_label" limit:"word"`
@@ -136,8 +138,10 @@ type FindingsRequest struct {
 	Action     string `json:"action,omitempty" limit:"word"`
 	CustomerID string `json:"customer_id,omitempty" limit:"id"`
 	SiteID     string `json:"site_id,omitempty" limit:"id"`
-	From       Time   `json:"from,omitzero"` // only findings that were there at this instant or later
-	To         Time   `json:"to,omitzero"`   // only findings that were there before this instant
+	From       Time   `json:"from,omitzero"`                         // only findings that were there at this instant or later
+	To         Time   `json:"to,omitzero"`                           // only findings that were there before this instant
+	Severity   string `json:"severity_label,omitempty" limit:"word"` // list
+	Family     string `json:"fault_family,omitempty" limit:"word"`   // list
 	Page
 }
 
@@ -230,7 +234,7 @@ var ooda = Route{
 // ListFindings lists OODA summaries, GetHistory sums them up.
 var (
 	ListFindings = define[FindingsRequest, FindingsResponse](&ooda, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-		Fields: Fields{required("customer_id"), rule(checkFindingsPeriod), pageLimit()}})
+		Fields: Fields{required("customer_id"), rule(checkFindingsPeriod), since(), pageLimit()}})
 	GetHistory = define[FindingsRequest, HistoryResponse](&ooda, Operation{Action: ActionHistory, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("customer_id"), rule(checkFindingsPeriod)}})
 )
 
@@ -246,9 +250,9 @@ var detections = Route{Name: "detections", Path: PathDetections, Summary: "List 
 var (
 	RunDetection = define[DetectRequest, DetectResponse](&detect, Operation{Action: ActionRun, Permission: PermissionDetect, Idempotent: true, Target: Target{Asset: "asset_id"},
 		Fields: Fields{required("asset_id"), optional("lookback_hours").between(1, MaxLookbackHours)}})
-	ListDetectRuns = define[DetectRequest, DetectResponse](&detect, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"}, Fields: Fields{pageLimit()}})
+	ListDetectRuns = define[DetectRequest, DetectResponse](&detect, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"}, Fields: Fields{since(), pageLimit()}})
 	ListDetections = define[DetectRequest, DetectResponse](&detections, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
-		Fields: Fields{pageLimit()}})
+		Fields: Fields{since(), pageLimit()}})
 )
 
 var activities = Route{Name: "activities", Path: PathActivities, Summary: "List the activities of the last 24 hours", Description: "Newest first.", Errors: assetErrors[:1]}
@@ -256,4 +260,4 @@ var activities = Route{Name: "activities", Path: PathActivities, Summary: "List 
 // ListActivities lists what was done in the last 24 hours; without a limit all of
 // a day, except for the busiest.
 var ListActivities = define[ActivitiesRequest, ActivitiesResponse](&activities, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-	Fields: Fields{pageLimit().withDefault(MaxLimit)}})
+	Fields: Fields{since(), pageLimit().withDefault(MaxLimit)}})

@@ -187,7 +187,7 @@ var storedForecasts = Route{
 // Stored forecasts, and their accuracy by lead time.
 var (
 	ListForecasts = define[CustomerRequest, StoredForecastsResponse](&storedForecasts, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-		Fields: Fields{required("customer_id"), pageLimit()}})
+		Fields: Fields{required("customer_id"), since(), pageLimit()}})
 	GetAccuracy = define[CustomerRequest, AccuracyResponse](&storedForecasts, Operation{Action: ActionAccuracy, Permission: PermissionRead, Cacheable: true,
 		Fields: Fields{required("customer_id"), pageLimit(), optional("days").between(1, MaxAccuracyDays)}})
 )

@@ -105,7 +105,7 @@ var interpolations = Route{
 // Runs that filled gaps, and the gaps of a run.
 var (
 	ListInterpolations = define[CustomerRequest, InterpolationsResponse](&interpolations, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-		Fields: Fields{required("customer_id"), pageLimit()}})
+		Fields: Fields{required("customer_id"), since(), pageLimit()}})
 	ListGaps = define[CustomerRequest, GapsResponse](&interpolations, Operation{Action: ActionGaps, Permission: PermissionRead, Cacheable: true,
 		Fields: Fields{required("customer_id"), pageLimit()}})
 )

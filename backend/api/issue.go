@@ -29,7 +29,8 @@ type IssuesRequest struct {
 	Component   string `json:"component,omitempty" limit:"name"`  // create: a unit's id, or what else is ill
 	IssueType   string `json:"issue_type,omitempty" limit:"name"` // create
 	Description string `json:"description,omitempty" limit:"text"`
-	Priority    string `json:"priority,omitempty" limit:"word"` // create: high, medium (when empty), low
+	Priority    string `json:"priority,omitempty" limit:"word"` // create: high, medium (when empty), low; list
+	Status      string `json:"status,omitempty" limit:"word"`   // list
 	Page
 }
 
@@ -46,6 +47,7 @@ type Issue struct {
 	FinancialImpact float64     `json:"financial_impact"`  // a day's revenue at risk, in the site's currency
 	CreatedAt       Time        `json:"created_at"`
 	UpdatedAt       Time        `json:"updated_at"`
+	UpdatedAtMS     int64       `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
 	Description     string      `json:"description" limit:"line cut"`
 	History         []IssueMove `json:"history" limit:"1000 last"` // oldest first
 	SummaryID       string      `json:"summary_id,omitempty" limit:"id"`
@@ -82,7 +84,7 @@ var issues = Route{
 
 // Issues.
 var (
-	ListIssues  = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
+	ListIssues  = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Fields: Fields{optional("status").oneOf(IssueNew, IssueInProgress, IssueResolved), since(), pageLimit()}})
 	CreateIssue = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionCreate, Permission: PermissionOrders, Idempotent: true, Target: Target{Site: "site"}, Fields: Fields{
 		required("component"), required("site"), required("issue_type"), required("description"),
 		optional("priority").anyCase(PriorityHigh, PriorityMedium, PriorityLow).withReason("it is high, medium or low")}})

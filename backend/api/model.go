@@ -60,6 +60,7 @@ type Model struct {
 	ModelType          string             `json:"model_type" limit:"word"` // forecasting, interpolation, diagnostics
 	Status             string             `json:"status" limit:"word"`
 	LastTrainedAt      Time               `json:"last_trained_at"`
+	UpdatedAtMS        int64              `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
 	TrainingDataWindow Window             `json:"training_data_window"`
 	Hyperparameters    Hyperparameters    `json:"hyperparameters"`
 	TrainingMetrics    TrainingMetrics    `json:"training_metrics"`
@@ -124,6 +125,7 @@ type ModelsRequest struct {
 	ModelVersion string `json:"model_version,omitempty" limit:"id"`
 	Reason       string `json:"reason,omitempty" limit:"text"` // of promote and rollback
 	Force        bool   `json:"force,omitempty"`               // promote whatever the evaluation
+	Status       string `json:"status,omitempty" limit:"word"` // list
 	Page
 }
 
@@ -171,8 +173,8 @@ var models = Route{
 
 // Models of the registry and the changes of their status.
 var (
-	ListModels       = define[ModelsRequest, ModelsResponse](&models, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
-	ListModelHistory = define[ModelsRequest, ModelHistoryResponse](&models, Operation{Action: ActionHistory, Permission: PermissionRead, Cacheable: true, Fields: modelFields()})
+	ListModels       = define[ModelsRequest, ModelsResponse](&models, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Fields: Fields{optional("status").oneOf(ModelProduction, ModelChallenger, ModelArchived), since(), pageLimit()}})
+	ListModelHistory = define[ModelsRequest, ModelHistoryResponse](&models, Operation{Action: ActionHistory, Permission: PermissionRead, Cacheable: true, Fields: append(modelFields(), since())})
 	EvaluateModel    = define[ModelsRequest, ModelMoveResponse](&models, Operation{Action: ActionEvaluate, Permission: PermissionModels, Fields: modelFields()})
 	PromoteModel     = define[ModelsRequest, ModelMoveResponse](&models, Operation{Action: ActionPromote, Permission: PermissionModels, Idempotent: true, Fields: append(modelFields(), required("reason").text())})
 	RollbackModel    = define[ModelsRequest, ModelMoveResponse](&models, Operation{Action: ActionRollback, Permission: PermissionModels, Idempotent: true, Fields: append(modelFields(), required("reason").text())})

@@ -90,6 +90,7 @@ type Order struct {
 	CompletedAt     Time          `json:"completed_at,omitzero"`
 	ActualHours     float64       `json:"actual_hours,omitempty"`
 	UpdatedAt       Time          `json:"updated_at"`
+	UpdatedAtMS     int64         `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
 	CreatedBy       string        `json:"created_by,omitempty" limit:"name cut"`
 	Version         int           `json:"version"` // 1 when it is made; each change adds one
 	Clocks          OrderClocks   `json:"clocks"`
@@ -231,7 +232,7 @@ var (
 		required("asset_id").unless("customer_id"), required("schedule_id").unless("customer_id"), required("bom_id"), required("assigned_technician").unless("customer_id"),
 		required("estimated_duration_hours").unless("customer_id"), required("priority").unless("customer_id").anyCase(Priorities()...), optional("estimated_duration_hours").hours()}})
 	ListOrders = define[OrderRequest, OrderResponse](&orders, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
-		Fields: Fields{optional("status").anyCase(OrderStatuses()...), pageLimit(), required("asset_id").or("site_id", "customer_id")}})
+		Fields: Fields{optional("status").anyCase(OrderStatuses()...), since(), pageLimit(), required("asset_id").or("site_id", "customer_id")}})
 	GetOrder      = define[OrderRequest, OrderResponse](&orders, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: orderFields()})
 	AssignOrder   = orderMove(ActionAssign, required("assigned_technician").text())
 	StartOrder    = orderMove(ActionStart)

@@ -26,7 +26,17 @@ type ListQuery struct {
 	Kind       string // of uploads of a site: UploadTrain or UploadNowcast
 	From, To   Time   // of findings: only those that were there in this period
 	Archived   bool   // of sites: archived ones too
+	Filter     Filter
 	Page
+}
+
+// Filter selects records of a list by their main fields; what is empty does not narrow. Words are
+// compared without case.
+type Filter struct {
+	Status   string
+	Priority string
+	Severity string
+	Type     string // of the issue, the fault, the unit, the maintenance or the model
 }
 
 // UploadRequest are the fields of an upload, in its form or its JSON body.

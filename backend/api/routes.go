@@ -217,6 +217,7 @@ type Operation struct {
 	Response reflect.Type
 
 	action, customerID, siteID, assetID []int // fields of the request; nil: it has none
+	noSince                             []int // the field updated_since of an operation that does not take it
 }
 
 // Target says which fields of a request name the records that the caller must

@@ -83,7 +83,7 @@ var (
 	StartRun = define[RunsRequest, RunResponse](&runs, Operation{Action: ActionStart, Permission: PermissionDetect, Idempotent: true,
 		Fields: Fields{required("site_id"), required("kind").oneOf(RunKinds()...), rule(checkRunWindow)}})
 	ListRuns = define[RunsRequest, RunsResponse](&runs, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-		Fields: Fields{required("site_id"), pageLimit()}})
+		Fields: Fields{required("site_id"), since(), pageLimit()}})
 )
 
 // checkRunWindow checks the window, which only a detection has.

@@ -78,6 +78,7 @@ type Schedule struct {
 	CreatedAt   Time       `json:"created_at"`
 	CreatedBy   string     `json:"created_by,omitempty" limit:"name cut"`
 	UpdatedAt   Time       `json:"updated_at"`
+	UpdatedAtMS int64      `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
 	CompletedAt Time       `json:"completed_at,omitzero"`
 	Version     int        `json:"version"`                       // 1 when it is made; each change adds one
 	History     []WorkMove `json:"history,omitzero" limit:"1000"` // oldest first; not in lists
@@ -255,7 +256,7 @@ var (
 			return nil
 		})}})
 	ListSchedules = define[ScheduleRequest, ScheduleResponse](&schedules, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
-		Fields: Fields{optional("status").anyCase(ScheduleStatuses()...), pageLimit(), required("asset_id").or("site_id", "customer_id")}})
+		Fields: Fields{optional("status").anyCase(ScheduleStatuses()...), since(), pageLimit(), required("asset_id").or("site_id", "customer_id")}})
 	GetSchedule     = define[ScheduleRequest, ScheduleResponse](&schedules, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("schedule_id")}})
 	ProposeSchedule = define[ScheduleRequest, ProposeResponse](&schedules, Operation{Action: ActionPropose, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"}, Fields: Fields{
 		required("asset_id").or("site_id"), required("maintenance_type").anyCase(MaintenanceTypes()...), required("estimated_duration_hours").hours(),

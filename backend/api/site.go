@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Site is a plant: a place with assets, a zone and money. Extension of the
@@ -39,7 +40,8 @@ type Site struct {
 	Availability *AvailabilityContract `json:"availability,omitempty"`
 	AssetCount   int                   `json:"asset_count"`
 	CreatedAt    Time                  `json:"created_at,omitzero"`
-	ArchivedAt   Time                  `json:"archived_at,omitzero"` // absent: the site is not archived
+	UpdatedAtMS  int64                 `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
+	ArchivedAt   Time                  `json:"archived_at,omitzero"`    // absent: the site is not archived
 	// Change is a change of the whole site that runs, or the last one if it failed.
 	Change *SiteChange `json:"change,omitempty"`
 }
@@ -165,6 +167,24 @@ type SitesResponse struct {
 type Page struct {
 	Limit  int    `json:"limit,omitempty"` // 1..1000, default 100
 	Cursor string `json:"cursor,omitempty" limit:"token"`
+	// UpdatedSince narrows a list to the records that were made or changed at this instant or
+	// later; a record that keeps no time of its changes counts with the time at which it was made.
+	UpdatedSince Instant `json:"updated_since,omitzero"`
+}
+
+// Since reports whether a record that was changed at a time belongs to a list with
+// updated_since.
+func (p Page) Since(changed time.Time) bool {
+	return p.UpdatedSince.IsZero() || !changed.Before(p.UpdatedSince.Time)
+}
+
+// SinceUnix is Since for a time in milliseconds since 1970; for 0, which is unknown, it is that for
+// the time at which the record was made.
+func (p Page) SinceUnix(ms int64, made Time) bool {
+	if ms == 0 {
+		return p.Since(made.Time)
+	}
+	return p.Since(time.UnixMilli(ms))
 }
 
 // Component is a part of an asset, or the machine itself. Kind and dates are
@@ -187,6 +207,7 @@ type Asset struct {
 	Location     string      `json:"location" limit:"name cut"`
 	Components   []Component `json:"components,omitempty" limit:"200"`
 	CreatedAt    Time        `json:"created_at,omitzero"`
+	UpdatedAtMS  int64       `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
 	SiteID       string      `json:"site_id,omitempty" limit:"id"`
 	CustomerID   string      `json:"customer_id,omitempty" limit:"id"`
 	Timezone     string      `json:"timezone,omitempty" limit:"word"`
@@ -269,7 +290,7 @@ var (
 		}
 		return nil
 	}))
-	ListAssets = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
+	ListAssets = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Fields: Fields{since(), pageLimit()}})
 	GetAsset   = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
 		Fields: Fields{required("asset_id")}})
 )
@@ -307,7 +328,7 @@ var (
 		Fields: Fields{required("site"), rule(nameSite), rule(func(r *SitesRequest) error { return checkClear(r.Clear) })}})
 	AddSite = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionAdd, Permission: PermissionSites, Idempotent: true, Target: Target{NewSite: true},
 		Fields: Fields{required("site"), rule(nameSite)}})
-	ListSites     = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{NoSite: true}, Fields: Fields{pageLimit()}})
+	ListSites     = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{NoSite: true}, Fields: Fields{since(), pageLimit()}})
 	GetSite       = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Target: Target{AnyState: true}, Fields: Fields{required("site_id")}})
 	RenameSite    = siteMove(ActionRename, required("name").about("The new name that is shown; the id stays.", "Roof of the town hall"))
 	ArchiveSite   = siteMove(ActionArchive)

@@ -35,6 +35,46 @@ func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // MarshalJSON writes the wire form as a JSON string.
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
 
+// Instant is a time on the wire to the millisecond. It is read as [Time] is, but keeps the
+// milliseconds; the zero Instant is left out by fields tagged omitzero.
+type Instant struct{ time.Time }
+
+// instantLayout is the wire form of an Instant.
+const instantLayout = "2006-01-02T15:04:05.000Z"
+
+// InstantOf makes an Instant of t, cut to the millisecond.
+func InstantOf(t time.Time) Instant { return Instant{t.UTC().Truncate(time.Millisecond)} }
+
+// String is the wire form.
+func (t Instant) String() string { return t.UTC().Format(instantLayout) }
+
+// MarshalText writes the wire form.
+func (t Instant) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// MarshalJSON writes the wire form as a JSON string.
+func (t Instant) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
+
+// UnmarshalText reads any form that [ParseTime] takes, naive times as UTC.
+func (t *Instant) UnmarshalText(b []byte) error {
+	p, err := parseTime(string(b), time.UTC)
+	if err != nil {
+		return err
+	}
+	*t = InstantOf(p)
+	return nil
+}
+
+// UnmarshalJSON reads a JSON string as UnmarshalText does; null leaves t as it is.
+func (t *Instant) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
+		return fmt.Errorf("time %s is not a string", b)
+	}
+	return t.UnmarshalText(b[1 : len(b)-1])
+}
+
 // NullTime is a Time whose zero value is null on the wire.
 type NullTime Time
 
@@ -83,6 +123,15 @@ var timeLayouts = []string{
 // neither (then it is in zone), or a date alone. A plus sign that a query
 // string turned into a space is taken for the plus it was.
 func ParseTime(s string, zone *time.Location) (Time, error) {
+	t, err := parseTime(s, zone)
+	if err != nil {
+		return Time{}, err
+	}
+	return At(t), nil
+}
+
+// parseTime is ParseTime to the nanosecond.
+func parseTime(s string, zone *time.Location) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if zone == nil {
 		zone = time.UTC
@@ -97,14 +146,14 @@ func ParseTime(s string, zone *time.Location) (Time, error) {
 			return inYears(s, t)
 		}
 	}
-	return Time{}, fmt.Errorf("%q is not an ISO 8601 time", s)
+	return time.Time{}, fmt.Errorf("%q is not an ISO 8601 time", s)
 }
 
-// inYears is At for the years that [TimeLayout] has room for: an offset may
+// inYears is t if it is in the years that [TimeLayout] has room for: an offset may
 // lead out of them.
-func inYears(text string, t time.Time) (Time, error) {
+func inYears(text string, t time.Time) (time.Time, error) {
 	if y := t.UTC().Year(); y < 0 || y > 9999 {
-		return Time{}, fmt.Errorf("%q is not within the years 0000 to 9999 of UTC", text)
+		return time.Time{}, fmt.Errorf("%q is not within the years 0000 to 9999 of UTC", text)
 	}
-	return At(t), nil
+	return t, nil
 }

@@ -142,5 +142,5 @@ func trackMove(action string, fields ...Field) Endpoint[TrackRequest, TrackRespo
 }
 
 func trackList(action string, fields ...Field) Endpoint[TrackRequest, TrackResponse] {
-	return define[TrackRequest, TrackResponse](&track, Operation{Action: action, Permission: PermissionRead, Cacheable: true, Fields: append(Fields{pageLimit(), orderOrJob()}, fields...)})
+	return define[TrackRequest, TrackResponse](&track, Operation{Action: action, Permission: PermissionRead, Cacheable: true, Fields: append(Fields{since(), pageLimit(), orderOrJob()}, fields...)})
 }

@@ -85,6 +85,7 @@ type Upload struct {
 	RevertedBy       string         `json:"reverted_by,omitempty" limit:"id"`
 	CreatedAt        Time           `json:"created_at"`
 	UpdatedAt        Time           `json:"updated_at"`
+	UpdatedAtMS      int64          `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
 }
 
 // Ended says that the upload's state will not change any more.
@@ -194,7 +195,8 @@ type V1UploadRequest UploadRequest
 type UploadsQuery struct {
 	CustomerID string `query:"customer_id"`
 	SiteID     string `query:"site_id"`
-	Kind       string `query:"kind"` // UploadTrain or UploadNowcast, of a site
+	Kind       string `query:"kind"`   // UploadTrain or UploadNowcast, of a site
+	Status     string `query:"status"` // a processing_status
 	Page
 }
 
@@ -203,7 +205,8 @@ var uploads = Route{Name: "uploads", Method: http.MethodGet, Path: PathUploads, 
 // ListUploads lists uploads, newest first. The first upload of a site precedes the
 // site.
 var ListUploads = define[UploadsQuery, UploadsResponse](&uploads, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{NewSite: true}, Fields: Fields{
-	optional("customer_id").about("The customer.", exampleCustomer), optional("site_id").about("The site.", exampleSite), pageLimit(), pageCursor(),
+	optional("customer_id").about("The customer.", exampleCustomer), optional("site_id").about("The site.", exampleSite), since(), pageLimit(), pageCursor(),
+	optional("status").about("The processing_status.", nil).oneOf(UploadQueued, UploadValidating, UploadProcessing, UploadCompleted, UploadWithWarnings, UploadFailed, UploadRejected, UploadReverted),
 	optional("kind").about("The kind of upload; goes with site_id.", nil).oneOf(UploadTrain, UploadNowcast).withReason("it is historical or nowcast"),
 	rule(func(q *UploadsQuery) error {
 		if q.Kind != "" && q.SiteID == "" {

@@ -239,7 +239,7 @@ const ActionInvite = "invite"
 
 // Gateways.
 var (
-	ListGateways  = define[GatewaysRequest, GatewaysResponse](&gateways, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
+	ListGateways  = define[GatewaysRequest, GatewaysResponse](&gateways, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Fields: Fields{since(), pageLimit()}})
 	InviteGateway = define[GatewaysRequest, GatewaysResponse](&gateways, Operation{Action: ActionInvite, Permission: PermissionUsers,
 		Fields: Fields{required("site_id"), required("name"), optional("lifetime_minutes").between(1, MaxJoinMinutes)}})
 	RotateGatewayKey = define[GatewaysRequest, GatewaysResponse](&gateways, Operation{Action: ActionRotate, Permission: PermissionTelemetry, Target: Target{NoSite: true}})

@@ -173,7 +173,7 @@ func (t *Trail) List(ctx context.Context, scope api.Scope, q api.AuditQuery) (li
 			if err != nil {
 				return err
 			}
-			if examined++; visible(r, scope) && matches(r, q) {
+			if examined++; visible(r, scope) && matches(r, q) && q.Since(r.Timestamp.Time) {
 				n := limits.Size(&r)
 				if err := limits.Take(ctx, n); err != nil {
 					return err

@@ -273,7 +273,7 @@ func (m Administrator) Keys(ctx context.Context, customerID string, p api.Page) 
 		keys = nil
 		all, _, err := apiKeys.List(tx, store.Query{})
 		for _, k := range all {
-			if m.sees(k.Customers, k.Sites, k.Role) && (customerID == "" || k.scope().CanCustomer(customerID)) {
+			if m.sees(k.Customers, k.Sites, k.Role) && (customerID == "" || k.scope().CanCustomer(customerID)) && p.Since(later(k.CreatedAt, k.RevokedAt)) {
 				d := k.described(m.now())
 				var failed error
 				if d.Usage, failed = m.usageOf(tx, k.ID); failed != nil {

@@ -259,6 +259,14 @@ func errRole(of []string) error {
 	return api.InvalidField("role_id", "one of "+strings.Join(of, ", "))
 }
 
+// later is the later of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // Users are those whom the administrator may see and who may see the customer
 // (empty: any), by name.
 func (m Administrator) Users(ctx context.Context, customerID string, p api.Page) (users []User, next string, err error) {
@@ -266,7 +274,7 @@ func (m Administrator) Users(ctx context.Context, customerID string, p api.Page)
 		users = nil
 		all, _, err := accounts.List(tx, store.Query{Index: "name"})
 		for _, a := range all {
-			if m.sees(a.Customers, a.Sites, a.Role) && (customerID == "" || a.principal().CanCustomer(customerID)) {
+			if m.sees(a.Customers, a.Sites, a.Role) && (customerID == "" || a.principal().CanCustomer(customerID)) && p.Since(later(a.CreatedAt, a.LastLoginAt)) {
 				users = append(users, a.user())
 			}
 		}

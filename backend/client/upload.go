@@ -63,7 +63,7 @@ func (c *Client) RevertUpload(ctx context.Context, uploadID string) (*api.Upload
 
 // Uploads lists newest first; q.CustomerID and q.SiteID narrow.
 func (c *Client) Uploads(ctx context.Context, q api.ListQuery) (*api.UploadsResponse, error) {
-	return Call(ctx, c, api.ListUploads, api.UploadsQuery{CustomerID: q.CustomerID, SiteID: q.SiteID, Kind: q.Kind, Page: q.Page})
+	return Call(ctx, c, api.ListUploads, api.UploadsQuery{CustomerID: q.CustomerID, SiteID: q.SiteID, Kind: q.Kind, Status: q.Filter.Status, Page: q.Page})
 }
 
 // upload sends the form of an upload.

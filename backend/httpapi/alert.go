@@ -41,7 +41,7 @@ func (s *server) alertHandlers() {
 	handleStream(s, api.ListTerminalAlerts, s.listTerminalAlerts, func(q *api.AlertsQuery) error { _, err := alertCursorOf(q); return err })
 	handleStream(s, api.ListSiteAlerts, s.listSiteAlerts, func(q *api.AlertsQuery) error { _, err := readAlertCursor(q); return err })
 	handle(s, api.ListAlerts, func(ctx context.Context, c *caller, r *api.AlertsRequest) (api.AlertsResponse, error) {
-		list, counts, next, err := s.Alerts.Alerts(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Page: r.Page}, r.State)
+		list, counts, next, err := s.Alerts.Alerts(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Filter: api.Filter{Severity: r.Severity, Type: r.Type}, Page: r.Page}, r.State)
 		return api.AlertsResponse{Success: true, Alerts: nonNil(list), Counts: &counts, Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.GetAlertHealth, func(ctx context.Context, c *caller, r *api.AlertsRequest) (api.AlertsResponse, error) {

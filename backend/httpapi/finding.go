@@ -42,7 +42,7 @@ type Diagnoser interface {
 
 func (s *server) findingHandlers() {
 	handle(s, api.ListFindings, func(ctx context.Context, c *caller, r *api.FindingsRequest) (api.FindingsResponse, error) {
-		list, next, err := s.Findings.Findings(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, From: r.From, To: r.To, Page: r.Page})
+		list, next, err := s.Findings.Findings(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, From: r.From, To: r.To, Filter: api.Filter{Severity: r.Severity, Type: r.Family}, Page: r.Page})
 		return api.FindingsResponse{Success: true, CustomerID: r.CustomerID, MLEnhancedActivities: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.GetHistory, func(ctx context.Context, c *caller, r *api.FindingsRequest) (api.HistoryResponse, error) {
@@ -70,11 +70,11 @@ func (s *server) findingHandlers() {
 }
 
 func (s *server) listDetections(ctx context.Context, c *caller, r *api.DetectRequest) (api.DetectResponse, error) {
-	list, next, err := s.Detector.Detections(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Page: r.Page})
+	list, next, err := s.Detector.Detections(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Filter: api.Filter{Severity: r.Severity}, Page: r.Page})
 	return api.DetectResponse{Success: true, Detections: nonNil(list), Count: len(list), NextCursor: next}, err
 }
 
 func (s *server) listDiagnostics(ctx context.Context, c *caller, r *api.DiagnoseRequest) (api.DiagnoseResponse, error) {
-	list, next, err := s.Diagnoser.Diagnostics(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Page: r.Page})
+	list, next, err := s.Diagnoser.Diagnostics(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Filter: api.Filter{Severity: r.Severity}, Page: r.Page})
 	return api.DiagnoseResponse{Success: true, Diagnostics: nonNil(list), Count: len(list), NextCursor: next}, err
 }

@@ -23,7 +23,7 @@ func (s *server) issueHandlers() {
 		return api.IssuesResponse{Success: true, Message: message, IssueID: i.IssueID, Issue: &i, Count: 1}, err
 	}
 	handle(s, api.ListIssues, func(ctx context.Context, c *caller, r *api.IssuesRequest) (api.IssuesResponse, error) {
-		list, next, err := s.Issues.Issues(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Page: r.Page})
+		list, next, err := s.Issues.Issues(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Filter: api.Filter{Status: r.Status, Priority: r.Priority, Type: r.IssueType}, Page: r.Page})
 		return api.IssuesResponse{Success: true, Issues: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.CreateIssue, func(ctx context.Context, c *caller, r *api.IssuesRequest) (api.IssuesResponse, error) {

@@ -28,7 +28,7 @@ func (s *server) modelHandlers() {
 		return api.ModelMoveResponse{Success: true, Message: fmt.Sprintf(words, m.ModelName, m.ModelVersion), Model: withLayers(m), FormerVersion: former}
 	}
 	handle(s, api.ListModels, func(ctx context.Context, c *caller, r *api.ModelsRequest) (api.ModelsResponse, error) {
-		list, next, err := s.Models.Models(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Page: r.Page})
+		list, next, err := s.Models.Models(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Filter: api.Filter{Status: r.Status, Type: r.ModelType}, Page: r.Page})
 		for i := range list {
 			list[i] = withLayers(list[i])
 		}

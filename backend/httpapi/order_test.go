@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,7 +152,12 @@ func TestOrderLife(t *testing.T) {
 		t.Errorf("the schedule is %+v", s)
 	}
 	w.clock.add(api.ReopenWithin)
+	mustPost[api.TrackResponse](w, api.PathTrack, `{"action":"subscribe","order_id":"`+id+`","callback_url":"https://example.org/hook"}`)
 	again := w.move("reopen", id, `,"reason":"It is loud again"`)
+	sent := mustPost[api.TrackResponse](w, api.PathTrack, `{"action":"deliveries","order_id":"`+id+`"}`).Deliveries
+	if len(sent) != 1 || sent[0].Event.Status != api.OrderInProgress || sent[0].Event.CompletionNotes != "" || again.CompletionNotes != "" || !slices.ContainsFunc(again.History, func(m api.WorkMove) bool { return m.Note == "Fan replaced" }) {
+		t.Errorf("a reopened order repeats the notes of its completion: %+v, %+v", sent, again)
+	}
 	if again.Status != api.OrderInProgress || len(again.Downtime) != 2 || again.Verification != nil || !again.CompletedAt.IsZero() {
 		t.Errorf("opened again: %+v", again)
 	}

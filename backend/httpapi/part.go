@@ -31,7 +31,9 @@ func (s *server) partHandlers() {
 	handle(s, api.GenerateBOM, generate)
 	handle(s, api.BuildBOM, generate)
 	handle(s, api.ListBOMs, func(ctx context.Context, c *caller, r *api.BOMRequest) (api.BOMResponse, error) {
-		list, next, err := s.BOMs.BOMs(ctx, c.scope, c.ofTarget(r.CustomerID, r.SiteID, r.AssetID, r.Page))
+		q := c.ofTarget(r.CustomerID, r.SiteID, r.AssetID, r.Page)
+		q.Filter.Type = r.MaintenanceType
+		list, next, err := s.BOMs.BOMs(ctx, c.scope, q)
 		return api.BOMResponse{Success: true, BOMs: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.GetBOM, func(ctx context.Context, c *caller, r *api.BOMRequest) (api.BOMResponse, error) {

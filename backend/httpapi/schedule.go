@@ -45,7 +45,9 @@ func (s *server) scheduleHandlers() {
 		return answer, err
 	})
 	handle(s, api.ListSchedules, func(ctx context.Context, c *caller, r *api.ScheduleRequest) (api.ScheduleResponse, error) {
-		list, next, err := s.Schedules.Schedules(ctx, c.scope, c.ofTarget(r.CustomerID, r.SiteID, r.AssetID, r.Page), r.Status, r.Overdue)
+		q := c.ofTarget(r.CustomerID, r.SiteID, r.AssetID, r.Page)
+		q.Filter = api.Filter{Priority: r.Priority, Type: r.MaintenanceType}
+		list, next, err := s.Schedules.Schedules(ctx, c.scope, q, r.Status, r.Overdue)
 		return api.ScheduleResponse{Success: true, Schedules: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.GetSchedule, func(ctx context.Context, c *caller, r *api.ScheduleRequest) (api.ScheduleResponse, error) {

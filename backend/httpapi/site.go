@@ -136,7 +136,7 @@ func (s *server) siteHandlers() {
 		return api.AssetsResponse{Success: true, Asset: &c.asset, Count: 1}, nil
 	})
 	handle(s, api.ListAssets, func(ctx context.Context, c *caller, r *api.AssetsRequest) (api.AssetsResponse, error) {
-		list, next, err := s.Assets.Assets(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Page: r.Page})
+		list, next, err := s.Assets.Assets(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Filter: api.Filter{Type: r.Type}, Page: r.Page})
 		return api.AssetsResponse{Success: true, Assets: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.SetAsset, s.changeAsset("Asset changed", func(ctx context.Context, scope api.Scope, ref api.AssetRef, r *api.AssetsRequest) (before, after api.Asset, err error) {

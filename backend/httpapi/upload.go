@@ -77,7 +77,7 @@ func (s *server) uploadHandlers() {
 	})
 	s.sessionHandlers()
 	handle(s, api.ListUploads, func(ctx context.Context, c *caller, q *api.UploadsQuery) (api.UploadsResponse, error) {
-		list, next, err := s.Uploads.Uploads(ctx, c.scope, api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID, Kind: q.Kind, Page: q.Page})
+		list, next, err := s.Uploads.Uploads(ctx, c.scope, api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID, Kind: q.Kind, Filter: api.Filter{Status: q.Status}, Page: q.Page})
 		return api.UploadsResponse{Success: true, Uploads: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.GetUpload, func(ctx context.Context, c *caller, q *api.UploadQuery) (api.UploadResponse, error) {

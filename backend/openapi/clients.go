@@ -79,7 +79,7 @@ func clientType(t reflect.Type, words map[string]string, list string) string {
 		t = t.Elem()
 	}
 	switch {
-	case t == timeType || t == reflect.TypeFor[api.NullTime]() || t == reflect.TypeFor[api.Date]():
+	case t == timeType || t == reflect.TypeFor[api.Instant]() || t == reflect.TypeFor[api.NullTime]() || t == reflect.TypeFor[api.Date]():
 		return words["text"]
 	case t.Kind() == reflect.Slice:
 		return fmt.Sprintf(list, clientType(t.Elem(), words, list))

@@ -103,6 +103,9 @@ var common = map[string]string{
 	"request_id":  "Names the request in the logs of the service.",
 	"site_id":     "The site.",
 	"success":     "True on success.",
+
+	"updated_at_ms": "When it was changed last, in milliseconds since 1970.",
+	"updated_since": "Only records that were made or changed at this instant or later.",
 }
 
 var uploadStates = []string{api.UploadQueued, api.UploadValidating, api.UploadProcessing, api.UploadCompleted, api.UploadWithWarnings, api.UploadFailed, api.UploadRejected, api.UploadReverted}
@@ -116,6 +119,8 @@ type schemas struct {
 // of is the schema of a type as encoding/json writes it.
 func (s *schemas) of(t reflect.Type) *Schema {
 	switch {
+	case t == reflect.TypeFor[api.Instant]():
+		return &Schema{Type: "string", Description: "An ISO 8601 time with Z, an offset or neither, or a date; to the millisecond."}
 	case t == timeType && s.request:
 		return &Schema{Type: "string", Description: "An ISO 8601 time with Z, an offset or neither, or a date."}
 	case t == timeType:

@@ -296,7 +296,7 @@ func (c Case) malformed(name string) (bad []any) {
 		bad = append(bad, wrongType(t))
 	case t.Kind() == reflect.Int:
 		bad = append(bad, "many")
-	case t == reflect.TypeFor[api.Time]():
+	case t == reflect.TypeFor[api.Time](), t == reflect.TypeFor[api.Instant]():
 		bad = append(bad, "yesterday")
 	}
 	for _, f := range c.op.Fields {

@@ -84,7 +84,7 @@ func (s *Service) List(ctx context.Context, scope api.Scope, q api.ListQuery, si
 		c.Rows = nil
 		for i, one := range lists {
 			if err := chooseActivities(ctx, tx, c, one, i, since, func(n *Record) bool {
-				return record.Matches(scope, q)(n.CustomerID, n.SiteID, n.AssetID)
+				return record.Matches(scope, q)(n.CustomerID, n.SiteID, n.AssetID) && q.Since(n.At)
 			}); err != nil {
 				return fmt.Errorf("list activities: %w", err)
 			}

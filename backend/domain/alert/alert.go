@@ -114,7 +114,7 @@ func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.RunResult,
 			if err != nil {
 				return err
 			}
-			if err := s.put(tx, before, *a); err != nil {
+			if err := s.put(tx, before, a); err != nil {
 				return err
 			}
 		}
@@ -123,7 +123,9 @@ func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.RunResult,
 }
 
 // put stores an alert and announces the change. Each change of an alert goes through it.
-func (s *Service) put(tx store.Tx, before *Alert, a Alert) error {
+func (s *Service) put(tx store.Tx, before *Alert, changed *Alert) error {
+	changed.UpdatedAtMS = s.now().UnixMilli()
+	a := *changed
 	if err := alerts.Put(tx, a); err != nil {
 		return fmt.Errorf("store alert %s: %w", a.AlertID, err)
 	}
@@ -264,7 +266,7 @@ func (s *Service) MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRe
 		}
 		before := a
 		s.moveAlert(&a, move.to, scope.Actor, r)
-		if err := s.put(tx, &before, a); err != nil {
+		if err := s.put(tx, &before, &a); err != nil {
 			return err
 		}
 		return s.activities.Record(tx, activity.Record{CustomerID: a.CustomerID, SiteID: a.SiteID, AssetID: a.AssetID, Phase: api.PhaseOrient, Title: move.done,
@@ -338,7 +340,7 @@ func (s *Service) AcknowledgeFor(tx store.Tx, siteID, summaryID, actor, reason s
 	}
 	before := *a
 	s.moveAlert(a, api.AlertAcknowledged, actor, api.AlertsRequest{Reason: reason})
-	return s.put(tx, &before, *a)
+	return s.put(tx, &before, a)
 }
 
 // Get returns an alert within the scope as it is now; [api.ErrAlertNotFound] for an
@@ -365,7 +367,7 @@ func (s *Service) AcknowledgeIn(tx store.Tx, id, actor, reason string) error {
 	}
 	before := a
 	s.moveAlert(&a, api.AlertAcknowledged, actor, api.AlertsRequest{Reason: reason})
-	if err := s.put(tx, &before, a); err != nil {
+	if err := s.put(tx, &before, &a); err != nil {
 		return err
 	}
 	return s.activities.Record(tx, activity.Record{CustomerID: a.CustomerID, SiteID: a.SiteID, AssetID: a.AssetID, Phase: api.PhaseOrient,

@@ -50,7 +50,7 @@ func (s *Service) Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, 
 				return false
 			}
 			countAlert(&counts, a)
-			return state == "" || a.State == state
+			return (state == "" || a.State == state) && q.SinceUnix(a.UpdatedAtMS, a.Timestamp) && record.Is(q.Filter.Severity, a.AlertSeverity) && record.Is(q.Filter.Type, a.AlertType)
 		},
 		Order: func(a *Alert) record.SortKey {
 			return record.SortKey{}.Number(int64(slices.Index(stateOrder, a.State))).Number(int64(finding.UrgencyRank(a.AlertSeverity))).NewestFirst(a.Timestamp.Time)

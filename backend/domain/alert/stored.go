@@ -26,6 +26,7 @@ type alertRecord struct {
 	SuppressedTo     api.Time        `json:"suppressed_until,omitzero"`
 	EnergyAtRiskKW   float64         `json:"energy_at_risk_kw"`
 	ResolvedAt       api.Time        `json:"resolved_at,omitzero"`
+	UpdatedMS        int64           `json:"updated_ms,omitempty"`
 	Occurrences      int             `json:"occurrences"`
 	History          []moveRecord    `json:"history" limit:"1000 last"`
 	CustomerID       string          `json:"customer_id" limit:"id"`
@@ -57,7 +58,7 @@ func newAlertRecord(v Alert) alertRecord {
 		TerminalDeviceID: v.TerminalDeviceID, SiteID: v.SiteID, Timestamp: v.Timestamp, AlertType: v.AlertType, AlertSeverity: v.AlertSeverity,
 		Message: v.Message, SourceSystem: v.SourceSystem, Resolved: v.Resolved, Metadata: (*metadataRecord)(v.Metadata), Cursor: v.Cursor, AlertID: v.AlertID,
 		AssetID: v.AssetID, State: v.State, AcknowledgedBy: v.AcknowledgedBy, AcknowledgedAt: v.AcknowledgedAt, ShelvedUntil: v.ShelvedUntil,
-		SuppressedTo: v.SuppressedTo, EnergyAtRiskKW: v.EnergyAtRiskKW, ResolvedAt: v.ResolvedAt, Occurrences: v.Occurrences,
+		SuppressedTo: v.SuppressedTo, EnergyAtRiskKW: v.EnergyAtRiskKW, ResolvedAt: v.ResolvedAt, UpdatedMS: v.UpdatedAtMS, Occurrences: v.Occurrences,
 		History: record.Convert(v.History, func(v api.AlertMove) moveRecord { return moveRecord(v) }), CustomerID: v.CustomerID, SummaryID: v.SummaryID,
 	}
 }
@@ -68,7 +69,7 @@ func (r alertRecord) alert() Alert {
 			TerminalDeviceID: r.TerminalDeviceID, SiteID: r.SiteID, Timestamp: r.Timestamp, AlertType: r.AlertType, AlertSeverity: r.AlertSeverity,
 			Message: r.Message, SourceSystem: r.SourceSystem, Resolved: r.Resolved, Metadata: (*api.AlertMetadata)(r.Metadata), Cursor: r.Cursor,
 			AlertID: r.AlertID, AssetID: r.AssetID, State: r.State, AcknowledgedBy: r.AcknowledgedBy, AcknowledgedAt: r.AcknowledgedAt,
-			ShelvedUntil: r.ShelvedUntil, SuppressedTo: r.SuppressedTo, EnergyAtRiskKW: r.EnergyAtRiskKW, ResolvedAt: r.ResolvedAt, Occurrences: r.Occurrences,
+			ShelvedUntil: r.ShelvedUntil, SuppressedTo: r.SuppressedTo, EnergyAtRiskKW: r.EnergyAtRiskKW, ResolvedAt: r.ResolvedAt, UpdatedAtMS: r.UpdatedMS, Occurrences: r.Occurrences,
 			History: record.Convert(r.History, func(v moveRecord) api.AlertMove { return api.AlertMove(v) }),
 		},
 		CustomerID: r.CustomerID, SummaryID: r.SummaryID,

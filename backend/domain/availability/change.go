@@ -149,7 +149,9 @@ func (s *Service) Changes(ctx context.Context, scope api.Scope, siteID string, p
 	if _, err := s.sites.Site(ctx, scope, siteID); err != nil {
 		return nil, "", err
 	}
-	list, next, err := record.List(ctx, s.records, changes, store.Query{Prefix: store.Key(siteID), Reverse: true}, page, func(change) bool { return true })
+	list, next, err := record.List(ctx, s.records, changes, store.Query{Prefix: store.Key(siteID), Reverse: true}, page, func(c change) bool {
+		return page.Since(c.At.Time) || !c.RevokedAt.IsZero() && page.Since(c.RevokedAt.Time)
+	})
 	return record.Convert(list, change.toAPI), next, record.Wrap(err, "list the availability changes of site "+siteID)
 }
 

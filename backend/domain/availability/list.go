@@ -48,7 +48,7 @@ func (s *Service) List(ctx context.Context, scope api.Scope, r api.AvailabilityR
 	for _, u := range list {
 		shown = append(shown, read.unit(u, r.Stretches))
 	}
-	if shown, out.NextCursor, err = record.Page(shown, r.Page); err != nil {
+	if shown, out.NextCursor, err = record.Page(shown, r.Page, func(u api.UnitAvailability) string { return u.AssetID }); err != nil {
 		return out, err
 	}
 	out.Units, out.Count = append(out.Units, shown...), len(shown)

@@ -230,7 +230,9 @@ func (s *Service) Detections(ctx context.Context, scope api.Scope, q api.ListQue
 	case q.CustomerID != "":
 		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
 	}
-	list, next, err := record.ListScoped(ctx, s.records, detections, sq, scope, q, detectionOwner)
+	list, next, err := record.List(ctx, s.records, detections, sq, q.Page, func(d Detection) bool {
+		return record.Matches(scope, q)(detectionOwner(d)) && q.Since(d.DetectedAt.Time) && record.Is(q.Filter.Severity, d.Severity)
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("list detections: %w", err)
 	}

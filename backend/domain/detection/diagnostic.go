@@ -131,7 +131,9 @@ func (d *Diagnostic) explain(f *finding.Finding) {
 // Diagnostics lists the stored diagnoses within the scope, newest first.
 func (s *Service) Diagnostics(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Diagnostic, string, error) {
 	sq := record.NewestFirst(q)
-	list, next, err := record.ListScoped(ctx, s.records, diagnostics, sq, scope, q, func(d Diagnostic) (string, string, string) { return d.CustomerID, d.SiteID, d.AssetID })
+	list, next, err := record.List(ctx, s.records, diagnostics, sq, q.Page, func(d Diagnostic) bool {
+		return record.Matches(scope, q)(d.CustomerID, d.SiteID, d.AssetID) && q.Since(d.DiagnosedAt.Time) && record.Is(q.Filter.Severity, d.Severity)
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("list diagnoses: %w", err)
 	}

@@ -128,6 +128,7 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *RunResult) error {
 		case !f.Active && f.LostKWh != former[id].LostKWh:
 			out.Revised = append(out.Revised, *f)
 		}
+		f.UpdatedAtMS = run.Now.UnixMilli()
 		if err := findings.Put(tx, *f); err != nil {
 			return fmt.Errorf("store finding %s: %w", id, err)
 		}
@@ -146,6 +147,7 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *RunResult) error {
 		f.Active, f.EndedAt = false, f.LastDetectionAt
 		f.EnergyAtRiskKW, f.RevenueAtRisk = 0, 0
 		f.addLosses(f, nil, run)
+		f.UpdatedAtMS = run.Now.UnixMilli()
 		out.Ended = append(out.Ended, f)
 		if err := findings.Put(tx, f); err != nil {
 			return fmt.Errorf("end finding %s: %w", f.SummaryID, err)
@@ -276,7 +278,7 @@ func (s *Service) Findings(ctx context.Context, scope api.Scope, q api.ListQuery
 		Keep: func(f *Finding) bool {
 			is := record.Matches(scope, ids)(f.CustomerID, f.SiteID, "") && (q.AssetID == "" || f.AssetID == q.AssetID || slices.Contains(f.AssetIDs, q.AssetID))
 			some = some || is
-			return is && f.within(q.From.Time, q.To.Time)
+			return is && f.within(q.From.Time, q.To.Time) && q.SinceUnix(f.UpdatedAtMS, f.LastDetectionAt) && record.Is(q.Filter.Severity, f.SeverityLabel) && record.Is(q.Filter.Type, f.FaultFamily)
 		},
 		Order: func(f *Finding) record.SortKey {
 			return record.SortKey{}.First(f.Active).Descending(f.EnergyAtRiskKW).Number(-int64(Rank(f.SeverityLabel))).NewestFirst(f.LastDetectionAt.Time)

@@ -13,6 +13,7 @@ type findingRecord struct {
 	AssetID            string           `json:"asset_id" limit:"id"`
 	CreatedAt          api.Time         `json:"created_at"`
 	LastDetectionAt    api.Time         `json:"last_detection_at"`
+	UpdatedMS          int64            `json:"updated_ms,omitempty"`
 	ModelVersion       string           `json:"model_version" limit:"id"`
 	FaultFamily        string           `json:"fault_family" limit:"word"`
 	SeverityLabel      string           `json:"severity_label" limit:"word"`
@@ -76,7 +77,7 @@ type periodRecord struct {
 
 func newFindingRecord(v Finding) findingRecord {
 	return findingRecord{
-		SummaryID: v.SummaryID, AssetID: v.AssetID, CreatedAt: v.CreatedAt, LastDetectionAt: v.LastDetectionAt, ModelVersion: v.ModelVersion,
+		SummaryID: v.SummaryID, AssetID: v.AssetID, CreatedAt: v.CreatedAt, LastDetectionAt: v.LastDetectionAt, UpdatedMS: v.UpdatedAtMS, ModelVersion: v.ModelVersion,
 		FaultFamily: v.FaultFamily, SeverityLabel: v.SeverityLabel, Confidence: v.Confidence, EnergyAtRiskKW: v.EnergyAtRiskKW, RootCause: v.RootCause,
 		RecommendedActions: record.Convert(v.RecommendedActions, func(v api.Action) actionRecord { return actionRecord(v) }), Detections: v.Detections,
 		SiteID: v.SiteID, AssetIDs: v.AssetIDs, Active: v.Active, StartedAt: v.StartedAt, EndedAt: v.EndedAt, LossFraction: v.LossFraction,
@@ -91,7 +92,7 @@ func newFindingRecord(v Finding) findingRecord {
 func (r findingRecord) finding() Finding {
 	f := Finding{
 		Finding: api.Finding{
-			SummaryID: r.SummaryID, AssetID: r.AssetID, CreatedAt: r.CreatedAt, LastDetectionAt: r.LastDetectionAt, ModelVersion: r.ModelVersion,
+			SummaryID: r.SummaryID, AssetID: r.AssetID, CreatedAt: r.CreatedAt, LastDetectionAt: r.LastDetectionAt, UpdatedAtMS: r.UpdatedMS, ModelVersion: r.ModelVersion,
 			FaultFamily: r.FaultFamily, SeverityLabel: r.SeverityLabel, Confidence: r.Confidence, EnergyAtRiskKW: r.EnergyAtRiskKW, RootCause: r.RootCause,
 			RecommendedActions: record.Convert(r.RecommendedActions, func(v actionRecord) api.Action { return api.Action(v) }), Detections: r.Detections,
 			SiteID: r.SiteID, AssetIDs: r.AssetIDs, Active: r.Active, StartedAt: r.StartedAt, EndedAt: r.EndedAt, LossFraction: r.LossFraction,

@@ -257,7 +257,9 @@ func (s *Service) Latest(ctx context.Context, siteID string) (Forecast, error) {
 // first; [api.ErrNoForecastResult] if none exists.
 func (s *Service) Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error) {
 	sq := record.NewestFirst(q)
-	list, next, err := record.ListScoped(ctx, s.records, forecasts, sq, scope, q, func(f Forecast) (string, string, string) { return f.CustomerID, f.SiteID, "" })
+	list, next, err := record.List(ctx, s.records, forecasts, sq, q.Page, func(f Forecast) bool {
+		return record.Matches(scope, q)(f.CustomerID, f.SiteID, "") && q.Since(f.IssuedAt)
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("list forecasts: %w", err)
 	}

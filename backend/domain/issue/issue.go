@@ -48,6 +48,7 @@ type Issue struct {
 	FinancialImpact float64        `json:"financial_impact"` // a day's revenue at risk, in the site's currency
 	CreatedAt       api.Time       `json:"created_at"`
 	UpdatedAt       api.Time       `json:"updated_at"`
+	UpdatedMS       int64          `json:"updated_ms,omitempty"`
 	Description     string         `json:"description" limit:"line cut"`
 	History         []StatusChange `json:"history" limit:"1000 last"` // oldest first
 	SummaryID       string         `json:"summary_id,omitempty" limit:"id"`
@@ -69,7 +70,7 @@ type StatusChange struct {
 func (i Issue) toAPI() api.Issue {
 	return api.Issue{
 		IssueID: i.IssueID, AssetID: i.AssetID, SiteID: i.SiteID, Component: i.Component, IssueType: i.IssueType, Status: i.Status, Priority: i.Priority,
-		EnergyAtRiskKW: i.EnergyAtRiskKW, FinancialImpact: i.FinancialImpact, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt, Description: i.Description,
+		EnergyAtRiskKW: i.EnergyAtRiskKW, FinancialImpact: i.FinancialImpact, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt, UpdatedAtMS: i.UpdatedMS, Description: i.Description,
 		History: record.Convert(i.History, func(m StatusChange) api.IssueMove { return api.IssueMove(m) }), SummaryID: i.SummaryID, Reopened: i.Reopened,
 	}
 }
@@ -96,7 +97,7 @@ var issueMoves = map[string][]string{
 }
 
 func (s *Service) moveIssue(i *Issue, to, actor, note string) {
-	i.UpdatedAt = api.At(s.now())
+	i.UpdatedAt, i.UpdatedMS = api.At(s.now()), s.now().UnixMilli()
 	i.History = append(i.History, StatusChange{From: i.Status, To: to, At: i.UpdatedAt, Actor: actor, Note: note})
 	i.Status = to
 }
@@ -170,7 +171,7 @@ func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, op
 		before.EnergyAtRiskKW == i.EnergyAtRiskKW && before.FinancialImpact == i.FinancialImpact {
 		return nil
 	}
-	i.UpdatedAt = api.At(s.now())
+	i.UpdatedAt, i.UpdatedMS = api.At(s.now()), s.now().UnixMilli()
 	return s.putIssue(tx, *i, title, "detector")
 }
 
@@ -314,7 +315,10 @@ func (s *Service) SetStatus(tx store.Tx, i Issue, to, actor, note string) (Issue
 func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Issue, string, error) {
 	part, next, err := record.SortedList[Issue]{
 		Table: issues, Query: record.Narrowest(q),
-		Keep: func(i *Issue) bool { return record.Matches(scope, q)(i.CustomerID, i.SiteID, i.AssetID) },
+		Keep: func(i *Issue) bool {
+			return record.Matches(scope, q)(i.CustomerID, i.SiteID, i.AssetID) && q.SinceUnix(i.UpdatedMS, i.UpdatedAt) &&
+				record.Is(q.Filter.Status, i.Status) && record.Is(q.Filter.Priority, i.Priority) && record.Is(q.Filter.Type, i.IssueType)
+		},
 		Order: func(i *Issue) record.SortKey {
 			return record.SortKey{}.First(i.Status != api.IssueResolved).NewestFirst(i.UpdatedAt.Time)
 		},

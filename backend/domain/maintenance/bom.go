@@ -254,7 +254,7 @@ func (s *Service) BOM(ctx context.Context, scope api.Scope, bomID string) (api.B
 // BOMs lists the newest first, without their items.
 func (s *Service) BOMs(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.BOM, string, error) {
 	list, next, err := record.List(ctx, s.Records, boms, listing(q), q.Page, func(b bom) bool {
-		return within(scope, q, b.CustomerID, b.SiteID, b.AssetID)
+		return within(scope, q, b.CustomerID, b.SiteID, b.AssetID) && q.Since(b.GeneratedAt.Time) && record.Is(q.Filter.Type, b.MaintenanceType)
 	})
 	out := make([]api.BOM, len(list))
 	for i, b := range list {

@@ -60,7 +60,7 @@ var orders = store.Table[order]{
 // moved writes a change into the record; from and to are the same for a change
 // that is not of the status.
 func (o *order) moved(to string, at time.Time, actor, note string) {
-	o.UpdatedAt = api.At(at)
+	o.UpdatedAt, o.UpdatedAtMS = api.At(at), at.UnixMilli()
 	o.History = append(o.History, api.WorkMove{From: o.Status, To: to, At: o.UpdatedAt, Actor: actor, Note: note})
 	o.Status = to
 	o.Version++
@@ -312,7 +312,8 @@ func (s *Service) Orders(ctx context.Context, scope api.Scope, q api.ListQuery, 
 	rank := rankOf(r.OpenOnly, r.Status, order{Order: api.Order{Status: r.Status}}.open())
 	list, next, err := record.List(ctx, s.Records, orders, ranked(listing(q), rank), q.Page, func(o order) bool {
 		return within(scope, q, o.CustomerID, o.SiteID, o.AssetID) && (r.Status == "" || r.Status == o.Status) &&
-			(!r.OpenOnly || o.open()) && (r.Technician == "" || r.Technician == o.AssignedTechnician)
+			(!r.OpenOnly || o.open()) && (r.Technician == "" || r.Technician == o.AssignedTechnician) &&
+			q.SinceUnix(o.UpdatedAtMS, o.UpdatedAt) && record.Is(r.Priority, o.Priority)
 	})
 	out := make([]api.Order, len(list))
 	for i, o := range list {

@@ -58,7 +58,7 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 	out.CostOf, out.ProducingShare, out.StateFindings = state.of, state.producing, state.findings
 	out.SiteID, out.ForecastID, out.IssuedAt, out.Currency = site.SiteID, f.ForecastID, api.At(f.IssuedAt), site.Currency
 	windows := siteForecast{Forecast: f, site: site, crew: s.Crew, sky: sky, assetID: r.AssetID, share: state.share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r)
-	if out.Windows, out.NextCursor, err = record.Page(windows, r.Page); err != nil {
+	if out.Windows, out.NextCursor, err = record.Page(windows, r.Page, func(w api.WorkWindow) string { return w.Start.String() + w.End.String() }); err != nil {
 		return out, err
 	}
 	out.Count = len(out.Windows)

@@ -33,6 +33,7 @@ type schedule struct {
 	CreatedAt   api.Time       `json:"created_at"`
 	CreatedBy   string         `json:"created_by,omitempty" limit:"name cut"`
 	UpdatedAt   api.Time       `json:"updated_at"`
+	UpdatedMS   int64          `json:"updated_ms,omitempty"`
 	CompletedAt api.Time       `json:"completed_at,omitzero"`
 	Version     int            `json:"version"`                       // 1 when it is made; each change adds one
 	History     []statusChange `json:"history,omitzero" limit:"1000"` // oldest first; not in lists
@@ -55,7 +56,7 @@ func (r schedule) toAPI() api.Schedule {
 	return api.Schedule{
 		ScheduleID: r.ScheduleID, AssetID: r.AssetID, MaintenanceType: r.MaintenanceType, ScheduledDate: r.ScheduledDate, Priority: r.Priority,
 		Status: r.Status, SiteID: r.SiteID, Reason: r.Reason, Overdue: r.Overdue, OrderID: r.OrderID, Task: r.Task, EveryDays: r.EveryDays,
-		EveryMonths: r.EveryMonths, NextID: r.NextID, CreatedAt: r.CreatedAt, CreatedBy: r.CreatedBy, UpdatedAt: r.UpdatedAt, CompletedAt: r.CompletedAt,
+		EveryMonths: r.EveryMonths, NextID: r.NextID, CreatedAt: r.CreatedAt, CreatedBy: r.CreatedBy, UpdatedAt: r.UpdatedAt, UpdatedAtMS: r.UpdatedMS, CompletedAt: r.CompletedAt,
 		Version: r.Version, History: record.Convert(r.History, func(c statusChange) api.WorkMove { return api.WorkMove(c) }),
 	}
 }
@@ -105,7 +106,7 @@ var scheduleMoves = map[string][]string{
 
 // move changes the status; the caller has looked whether it may.
 func (r *schedule) move(to string, at time.Time, actor, note string) {
-	r.UpdatedAt = api.At(at)
+	r.UpdatedAt, r.UpdatedMS = api.At(at), at.UnixMilli()
 	r.History = append(r.History, statusChange{From: r.Status, To: to, At: r.UpdatedAt, Actor: actor, Note: note})
 	r.Status = to
 	r.Version++
@@ -275,7 +276,8 @@ func (s *Service) Schedule(ctx context.Context, scope api.Scope, scheduleID stri
 func (s *Service) Schedules(ctx context.Context, scope api.Scope, q api.ListQuery, status string, overdueOnly bool) ([]api.Schedule, string, error) {
 	rank := rankOf(overdueOnly, status, schedule{Status: status}.open())
 	list, next, err := record.List(ctx, s.Records, schedules, ranked(listing(q), rank), q.Page, func(r schedule) bool {
-		return within(scope, q, r.CustomerID, r.SiteID, r.AssetID) && (status == "" || status == r.Status) && (!overdueOnly || s.scheduleResponse(r).Overdue)
+		return within(scope, q, r.CustomerID, r.SiteID, r.AssetID) && (status == "" || status == r.Status) && (!overdueOnly || s.scheduleResponse(r).Overdue) &&
+			q.SinceUnix(r.UpdatedMS, r.UpdatedAt) && record.Is(q.Filter.Priority, r.Priority) && record.Is(q.Filter.Type, r.MaintenanceType)
 	})
 	out := make([]api.Schedule, len(list))
 	for i, r := range list {

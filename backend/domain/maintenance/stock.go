@@ -20,6 +20,7 @@ type stock struct {
 	Counted    bool     `json:"counted"` // a part that was never counted is not reported as short
 	Minimum    *int     `json:"minimum,omitempty"`
 	UpdatedAt  api.Time `json:"updated_at,omitzero"`
+	UpdatedMS  int64    `json:"updated_ms,omitempty"`
 }
 
 var stocks = store.Table[stock]{
@@ -53,7 +54,7 @@ func (s *Service) stockOf(tx store.Tx, customerID, number string) (stock, error)
 }
 
 func (s *Service) putStock(tx store.Tx, v stock) error {
-	v.UpdatedAt = api.At(s.Now())
+	v.UpdatedAt, v.UpdatedMS = api.At(s.Now()), s.Now().UnixMilli()
 	if err := stocks.Put(tx, v); err != nil {
 		return fmt.Errorf("store the stock of part %s: %w", v.PartNumber, err)
 	}
@@ -63,7 +64,7 @@ func (s *Service) putStock(tx store.Tx, v stock) error {
 // stockResponse returns a part with its stock for a response.
 func (s *Service) stockResponse(p *Part, v stock) api.Part {
 	out := api.Part{PartNumber: p.Number, Description: p.Description, UnitCost: p.UnitCost.Amount(), Currency: s.Catalogue.Currency, Essential: p.Essential,
-		Counted: v.Counted, OnHand: v.OnHand, Reserved: v.Reserved, Available: max(v.OnHand-v.Reserved, 0), Minimum: p.Minimum, UpdatedAt: v.UpdatedAt}
+		Counted: v.Counted, OnHand: v.OnHand, Reserved: v.Reserved, Available: max(v.OnHand-v.Reserved, 0), Minimum: p.Minimum, UpdatedAt: v.UpdatedAt, UpdatedAtMS: v.UpdatedMS}
 	if v.Minimum != nil {
 		out.Minimum = *v.Minimum
 	}
@@ -109,7 +110,7 @@ func (s *Service) Parts(ctx context.Context, scope api.Scope, r api.PartsRequest
 				return err
 			}
 			part := s.stockResponse(p, v)
-			if r.Below && !part.BelowMinimum {
+			if r.Below && !part.BelowMinimum || !r.SinceUnix(v.UpdatedMS, v.UpdatedAt) {
 				continue
 			}
 			if r.Limit > 0 && len(out) == r.Limit {
@@ -167,7 +168,7 @@ func (s *Service) AdjustStock(ctx context.Context, scope api.Scope, r api.PartsR
 		}
 		return s.note(tx, customer, r.SiteID, "", api.PhaseAct, "Stock adjusted", fmt.Sprintf("%s: %d → %d. %s", p.Number, was, v.OnHand, r.Reason), scope.Actor)
 	})
-	v.UpdatedAt = api.At(s.Now())
+	v.UpdatedAt, v.UpdatedMS = api.At(s.Now()), s.Now().UnixMilli()
 	return s.stockResponse(p, v), err
 }
 

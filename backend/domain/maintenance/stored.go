@@ -29,6 +29,7 @@ type orderRecord struct {
 	CompletedAt            api.Time            `json:"completed_at,omitzero"`
 	ActualHours            float64             `json:"actual_hours,omitempty"`
 	UpdatedAt              api.Time            `json:"updated_at"`
+	UpdatedMS              int64               `json:"updated_ms,omitempty"`
 	CreatedBy              string              `json:"created_by,omitempty" limit:"name cut"`
 	Version                int                 `json:"version"`
 	Clocks                 clocksRecord        `json:"clocks"`
@@ -94,7 +95,7 @@ func newOrderRecord(v order) orderRecord {
 		ScheduleID: v.ScheduleID, BOMID: v.BOMID, AssignedTechnician: v.AssignedTechnician, EstimatedDurationHours: v.EstimatedDurationHours,
 		Priority: v.Priority, SiteID: v.SiteID, MaintenanceType: v.MaintenanceType, FaultFamily: v.FaultFamily, SummaryID: v.SummaryID, IssueID: v.IssueID,
 		PlannedStart: v.PlannedStart, Isolating: v.Isolating, HoldReason: v.HoldReason, CompletionNotes: v.CompletionNotes, CompletedAt: v.CompletedAt,
-		ActualHours: v.ActualHours, UpdatedAt: v.UpdatedAt, CreatedBy: v.CreatedBy, Version: v.Version, Clocks: clocksRecord(v.Clocks),
+		ActualHours: v.ActualHours, UpdatedAt: v.UpdatedAt, UpdatedMS: v.UpdatedAtMS, CreatedBy: v.CreatedBy, Version: v.Version, Clocks: clocksRecord(v.Clocks),
 		Parts:        record.Convert(v.Parts, func(v api.OrderPart) partRecord { return partRecord(v) }),
 		Downtime:     record.Convert(v.Downtime, func(v api.Downtime) downtimeRecord { return downtimeRecord(v) }),
 		Verification: (*verificationRecord)(v.Verification),
@@ -111,7 +112,7 @@ func (r orderRecord) order() order {
 			ScheduleID: r.ScheduleID, BOMID: r.BOMID, AssignedTechnician: r.AssignedTechnician, EstimatedDurationHours: r.EstimatedDurationHours,
 			Priority: r.Priority, SiteID: r.SiteID, MaintenanceType: r.MaintenanceType, FaultFamily: r.FaultFamily, SummaryID: r.SummaryID, IssueID: r.IssueID,
 			PlannedStart: r.PlannedStart, Isolating: r.Isolating, HoldReason: r.HoldReason, CompletionNotes: r.CompletionNotes, CompletedAt: r.CompletedAt,
-			ActualHours: r.ActualHours, UpdatedAt: r.UpdatedAt, CreatedBy: r.CreatedBy, Version: r.Version, Clocks: api.OrderClocks(r.Clocks),
+			ActualHours: r.ActualHours, UpdatedAt: r.UpdatedAt, UpdatedAtMS: r.UpdatedMS, CreatedBy: r.CreatedBy, Version: r.Version, Clocks: api.OrderClocks(r.Clocks),
 			Parts:        record.Convert(r.Parts, func(v partRecord) api.OrderPart { return api.OrderPart(v) }),
 			Downtime:     record.Convert(r.Downtime, func(v downtimeRecord) api.Downtime { return api.Downtime(v) }),
 			Verification: (*api.Verification)(r.Verification),

@@ -150,7 +150,8 @@ func (s *Service) Subscriptions(ctx context.Context, scope api.Scope, q api.List
 		sq = store.Query{Index: "order", Prefix: store.Key(orderID)}
 	}
 	list, next, err := record.List(ctx, s.Records, subscriptions, sq, q.Page, func(v subscription) bool {
-		return within(scope, q, v.CustomerID, v.SiteID, v.AssetID) && v.Status != api.SubscriptionDeleted
+		return within(scope, q, v.CustomerID, v.SiteID, v.AssetID) && v.Status != api.SubscriptionDeleted &&
+			q.Since(record.Latest(v.CreatedAt, record.Latest(v.LastSuccessAt, v.FailingSince)).Time)
 	})
 	out := make([]api.Subscription, len(list))
 	for i, v := range list {
@@ -194,7 +195,9 @@ func (s *Service) Deliveries(ctx context.Context, scope api.Scope, r api.TrackRe
 	if err != nil {
 		return nil, "", err
 	}
-	list, next, err := record.List(ctx, s.Records, deliveries, sq, r.Page, func(d delivery) bool { return scope.Allows(d.CustomerID, d.SiteID) })
+	list, next, err := record.List(ctx, s.Records, deliveries, sq, r.Page, func(d delivery) bool {
+		return scope.Allows(d.CustomerID, d.SiteID) && r.Since(record.Latest(d.CreatedAt, d.LastAttemptAt).Time)
+	})
 	out := make([]api.Delivery, len(list))
 	for i, d := range list {
 		out[i] = d.toAPI()

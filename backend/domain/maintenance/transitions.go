@@ -280,9 +280,10 @@ func (s *Service) cancelled(tx store.Tx, o *order, scope api.Scope, reason strin
 	})
 }
 
-// reopened begins a new downtime and takes the issue on again.
+// reopened begins a new downtime and takes the issue on again. The notes of the completion stay in the
+// history only, so that events from now on do not repeat them.
 func (s *Service) reopened(tx store.Tx, o *order, scope api.Scope) error {
-	o.CompletedAt, o.Verification, o.Proposals = api.Time{}, nil, nil
+	o.CompletedAt, o.CompletionNotes, o.Verification, o.Proposals = api.Time{}, "", nil, nil
 	o.startDowntime(o.UpdatedAt)
 	for i := range o.Parts {
 		o.Parts[i].Quantity = o.Parts[i].Used // what is done is done: nothing of the plan is short

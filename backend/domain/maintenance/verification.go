@@ -105,7 +105,7 @@ func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
 // verified keeps what was found out.
 func (s *Service) verified(tx store.Tx, o order, v api.Verification, title string) error {
 	o.Verification = &v
-	o.UpdatedAt = v.At
+	o.UpdatedAt, o.UpdatedAtMS = v.At, v.At.UnixMilli()
 	o.Version++
 	if err := orders.Put(tx, o); err != nil {
 		return fmt.Errorf("store order %s: %w", o.OrderID, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
@@ -56,7 +57,9 @@ func (s *Service) Interpolations(ctx context.Context, scope api.Scope, q api.Lis
 	if q.SiteID != "" {
 		sq.Index, sq.Prefix = "", store.Key(q.SiteID)
 	}
-	found, next, err := record.ListScoped(ctx, s.records, interpolations, sq, scope, q, func(i Interpolation) (string, string, string) { return i.CustomerID, i.SiteID, "" })
+	found, next, err := record.List(ctx, s.records, interpolations, sq, q.Page, func(i Interpolation) bool {
+		return record.Matches(scope, q)(i.CustomerID, i.SiteID, "") && q.Since(madeAt(i.ResultID))
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("list interpolations: %w", err)
 	}
@@ -68,6 +71,12 @@ func (s *Service) Interpolations(ctx context.Context, scope api.Scope, q api.Lis
 		out[k] = i.InterpolationResult
 	}
 	return out, next, nil
+}
+
+// madeAt is when the record of an id was made.
+func madeAt(id string) time.Time {
+	at, _ := record.MadeAt([]string{"", id})
+	return at
 }
 
 // ObjectRefs returns the objects that models and interpolations refer to.

@@ -163,7 +163,9 @@ func (s *Service) Models(ctx context.Context, scope api.Scope, q api.ListQuery) 
 	ids := api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}
 	part, next, err := record.SortedList[Model]{
 		Table: models, Query: record.Narrowest(q),
-		Keep: func(m *Model) bool { return record.Matches(scope, ids)(m.CustomerID, m.SiteID, "") },
+		Keep: func(m *Model) bool {
+			return record.Matches(scope, ids)(m.CustomerID, m.SiteID, "") && q.SinceUnix(m.UpdatedAtMS, m.LastTrainedAt) && record.Is(q.Filter.Status, m.Status) && record.Is(q.Filter.Type, m.ModelType)
+		},
 		Order: func(m *Model) record.SortKey {
 			return record.SortKey{}.Text(m.SiteID).Text(m.ModelType).Number(-int64(m.Sequence))
 		},

@@ -25,6 +25,7 @@ var modelMoves = map[string][]string{
 
 // move changes the status; by says when, who and why.
 func (m *Model) move(to string, by StatusChange) error {
+	m.UpdatedAtMS = by.At.UnixMilli()
 	if !slices.Contains(modelMoves[m.Status], to) {
 		return api.InvalidTransition("Model %s %s is %s and cannot become %s", m.ModelName, m.ModelVersion, m.Status, to).With("allowed", modelMoves[m.Status])
 	}
@@ -137,7 +138,7 @@ func (s *Service) SetEvaluation(tx store.Tx, m Model, e api.ModelEvaluation) (Mo
 	if m.Status != api.ModelChallenger {
 		return m, notChallenger(m)
 	}
-	e.EvaluatedAt = api.At(s.now())
+	e.EvaluatedAt, m.UpdatedAtMS = api.At(s.now()), s.now().UnixMilli()
 	m.Evaluation = &e
 	if err := models.Put(tx, m); err != nil {
 		return m, fmt.Errorf("store model %s %s: %w", m.ModelName, m.ModelVersion, err)
@@ -326,6 +327,9 @@ func (s *Service) History(ctx context.Context, scope api.Scope, siteID, modelTyp
 				return nil
 			}
 			for _, h := range slices.Backward(m.History) {
+				if !p.Since(h.At) {
+					continue
+				}
 				moves = append(moves, api.ModelMove{ModelName: m.ModelName, ModelVersion: m.ModelVersion, From: h.From, To: h.To, At: api.At(h.At),
 					Actor: h.Actor, Reason: h.Reason, Forced: h.Forced})
 			}
@@ -336,7 +340,7 @@ func (s *Service) History(ctx context.Context, scope api.Scope, siteID, modelTyp
 		return nil, "", fmt.Errorf("list the models of site %s: %w", siteID, err)
 	}
 	slices.SortStableFunc(moves, func(a, b api.ModelMove) int { return b.At.Compare(a.At.Time) })
-	return record.Page(moves, p)
+	return record.Page(moves, p, func(m api.ModelMove) string { return m.At.String() + m.ModelVersion + m.To })
 }
 
 // modelsOf are a site's models of a type, newest version first.

@@ -15,6 +15,7 @@ type modelRecord struct {
 	ModelType          string                `json:"model_type" limit:"word"`
 	Status             string                `json:"status" limit:"word"`
 	LastTrainedAt      api.Time              `json:"last_trained_at"`
+	UpdatedMS          int64                 `json:"updated_ms,omitempty"`
 	TrainingDataWindow windowRecord          `json:"training_data_window"`
 	Hyperparameters    hyperparametersRecord `json:"hyperparameters"`
 	TrainingMetrics    trainingRecord        `json:"training_metrics"`
@@ -102,7 +103,7 @@ type (
 
 func newModelRecord(v Model) modelRecord {
 	return modelRecord{
-		ModelName: v.ModelName, ModelVersion: v.ModelVersion, ModelType: v.ModelType, Status: v.Status, LastTrainedAt: v.LastTrainedAt,
+		ModelName: v.ModelName, ModelVersion: v.ModelVersion, ModelType: v.ModelType, Status: v.Status, LastTrainedAt: v.LastTrainedAt, UpdatedMS: v.UpdatedAtMS,
 		TrainingDataWindow: windowRecord(v.TrainingDataWindow), Hyperparameters: hyperparametersRecord(v.Hyperparameters),
 		TrainingMetrics: newTrainingRecord(v.TrainingMetrics), ArtifactLocations: locationsRecord(v.ArtifactLocations), CustomerID: v.CustomerID,
 		SiteID: v.SiteID, Members: v.Members, ModelAccuracy: v.ModelAccuracy, Coverage80: v.Coverage80, SkillPercent: v.SkillPercent,
@@ -115,7 +116,7 @@ func newModelRecord(v Model) modelRecord {
 func (r modelRecord) model() Model {
 	return Model{
 		Model: api.Model{
-			ModelName: r.ModelName, ModelVersion: r.ModelVersion, ModelType: r.ModelType, Status: r.Status, LastTrainedAt: r.LastTrainedAt,
+			ModelName: r.ModelName, ModelVersion: r.ModelVersion, ModelType: r.ModelType, Status: r.Status, LastTrainedAt: r.LastTrainedAt, UpdatedAtMS: r.UpdatedMS,
 			TrainingDataWindow: api.Window(r.TrainingDataWindow), Hyperparameters: api.Hyperparameters(r.Hyperparameters),
 			TrainingMetrics: r.TrainingMetrics.toAPI(), ArtifactLocations: api.ArtifactLocations(r.ArtifactLocations), CustomerID: r.CustomerID, SiteID: r.SiteID,
 			Members: r.Members, ModelAccuracy: r.ModelAccuracy, Coverage80: r.Coverage80, SkillPercent: r.SkillPercent,

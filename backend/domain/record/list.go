@@ -2,8 +2,10 @@ package record
 
 import (
 	"context"
+	"encoding/base64"
 	"slices"
 	"strconv"
+	"strings"
 
 	"app.sunloop/backend/api"
 	limits "app.sunloop/backend/limit"
@@ -36,12 +38,6 @@ func NewestFirst(q api.ListQuery) store.Query {
 		return store.Query{Index: "customer", Prefix: store.Key(q.CustomerID), Reverse: true}
 	}
 	return store.Query{Index: "time", Reverse: true}
-}
-
-// ListScoped is [List] of the records within the scope that q asks for.
-func ListScoped[T any](ctx context.Context, storage store.Records, t store.Table[T], sq store.Query, scope api.Scope, q api.ListQuery,
-	owner func(T) (customer, site, asset string)) (records []T, next string, err error) {
-	return List(ctx, storage, t, sq, q.Page, func(v T) bool { return Matches(scope, q)(owner(v)) })
 }
 
 // maxPageBytes bounds the records of one part of a list, as they are stored.
@@ -103,27 +99,25 @@ func Narrowest(q api.ListQuery) store.Query {
 	return sq
 }
 
-// at is the place in a sorted list at which a page begins, and its limit.
-func at(p api.Page) (from, limit int, err error) {
-	if p.Cursor != "" {
-		if from, err = strconv.Atoi(p.Cursor); err != nil || from < 0 {
-			return 0, 0, api.InvalidParameter("cursor", "it is not of this list")
-		}
-	}
-	if limit = p.Limit; limit <= 0 {
+// Page cuts a list that was made in memory, by its number of items and by their bytes. Its cursor
+// names the last item by key, and its place for a list that does not have the item any more. A
+// cursor of another list is a 400.
+func Page[T any](list []T, p api.Page, key func(T) string) ([]T, string, error) {
+	from, limit := 0, p.Limit
+	if limit <= 0 {
 		limit = api.DefaultLimit
 	}
-	return from, limit, nil
-}
-
-// Page cuts a list that was sorted in memory, by its number of items and by their
-// bytes; its cursor is a count. A cursor of another list is a 400.
-func Page[T any](list []T, p api.Page) ([]T, string, error) {
-	from, limit, err := at(p)
-	if err != nil {
-		return nil, "", err
+	if p.Cursor != "" {
+		text, err := base64.RawURLEncoding.DecodeString(p.Cursor)
+		place, last, ok := strings.Cut(string(text), " ")
+		n, bad := strconv.Atoi(place)
+		if err != nil || !ok || bad != nil || n < 0 {
+			return nil, "", api.InvalidParameter("cursor", "it is not of this list")
+		}
+		if from = 1 + slices.IndexFunc(list, func(v T) bool { return key(v) == last }); from == 0 {
+			from = min(n, len(list))
+		}
 	}
-	from = min(from, len(list))
 	to, size := from, 0
 	for ; to < len(list) && to < from+limit; to++ {
 		if size += limits.Size(&list[to]); size > maxPageBytes && to > from {
@@ -132,10 +126,13 @@ func Page[T any](list []T, p api.Page) ([]T, string, error) {
 	}
 	next := ""
 	if to < len(list) {
-		next = strconv.Itoa(to)
+		next = base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(to) + " " + key(list[to-1])))
 	}
 	return list[from:to], next, nil
 }
+
+// Is reports whether a word is the one that a list was asked for; an empty one was not asked for.
+func Is(want, is string) bool { return want == "" || strings.EqualFold(want, is) }
 
 // Rename replaces an id by another one, and reports whether it did.
 func Rename(id *string, from, to string) bool {

@@ -133,7 +133,9 @@ func put(tx store.Tx, r Run) error {
 
 // List lists the runs of a site within the scope, newest first.
 func (s *Service) List(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.ManualRun, string, error) {
-	found, next, err := record.ListScoped(ctx, s.records, runs, store.Query{Prefix: store.Key(q.SiteID), Reverse: true}, scope, q, func(r Run) (string, string, string) { return r.CustomerID, r.SiteID, "" })
+	found, next, err := record.List(ctx, s.records, runs, store.Query{Prefix: store.Key(q.SiteID), Reverse: true}, q.Page, func(r Run) bool {
+		return record.Matches(scope, q)(r.CustomerID, r.SiteID, "") && q.Since(record.Later(r.RequestedAt, record.Later(r.StartedAt, r.EndedAt)))
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("list runs: %w", err)
 	}

@@ -109,7 +109,7 @@ func (s *Service) changeSite(ctx context.Context, scope api.Scope, siteID string
 		if title == "" {
 			return s.count(tx, &after)
 		}
-		if err := sites.Put(tx, after); err != nil {
+		if err := s.putSite(tx, &after); err != nil {
 			return fmt.Errorf("store site %s: %w", siteID, err)
 		}
 		if err := s.activities.Record(tx, activity.Record{Phase: api.PhaseAct, Title: title, Description: text, SiteID: siteID, CustomerID: after.CustomerID, Actor: scope.Actor}); err != nil {
@@ -153,7 +153,7 @@ func (s *Service) PutZone(tx store.Tx, siteID, zone string) error {
 	}
 	former := site.Timezone
 	site.Timezone = zone
-	if err := sites.Put(tx, site); err != nil {
+	if err := s.putSite(tx, &site); err != nil {
 		return fmt.Errorf("store site %s: %w", siteID, err)
 	}
 	units, err := s.AssetsInTx(tx, siteID)
@@ -165,7 +165,7 @@ func (s *Service) PutZone(tx store.Tx, siteID, zone string) error {
 			continue
 		}
 		a.Timezone = zone
-		if err := assets.Put(tx, a); err != nil {
+		if err := s.putAsset(tx, &a); err != nil {
 			return fmt.Errorf("store asset %s: %w", a.AssetID, err)
 		}
 	}

@@ -87,10 +87,18 @@ func (s *Service) Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) 
 func (s *Service) Assets(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Asset, string, error) {
 	list, next, err := record.SortedList[api.Asset]{
 		Table: assets, Query: record.Narrowest(q),
-		Keep:  func(a *api.Asset) bool { return record.Matches(scope, q)(AssetOwner(*a)) },
+		Keep: func(a *api.Asset) bool {
+			return record.Matches(scope, q)(AssetOwner(*a)) && q.SinceUnix(a.UpdatedAtMS, a.CreatedAt) && record.Is(q.Filter.Type, a.Type)
+		},
 		Order: func(a *api.Asset) record.SortKey { return record.SortKey{}.Text(a.AssetID) },
 	}.Page(ctx, s.records, q.Page)
 	return list, next, record.Wrap(err, "list assets")
+}
+
+// putAsset stores an asset with the time.
+func (s *Service) putAsset(tx store.Tx, a *api.Asset) error {
+	a.UpdatedAtMS = s.now().UnixMilli()
+	return assets.Put(tx, *a)
 }
 
 // AssetIn returns an asset of a site, or [store.ErrNotFound].
@@ -158,7 +166,7 @@ func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset
 			asset.Timezone = site.Timezone
 		}
 		asset.CreatedAt, asset.Version, asset.FormerComponents, asset.FormerIDs = api.At(s.now()), 1, nil, nil
-		if err := assets.Put(tx, asset); err != nil {
+		if err := s.putAsset(tx, &asset); err != nil {
 			return fmt.Errorf("store asset %s: %w", asset.AssetID, err)
 		}
 		return s.activities.Record(tx, activity.Record{Phase: api.PhaseAct, Title: "Asset added", Description: asset.Name, SiteID: asset.SiteID,
@@ -269,7 +277,8 @@ func (s *Service) CreateAssetIfMissing(tx store.Tx, asset api.Asset) (api.Asset,
 		return asset, false, err
 	}
 	asset.CreatedAt, asset.Version = api.At(s.now()), 1
-	return asset, true, assets.Put(tx, asset)
+	err = s.putAsset(tx, &asset)
+	return asset, true, err
 }
 
 // CreateSiteIfMissing stores a site that an upload named, unless there is one: that one
@@ -297,7 +306,8 @@ func (s *Service) CreateSiteIfMissing(tx store.Tx, site api.Site, actor string) 
 		return there, false, nil
 	}
 	there = merged(there, change)
-	return there, false, sites.Put(tx, there)
+	err = s.putSite(tx, &there)
+	return there, false, err
 }
 
 // AssetsInTx are all assets of a site by id, inside the transaction.
@@ -342,7 +352,7 @@ func (s *Service) EstimateCapacity(tx store.Tx, siteID, assetID string, kW float
 		return err
 	}
 	asset.CapacityKW = kW
-	if err := assets.Put(tx, asset); err != nil {
+	if err := s.putAsset(tx, &asset); err != nil {
 		return fmt.Errorf("estimate the capacity of asset %s: %w", assetID, err)
 	}
 	return nil
@@ -356,7 +366,7 @@ func (s *Service) RaiseCapacity(tx store.Tx, asset api.Asset, kW float64) (api.A
 		return asset, false, err
 	}
 	asset.CapacityKW = kW
-	if err := assets.Put(tx, asset); err != nil {
+	if err := s.putAsset(tx, &asset); err != nil {
 		return asset, false, fmt.Errorf("raise the capacity of asset %s: %w", asset.AssetID, err)
 	}
 	return asset, true, nil
@@ -391,7 +401,7 @@ func (s *Service) MergeAssets(tx store.Tx, siteID, to, from string) error {
 		}
 	}
 	first.Version++
-	if err := assets.Put(tx, first); err != nil {
+	if err := s.putAsset(tx, &first); err != nil {
 		return fmt.Errorf("store asset %s: %w", to, err)
 	}
 	return s.DeleteAsset(tx, siteID, from)

@@ -150,7 +150,7 @@ func (s *Service) changeAsset(ctx context.Context, scope api.Scope, ref api.Asse
 		}
 		after.FormerComponents = after.FormerComponents[:min(len(after.FormerComponents), maxComponents)]
 		after.Version++
-		if err := assets.Put(tx, after); err != nil {
+		if err := s.putAsset(tx, &after); err != nil {
 			return fmt.Errorf("store asset %s: %w", after.AssetID, err)
 		}
 		return s.activities.Record(tx, activity.Record{Phase: api.PhaseAct, Title: title, Description: what, SiteID: after.SiteID,

@@ -273,6 +273,12 @@ func (s *Service) findSite(tx store.Tx, scope api.Scope, customerID, siteID stri
 	return scope.Choose(all, customerID)
 }
 
+// putSite stores a site with the time.
+func (s *Service) putSite(tx store.Tx, v *api.Site) error {
+	v.UpdatedAtMS = s.now().UnixMilli()
+	return sites.Put(tx, *v)
+}
+
 // Sites lists the sites within the scope by name.
 func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Site, string, error) {
 	sq := store.Query{}
@@ -282,7 +288,7 @@ func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) (
 	list, next, err := record.SortedList[api.Site]{
 		Table: sites, Query: sq,
 		Keep: func(v *api.Site) bool {
-			return (q.Archived || v.ArchivedAt.IsZero()) && record.Matches(scope, q)(siteOwner(*v))
+			return (q.Archived || v.ArchivedAt.IsZero()) && record.Matches(scope, q)(siteOwner(*v)) && q.SinceUnix(v.UpdatedAtMS, v.CreatedAt)
 		},
 		Order: orderOf,
 	}.Page(ctx, s.records, q.Page)
@@ -412,7 +418,7 @@ func (s *Service) SetSite(ctx context.Context, scope api.Scope, change api.Site,
 		if err := siteSettings(&site).check(); err != nil {
 			return err // of the ratio of a rating that is given to one that was there
 		}
-		if err := sites.Put(tx, site); err != nil {
+		if err := s.putSite(tx, &site); err != nil {
 			return fmt.Errorf("store site %s: %w", site.SiteID, err)
 		}
 		if site.AssetCount, err = countAssets(tx, site.SiteID); err != nil {
@@ -469,7 +475,7 @@ func (s *Service) newSite(tx store.Tx, scope api.Scope, site api.Site) (api.Site
 	}
 	site.AssetCount = 0
 	site.CreatedAt = api.At(s.now())
-	if err := sites.Put(tx, site); err != nil {
+	if err := s.putSite(tx, &site); err != nil {
 		return site, fmt.Errorf("store site %s: %w", site.SiteID, err)
 	}
 	return site, s.activities.Record(tx, activity.Record{Phase: api.PhaseAct, Title: "Site created", Description: site.Name + ", " + site.Timezone,
@@ -595,7 +601,7 @@ func (s *Service) ReplaceCapacity(tx store.Tx, siteID string, former, kW float64
 		return nil
 	}
 	site.CapacityKW = kW
-	if err := sites.Put(tx, site); err != nil {
+	if err := s.putSite(tx, &site); err != nil {
 		return fmt.Errorf("replace the capacity of site %s: %w", siteID, err)
 	}
 	return nil

@@ -32,6 +32,7 @@ type siteRecord struct {
 	Availability                 *contractRecord `json:"availability,omitempty"`
 	AssetCount                   int             `json:"asset_count"`
 	CreatedAt                    api.Time        `json:"created_at,omitzero"`
+	UpdatedMS                    int64           `json:"updated_ms,omitempty"`
 	ArchivedAt                   api.Time        `json:"archived_at,omitzero"`
 }
 
@@ -48,7 +49,7 @@ func newSiteRecord(v api.Site) siteRecord {
 		CapacityKW: v.CapacityKW, TiltDeg: v.TiltDeg, AzimuthDeg: v.AzimuthDeg, DCRatingKW: v.DCRatingKW, ACRatingKW: v.ACRatingKW,
 		ModuleTempCoefficientPctPerK: v.ModuleTempCoefficientPctPerK, Mounting: v.Mounting, IrradianceRole: v.IrradianceRole,
 		IrradianceTiltDeg: v.IrradianceTiltDeg, IrradianceAzimuthDeg: v.IrradianceAzimuthDeg, IrradianceClass: v.IrradianceClass, Currency: v.Currency,
-		TariffPerKWh: v.TariffPerKWh, TerminalDeviceID: v.TerminalDeviceID, Availability: (*contractRecord)(v.Availability), AssetCount: v.AssetCount, CreatedAt: v.CreatedAt, ArchivedAt: v.ArchivedAt,
+		TariffPerKWh: v.TariffPerKWh, TerminalDeviceID: v.TerminalDeviceID, Availability: (*contractRecord)(v.Availability), AssetCount: v.AssetCount, CreatedAt: v.CreatedAt, UpdatedMS: v.UpdatedAtMS, ArchivedAt: v.ArchivedAt,
 	}
 }
 
@@ -58,7 +59,7 @@ func (r siteRecord) toAPI() api.Site {
 		CapacityKW: r.CapacityKW, TiltDeg: r.TiltDeg, AzimuthDeg: r.AzimuthDeg, DCRatingKW: r.DCRatingKW, ACRatingKW: r.ACRatingKW,
 		ModuleTempCoefficientPctPerK: r.ModuleTempCoefficientPctPerK, Mounting: r.Mounting, IrradianceRole: r.IrradianceRole,
 		IrradianceTiltDeg: r.IrradianceTiltDeg, IrradianceAzimuthDeg: r.IrradianceAzimuthDeg, IrradianceClass: r.IrradianceClass, Currency: r.Currency,
-		TariffPerKWh: r.TariffPerKWh, TerminalDeviceID: r.TerminalDeviceID, Availability: (*api.AvailabilityContract)(r.Availability), AssetCount: r.AssetCount, CreatedAt: r.CreatedAt, ArchivedAt: r.ArchivedAt,
+		TariffPerKWh: r.TariffPerKWh, TerminalDeviceID: r.TerminalDeviceID, Availability: (*api.AvailabilityContract)(r.Availability), AssetCount: r.AssetCount, CreatedAt: r.CreatedAt, UpdatedAtMS: r.UpdatedMS, ArchivedAt: r.ArchivedAt,
 	}
 }
 
@@ -71,6 +72,7 @@ type assetRecord struct {
 	Location                     string            `json:"location" limit:"name cut"`
 	Components                   []componentRecord `json:"components,omitempty" limit:"200"`
 	CreatedAt                    api.Time          `json:"created_at,omitzero"`
+	UpdatedMS                    int64             `json:"updated_ms,omitempty"`
 	SiteID                       string            `json:"site_id,omitempty" limit:"id"`
 	CustomerID                   string            `json:"customer_id,omitempty" limit:"id"`
 	Timezone                     string            `json:"timezone,omitempty" limit:"word"`
@@ -110,7 +112,7 @@ type componentRecord struct {
 func newAssetRecord(v api.Asset) assetRecord {
 	return assetRecord{
 		AssetID: v.AssetID, Name: v.Name, Type: v.Type, CapacityKW: v.CapacityKW, Location: v.Location,
-		Components: record.Convert(v.Components, func(v api.Component) componentRecord { return componentRecord(v) }), CreatedAt: v.CreatedAt,
+		Components: record.Convert(v.Components, func(v api.Component) componentRecord { return componentRecord(v) }), CreatedAt: v.CreatedAt, UpdatedMS: v.UpdatedAtMS,
 		SiteID: v.SiteID, CustomerID: v.CustomerID, Timezone: v.Timezone, Latitude: v.Latitude, Longitude: v.Longitude, RatedPowerKW: v.RatedPowerKW,
 		TiltDeg: v.TiltDeg, AzimuthDeg: v.AzimuthDeg, WarrantyExpiryDate: v.WarrantyExpiryDate, TerminalDeviceID: v.TerminalDeviceID,
 		StringCount: v.StringCount, FormerComponents: record.Convert(v.FormerComponents, func(v api.Component) componentRecord { return componentRecord(v) }),
@@ -124,7 +126,7 @@ func newAssetRecord(v api.Asset) assetRecord {
 func (r assetRecord) toAPI() api.Asset {
 	return api.Asset{
 		AssetID: r.AssetID, Name: r.Name, Type: r.Type, CapacityKW: r.CapacityKW, Location: r.Location,
-		Components: record.Convert(r.Components, func(v componentRecord) api.Component { return api.Component(v) }), CreatedAt: r.CreatedAt, SiteID: r.SiteID,
+		Components: record.Convert(r.Components, func(v componentRecord) api.Component { return api.Component(v) }), CreatedAt: r.CreatedAt, UpdatedAtMS: r.UpdatedMS, SiteID: r.SiteID,
 		CustomerID: r.CustomerID, Timezone: r.Timezone, Latitude: r.Latitude, Longitude: r.Longitude, RatedPowerKW: r.RatedPowerKW, TiltDeg: r.TiltDeg,
 		AzimuthDeg: r.AzimuthDeg, WarrantyExpiryDate: r.WarrantyExpiryDate, TerminalDeviceID: r.TerminalDeviceID, StringCount: r.StringCount,
 		FormerComponents: record.Convert(r.FormerComponents, func(v componentRecord) api.Component { return api.Component(v) }), Version: r.Version, FormerIDs: r.FormerIDs,

@@ -39,6 +39,7 @@ type uploadRecord struct {
 	Warnings         []string       `json:"warnings,omitempty" limit:"500 line cut"`
 	CreatedAt        api.Time       `json:"created_at"`
 	UpdatedAt        api.Time       `json:"updated_at"`
+	UpdatedMS        int64          `json:"updated_ms,omitempty"`
 	Hash             string         `json:"hash" limit:"name"`
 	ObjectKey        string         `json:"object_key" limit:"url"`
 	Actor            string         `json:"actor" limit:"id"`
@@ -79,7 +80,7 @@ func newUploadRecord(v Upload) uploadRecord {
 		S3Path: v.S3Path, Bytes: v.Bytes, ProcessingStatus: v.ProcessingStatus, Stage: v.Stage, Progress: v.Progress, Error: v.Error, ErrorKind: v.ErrorKind,
 		ErrorLine: v.ErrorLine, RowsRead: v.RowsRead, RowsStored: v.RowsStored, RowsMissing: v.RowsMissing, RowsSkipped: v.RowsSkipped,
 		Manufacturer: v.Manufacturer, Unit: v.Unit, ValueKind: v.ValueKind, IntervalMinutes: v.IntervalMinutes, Timezone: v.Timezone, AssetIDs: v.AssetIDs,
-		FirstRecord: v.FirstRecord, LastRecord: v.LastRecord, Decisions: v.Decisions, Warnings: v.Warnings, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
+		FirstRecord: v.FirstRecord, LastRecord: v.LastRecord, Decisions: v.Decisions, Warnings: v.Warnings, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, UpdatedMS: v.UpdatedAtMS,
 		Hash: v.Hash, ObjectKey: v.ObjectKey, Actor: v.Actor, Request: newRequestRecord(v.Request), Version: v.Version, Accepted: v.Accepted,
 		RowsReplaced: v.RowsReplaced, Columns: newColumnRecords(v.Columns), RunnersUp: v.RunnersUp, Mapping: v.Mapping, FirstDay: newDayRecord(v.FirstDay), NewSite: v.NewSite,
 		NewAssetIDs: v.NewAssetIDs, RowsRemoved: v.RowsRemoved, RowsRestored: v.RowsRestored, RevertedBy: v.RevertedBy, SessionID: v.SessionID,
@@ -93,7 +94,7 @@ func (r uploadRecord) upload() Upload {
 			S3Path: r.S3Path, Bytes: r.Bytes, ProcessingStatus: r.ProcessingStatus, Stage: r.Stage, Progress: r.Progress, Error: r.Error, ErrorKind: r.ErrorKind,
 			ErrorLine: r.ErrorLine, RowsRead: r.RowsRead, RowsStored: r.RowsStored, RowsMissing: r.RowsMissing, RowsSkipped: r.RowsSkipped,
 			Manufacturer: r.Manufacturer, Unit: r.Unit, ValueKind: r.ValueKind, IntervalMinutes: r.IntervalMinutes, Timezone: r.Timezone, AssetIDs: r.AssetIDs,
-			FirstRecord: r.FirstRecord, LastRecord: r.LastRecord, Decisions: r.Decisions, Warnings: r.Warnings, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+			FirstRecord: r.FirstRecord, LastRecord: r.LastRecord, Decisions: r.Decisions, Warnings: r.Warnings, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, UpdatedAtMS: r.UpdatedMS,
 			RowsReplaced: r.RowsReplaced, Columns: columnsOf(r.Columns), RunnersUp: r.RunnersUp, Mapping: r.Mapping, FirstDay: r.FirstDay.toAPI(), NewSite: r.NewSite,
 			NewAssetIDs: r.NewAssetIDs, RowsRemoved: r.RowsRemoved, RowsRestored: r.RowsRestored, RevertedBy: r.RevertedBy,
 		},

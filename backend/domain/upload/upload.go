@@ -151,7 +151,7 @@ func (s *Service) Add(tx store.Tx, u Upload, job store.Job) (Upload, bool, error
 	}
 	u.ProcessingStatus = api.UploadQueued
 	u.CreatedAt = api.At(s.now())
-	u.UpdatedAt = u.CreatedAt
+	u.UpdatedAt, u.UpdatedAtMS = u.CreatedAt, s.now().UnixMilli()
 	if err := uploads.Insert(tx, u); err != nil {
 		return u, false, fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
@@ -162,7 +162,7 @@ func (s *Service) Add(tx store.Tx, u Upload, job store.Job) (Upload, bool, error
 func (s *Service) AddRejected(tx store.Tx, u Upload) error {
 	u.ProcessingStatus, u.Progress = api.UploadRejected, 1
 	u.CreatedAt = api.At(s.now())
-	u.UpdatedAt = u.CreatedAt
+	u.UpdatedAt, u.UpdatedAtMS = u.CreatedAt, s.now().UnixMilli()
 	if err := uploads.Insert(tx, u); err != nil {
 		return fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
@@ -247,7 +247,7 @@ func (s *Service) SetStatus(tx store.Tx, id, to string, change func(*Upload)) (U
 		return u, api.InvalidTransition("Upload %s is %s and cannot become %s", id, u.ProcessingStatus, to).With("allowed", uploadMoves[u.ProcessingStatus])
 	}
 	u.ProcessingStatus = to
-	u.UpdatedAt = api.At(s.now())
+	u.UpdatedAt, u.UpdatedAtMS = api.At(s.now()), s.now().UnixMilli()
 	if change != nil {
 		change(&u)
 	}
@@ -289,7 +289,9 @@ func (s *Service) Uploads(ctx context.Context, scope api.Scope, q api.ListQuery)
 	case q.CustomerID != "":
 		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
 	}
-	list, next, err := record.ListScoped(ctx, s.records, uploads, sq, scope, q, uploadOwner)
+	list, next, err := record.List(ctx, s.records, uploads, sq, q.Page, func(u Upload) bool {
+		return record.Matches(scope, q)(uploadOwner(u)) && q.SinceUnix(u.UpdatedAtMS, u.UpdatedAt) && record.Is(q.Filter.Status, u.ProcessingStatus)
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("list uploads: %w", err)
 	}

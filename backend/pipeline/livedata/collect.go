@@ -322,7 +322,7 @@ func (l *Live) Gateways(ctx context.Context, scope api.Scope, q api.ListQuery) (
 		prefix = store.Key(q.SiteID)
 	}
 	found, next, err := record.List(ctx, l.Records, gateways, store.Query{Prefix: prefix}, q.Page, func(g gateway) bool {
-		return scope.Allows(g.CustomerID, g.SiteID) && (q.CustomerID == "" || q.CustomerID == g.CustomerID)
+		return scope.Allows(g.CustomerID, g.SiteID) && (q.CustomerID == "" || q.CustomerID == g.CustomerID) && q.Since(g.LastSeen)
 	})
 	return record.Convert(found, gateway.record), next, err
 }
