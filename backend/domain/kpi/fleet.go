@@ -2,7 +2,10 @@ package kpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
+	"sync"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/alert"
@@ -14,27 +17,49 @@ import (
 // Fleet lists the day so far of the sites within the scope, by name, with what
 // is wrong there.
 func (s *Service) Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.FleetSite, string, error) {
-	list, next, err := s.sites.Sites(ctx, scope, q)
+	list, next, err := s.sites.SitesAlone(ctx, scope, q)
 	if err != nil {
 		return nil, "", err
 	}
-	out := make([]api.FleetSite, 0, len(list))
-	for _, site := range list {
-		units, err := s.sites.SiteAssets(ctx, site.SiteID)
-		if err != nil {
-			return nil, "", err
-		}
-		f := api.FleetSite{SiteID: site.SiteID, CustomerID: site.CustomerID, Name: site.Name, Timezone: site.Timezone, CapacityKW: record.CapacityKW(site, units), Findings: map[string]int{}, AlertSeverities: map[string]int{}}
-		if f.Summary, f.Hours, err = s.today(ctx, site, units); err != nil {
-			return nil, "", err
-		}
-		f.Summary.Figures = nil // those of a site are in its summary
-		if err := s.addFindings(ctx, &f); err != nil {
-			return nil, "", err
-		}
-		out = append(out, f)
+	out, errs := make([]api.FleetSite, len(list)), make([]error, len(list))
+	turns := make(chan struct{}, fleetAtOnce)
+	var all sync.WaitGroup
+	for i, site := range list {
+		turns <- struct{}{}
+		all.Go(func() {
+			out[i], errs[i] = s.fleetSite(ctx, site)
+			<-turns
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, "", err
 	}
 	return out, next, nil
+}
+
+// fleetAtOnce is how many sites of a fleet are summed up at a time: with a database, a site waits
+// for some dozen round trips.
+const fleetAtOnce = 4
+
+// fleetSite sums up a site. A panic is an error, as it would end the process in a goroutine of the list.
+func (s *Service) fleetSite(ctx context.Context, site api.Site) (f api.FleetSite, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("sum up site %s: panic: %v\n%s", site.SiteID, p, debug.Stack())
+		}
+	}()
+	f = api.FleetSite{SiteID: site.SiteID, CustomerID: site.CustomerID, Name: site.Name, Timezone: site.Timezone, Findings: map[string]int{}, AlertSeverities: map[string]int{}}
+	units, err := s.sites.SiteAssets(ctx, site.SiteID)
+	if err != nil {
+		return f, err
+	}
+	f.CapacityKW = record.CapacityKW(site, units)
+	if f.Summary, f.Hours, err = s.today(ctx, site, units); err != nil {
+		return f, err
+	}
+	f.Summary.Figures = nil // those of a site are in its summary
+	return f, s.addFindings(ctx, &f)
 }
 
 // addFindings fills in the active findings of a site and its unacknowledged alerts.

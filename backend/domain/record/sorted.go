@@ -142,6 +142,13 @@ func (c *Choice) parse(cursor string) (r Row, ok bool) {
 // ReadPage reads the records of the page, and the cursor of the next one.
 func ReadPage[T any](ctx context.Context, tx store.Tx, t store.Table[T], c *Choice) (records []T, next string, err error) {
 	c.sort()
+	keys := make([][]byte, len(c.Rows))
+	for i, r := range c.Rows {
+		keys[i] = r.Key
+	}
+	if err := tx.Prefetch(t.Bucket, keys); err != nil {
+		return nil, "", fmt.Errorf("read the records of a page of %s: %w", t.Bucket, err)
+	}
 	size := 0
 	for i, r := range c.Rows {
 		v, err := t.Get(tx, r.Key)
