@@ -41,7 +41,7 @@ var goals = []goal{
 	{"announcements a unit-year that are not real stops", true, 1.2, 0.8, 0.8, notStops},
 	{"calibration error", true, 0.10, 0.10, 0.10, func(m *Measured, tier string) (float64, string) {
 		e, n := m.CalibrationError(tier)
-		return e, fmt.Sprintf("%d findings", n)
+		return e, counted(n, "finding")
 	}},
 }
 
@@ -51,11 +51,19 @@ func (m *Measured) row(kind, tier string) (r MeasuredRow, of string, ok bool) {
 		return r, "", false
 	}
 	r = m.Rows[i]
-	of = fmt.Sprintf("%d cases", r.Cases)
+	of = counted(r.Cases, "case")
 	if r.Visible < r.Cases {
-		of = fmt.Sprintf("%d cases, %s of the %d above the plant's noise", r.Cases, number(share(float64(r.VisibleFound), float64(r.Visible)), 2), r.Visible)
+		of = fmt.Sprintf("%s, %s of the %d above the plant's noise", counted(r.Cases, "case"), number(share(float64(r.VisibleFound), float64(r.Visible)), 2), r.Visible)
 	}
 	return r, of, true
+}
+
+// counted is a number with its noun, which has a plural with s.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func foundOf(kind string) func(*Measured, string) (float64, string) {

@@ -93,8 +93,8 @@ func TestGoals(t *testing.T) {
 	m := summarise(plantCases())
 	text := m.MarkdownGoals()
 	for _, want := range []string{
-		"| strings of 25 to 30 %: found | irradiance | at least 0.92 | 1.00 | yes | 1 cases |",
-		"| strings of 10 to 12.5 %: found | irradiance | at least 0.65 | 0.00 | no | 1 cases, - of the 0 above the plant's noise |",
+		"| strings of 25 to 30 %: found | irradiance | at least 0.92 | 1.00 | yes | 1 case |",
+		"| strings of 10 to 12.5 %: found | irradiance | at least 0.65 | 0.00 | no | 1 case, - of the 0 above the plant's noise |",
 		"| median delay of strings, usable days | irradiance | at most 3 | 3.00 | yes | 1 found |",
 		"| false steps a unit-year | irradiance | at most 0.2 | 0.00 | yes | 1.0 unit-years |",
 		"| announcements a unit-year that are not real stops | irradiance | at most 1.2 | 2.00 | no | 1.0 unit-years; 2.00 that the data do not confirm |",
