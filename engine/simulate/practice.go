@@ -149,10 +149,22 @@ func (c Case) Units() []Unit {
 	return []Unit{one}
 }
 
-// Truth of the case: faults behind a meter are those of the meter.
+// Truth of the case: faults behind a meter are those of the meter. Gaps of the logger are
+// on the list as faults that need not be found.
 func (c Case) Truth() []Truth {
 	truth := c.Site.TruthBetween(c.Site.Start, c.Until)
-	if c.Measuring != nil && c.Measuring.Meter != "" {
+	if c.Measuring == nil {
+		return truth
+	}
+	for i, g := range c.Measuring.gaps(c.Site, c.Until) {
+		f := Fault{ID: fmt.Sprintf("%s-gap-%d", c.Site.ID, i+1), SiteID: c.Site.ID, Kind: CommunicationGap, From: time.Unix(g[0], 0).UTC(), To: time.Unix(g[1], 0).UTC(), Cause: "the logger"}
+		for _, u := range c.Site.Units {
+			f.Units = append(f.Units, u.AssetID)
+		}
+		truth = append(truth, Truth{Fault: f, Family: f.Kind.Family()})
+	}
+	slices.SortStableFunc(truth, func(a, b Truth) int { return a.From.Compare(b.From) })
+	if c.Measuring.Meter != "" {
 		for i := range truth {
 			truth[i].Units = []string{c.Measuring.Meter}
 		}
@@ -358,23 +370,29 @@ func (d *skyDay) at(t int64) (mass, flat float64) {
 
 // lose leaves out the rows that a logger did not deliver.
 func (m *Measuring) lose(s *Site, f series.Frame) series.Frame {
-	p := m.plant
-	if f.Len() < 2 || p.gaps == 0 {
+	if f.Len() == 0 {
 		return f
 	}
-	r := s.random(0, "gaps")
-	year := 365.25 * 86400.0
+	gaps := m.gaps(s, time.Unix(f.Times[f.Len()-1]+1, 0))
 	keep := make([]int, 0, f.Len())
-	next := float64(f.Times[0]) + year/p.gaps*r.ExpFloat64()
-	until := 0.0
 	for i, t := range f.Times {
-		for float64(t) >= next {
-			until = max(until, next+3600*p.gapHours*r.ExpFloat64())
-			next += year / p.gaps * r.ExpFloat64()
-		}
-		if float64(t) >= until {
+		if !slices.ContainsFunc(gaps, func(g [2]int64) bool { return t >= g[0] && t < g[1] }) {
 			keep = append(keep, i)
 		}
 	}
 	return rows(f, keep)
+}
+
+// gaps are the spans until a time in which the logger delivers nothing, in Unix seconds.
+func (m *Measuring) gaps(s *Site, until time.Time) (out [][2]int64) {
+	p := m.plant
+	if p.gaps == 0 {
+		return nil
+	}
+	r := s.random(0, "gaps")
+	year := 365.25 * 86400.0
+	for at := float64(s.Start.Unix()) + year/p.gaps*r.ExpFloat64(); at < float64(until.Unix()); at += year / p.gaps * r.ExpFloat64() {
+		out = append(out, [2]int64{int64(at), int64(at + 3600*p.gapHours*r.ExpFloat64())})
+	}
+	return out
 }

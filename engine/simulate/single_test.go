@@ -108,6 +108,15 @@ func TestPractice(t *testing.T) {
 	}
 	for i, c := range Practice(2, start) {
 		c.Until = c.Site.Start.AddDate(0, 0, 20)
+		listed := 0
+		for _, f := range c.Truth() {
+			if f.Cause == "the logger" && !f.Visible {
+				listed++
+			}
+		}
+		if gaps := c.Measuring.gaps(c.Site, c.Until); listed != len(gaps) {
+			t.Errorf("%s: %d of %d gaps are on the list", c.Site.ID, listed, len(gaps))
+		}
 		frames, again := c.Frames(), Practice(2, start)[i]
 		again.Until = c.Until
 		twice := again.Frames()
@@ -118,6 +127,11 @@ func TestPractice(t *testing.T) {
 			}
 			if hasLight := f.Values(series.IrradianceWM2) != nil; hasLight != (c.Measuring.Light != NoLight) {
 				t.Errorf("%s: irradiance %v for source %d", u.AssetID, hasLight, c.Measuring.Light)
+			}
+			for _, gap := range c.Measuring.gaps(c.Site, c.Until) {
+				if slices.ContainsFunc(f.Times, func(at int64) bool { return at >= gap[0] && at < gap[1] }) {
+					t.Errorf("%s: rows within the gap %v", u.AssetID, gap)
+				}
 			}
 			if f.Len() == 0 || slices.Max(f.Values(series.PowerKW)) <= 0 {
 				t.Errorf("%s produces nothing", u.AssetID)
