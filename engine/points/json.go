@@ -65,14 +65,9 @@ func (c *collector) point(s *scanner, i int) error {
 	err := s.object(func(name []byte) error {
 		switch string(name) {
 		case "asset_id":
-			id, err := s.text("an id in quotes")
-			if err != nil {
-				return ofField(err, at("asset_id"))
-			}
-			var why string
-			if u, why = c.unit(id); why != "" {
-				return &Error{at("asset_id"), why}
-			}
+			var err error
+			u, err = c.assetID(s, at)
+			return err
 		case "timestamp":
 			var why string
 			var err error
@@ -155,6 +150,19 @@ func (c *collector) point(s *scanner, i int) error {
 	return nil
 }
 
+// assetID reads the id of a unit; at returns the path of a field.
+func (c *collector) assetID(s *scanner, at func(field string) string) (*unit, error) {
+	id, err := s.text("an id in quotes")
+	if err != nil {
+		return nil, ofField(err, at("asset_id"))
+	}
+	u, why := c.unit(id)
+	if why != "" {
+		return nil, &Error{at("asset_id"), why}
+	}
+	return u, nil
+}
+
 // unitOf reads an element of units.
 func (c *collector) unitOf(s *scanner, i int) error {
 	at := func(field string) string { return "units[" + strconv.Itoa(i) + "]." + field }
@@ -164,14 +172,9 @@ func (c *collector) unitOf(s *scanner, i int) error {
 	err := s.object(func(name []byte) error {
 		switch string(name) {
 		case "asset_id":
-			id, err := s.text("an id in quotes")
-			if err != nil {
-				return ofField(err, at("asset_id"))
-			}
-			var why string
-			if u, why = c.unit(id); why != "" {
-				return &Error{at("asset_id"), why}
-			}
+			var err error
+			u, err = c.assetID(s, at)
+			return err
 		case "timestamps":
 			times = make([]int64, 0, 64)
 			return s.array(func(k int) error {

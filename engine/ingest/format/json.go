@@ -465,9 +465,7 @@ func (r *jsonReader) rows(v rawJSON, columns []string, path []string, around []l
 	if err != nil {
 		return err
 	}
-	t, err := w.done()
-	r.done = append(r.done, t)
-	return err
+	return r.keep(w.done())
 }
 
 // looksLikeTime reports whether a text begins like a date, a time of day or a Unix time.
@@ -536,9 +534,7 @@ func (r *jsonReader) indexed(index rawJSON, columns []string, rows rawJSON, path
 	if err != nil {
 		return err
 	}
-	t, err := w.done()
-	r.done = append(r.done, t)
-	return err
+	return r.keep(w.done())
 }
 
 // columns reads an object of arrays of the same length: {"time": […], "power": […]}.
@@ -585,9 +581,7 @@ func (r *jsonReader) columns(v rawJSON, path []string, _ []label) (bool, error) 
 			return true, err
 		}
 	}
-	t, err := w.done()
-	r.done = append(r.done, t)
-	return true, err
+	return true, r.keep(w.done())
 }
 
 // byTime reads an object whose keys are times: {"2025-06-01 10:00": 1.2, …}, or of objects by time, or the
@@ -634,11 +628,7 @@ func (r *jsonReader) byTime(v rawJSON, path []string, around []label) (bool, err
 			return true, err
 		}
 	}
-	t, err := l.done()
-	if len(t.Text) > 0 {
-		r.done = append(r.done, t)
-	}
-	return true, err
+	return true, r.keep(l.done())
 }
 
 // recordsByTime reads an object of records by time.
@@ -671,9 +661,7 @@ func (r *jsonReader) recordsByTime(v rawJSON, path []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := w.done()
-	r.done = append(r.done, t)
-	return err
+	return r.keep(w.done())
 }
 
 func firstField(v rawJSON) (key string, value rawJSON) {

@@ -19,9 +19,8 @@ const (
 	formatFronius        = "archive of the Fronius Solar API"
 )
 
-// finish adds a long table to the finished ones.
-func (r *jsonReader) finish(l *long) error {
-	t, err := l.done()
+// keep adds a table with text to the finished ones, unless err is set, and returns err.
+func (r *jsonReader) keep(t Table, err error) error {
 	if err == nil && len(t.Text) > 0 {
 		r.done = append(r.done, t)
 	}
@@ -63,9 +62,9 @@ func (r *jsonReader) fronius(v rawJSON, _ []string, _ []label) (bool, error) {
 	case err != nil:
 		return true, err
 	case archive:
-		return true, r.finish(l)
+		return true, r.keep(l.done())
 	case instant:
-		return true, fail(Unsupported, "the file is a current reading of the Fronius Solar API, not a series of values;  request GetArchiveData.cgi with the channel EnergyReal_WAC_Sum_Produced, and import that")
+		return true, fail(Unsupported, "the file is a current reading of the Fronius Solar API, not a series of values; request GetArchiveData.cgi with the channel EnergyReal_WAC_Sum_Produced, and import that")
 	}
 	return false, nil
 }
@@ -121,7 +120,7 @@ func (r *jsonReader) prometheus(v rawJSON, _ []string, _ []label) (bool, error) 
 	if err != nil {
 		return true, err
 	}
-	return true, r.finish(l)
+	return true, r.keep(l.done())
 }
 
 // finite returns a number as a cell, "" for NaN, infinities and texts.
@@ -208,7 +207,7 @@ func (r *jsonReader) grafana(v rawJSON, _ []string, _ []label) (bool, error) {
 			return true, err
 		}
 	}
-	return true, r.finish(l)
+	return true, r.keep(l.done())
 }
 
 // datapoints reads the older format of Grafana and Graphite: [{"target": …, "datapoints": [[value, milliseconds], …]}].
@@ -240,7 +239,7 @@ func (r *jsonReader) datapoints(v rawJSON) error {
 	if err != nil {
 		return err
 	}
-	return r.finish(l)
+	return r.keep(l.done())
 }
 
 // chart reads the series of a chart of a web page, [{"name": …, "data": [[milliseconds, value], …]}], as a table
@@ -301,9 +300,7 @@ func (r *jsonReader) chart(v rawJSON) error {
 			}
 		}
 	}
-	t, err := w.done()
-	r.done = append(r.done, t)
-	return err
+	return r.keep(w.done())
 }
 
 // states reads the history of Home Assistant: a list for each entity, of which only the first record may name it.
@@ -343,7 +340,7 @@ func (r *jsonReader) states(lists []rawJSON) error {
 	if err != nil {
 		return err
 	}
-	return r.finish(l)
+	return r.keep(l.done())
 }
 
 // entityLists reads what the WebSocket API of Home Assistant returns: records by entity, of the history
@@ -393,7 +390,7 @@ func (r *jsonReader) entityLists(v rawJSON, _ []string, _ []label) (bool, error)
 	if err != nil {
 		return true, err
 	}
-	return true, r.finish(l)
+	return true, r.keep(l.done())
 }
 
 // instantOf returns a time of a number of seconds or milliseconds since 1970, or the text as it is.
@@ -453,7 +450,7 @@ func (r *jsonReader) influxSeries(v rawJSON, columns []string, rows rawJSON) err
 	if err != nil {
 		return err
 	}
-	return r.finish(l)
+	return r.keep(l.done())
 }
 
 // influxParameter names what a field of a measurement is.
