@@ -97,7 +97,7 @@ func signIn(ctx context.Context, cl *client.Client, std streams) error {
 		}
 	}
 	if len(r.RecoveryCodes) > 0 {
-		fmt.Fprintf(std.err, "Recovery codes, shown only now:  %s\n", strings.Join(r.RecoveryCodes, ", "))
+		fmt.Fprintf(std.err, "Recovery codes, shown only now: %s\n", strings.Join(r.RecoveryCodes, ", "))
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (s *Service) orderResponse(o order) api.Order {
 	out := o.Order
 	out.Clocks = o.clocks(s.limits(o), s.Now())
 	if !o.ExpiredAt.IsZero() && o.open() {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("The parts were released on %s:  the order should have begun %d days before. They are reserved again when it starts.", o.ExpiredAt, int(api.ReservationLasts/day)))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("The parts were released on %s: the order should have begun %d days before. They are reserved again when it starts.", o.ExpiredAt, int(api.ReservationLasts/day)))
 	}
 	out.Parts = slices.Clone(o.Parts)
 	for i, p := range out.Parts {
