@@ -19,6 +19,7 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/report"
 	"app.sunloop/backend/domain/site"
+	"app.sunloop/backend/domain/subscription"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/health"
 	"app.sunloop/backend/httpapi"
@@ -52,6 +53,8 @@ type parts struct {
 	domain      *domain.Services
 	maintenance *maintenance.Service
 	webhooks    *webhook.Deliverer
+	events      *subscription.Service
+	eventHooks  *webhook.Deliverer
 	notify      *notification.Service
 	reports     *report.Service
 	pipeline    *pipeline.Pipeline
@@ -98,6 +101,9 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 		return nil, err
 	}
 	snapshots.Schedules = p.maintenance // each needs the other
+	if err := p.composeSubscriptions(cfg, st, d, key); err != nil {
+		return nil, err
+	}
 	mailer, err := newMailer(cfg)
 	if err != nil {
 		return nil, err
@@ -109,7 +115,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 	p.composeReports(cfg, st)
 	p.pipeline, err = pipeline.New(pipeline.Config{
 		Records: p.changes, Telemetry: p.changes, Queue: st.records, Cluster: st.records, Objects: st.objects, ImportSource: st.external,
-		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: slices.Concat(maintenance.SiteRecords(), notification.SiteRecords(), record.OfSites(stream.SiteRecords()...)), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
+		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, SiteRecords: slices.Concat(maintenance.SiteRecords(), notification.SiteRecords(), subscription.SiteRecords(), record.OfSites(stream.SiteRecords()...)), Access: p.auth, RenameAsset: maintenance.RenameAsset, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Quiet: cfg.Quiet, Tick: cfg.Tick, Lease: cfg.Lease,
 		Hold:        cfg.HoldJobs,
@@ -140,7 +146,7 @@ func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *p
 		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Availability: p.domain.Availability, Nowcasts: p.domain.KPIs, Snapshots: snapshots,
 		Uploads: p.pipeline.Imports, Forecasts: forecastRequests{p.pipeline.Forecasts, p.pipeline.Snapshots}, Detector: p.pipeline.Detections,
 		Diagnoser: p.pipeline.Detections, Models: p.pipeline.Training, Runs: p.pipeline, Interpolations: p.pipeline.Gaps,
-		Schedules: p.maintenance, BOMs: p.maintenance, Orders: p.maintenance, Tracking: p.maintenance, Notifications: p.notify,
+		Schedules: p.maintenance, BOMs: p.maintenance, Orders: p.maintenance, Tracking: p.maintenance, Subscriptions: p.events, Notifications: p.notify,
 		Ready: d.health.Ready, Uploadable: d.health.Uploadable, Observe: d.instruments.HTTP(),
 		CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate, Wait: cfg.Wait,
 		Now: cfg.Wall, Log: cfg.Logger,
@@ -169,6 +175,27 @@ func (p *parts) composeMaintenance(cfg Config, st *storage, d dependencies, key 
 	poster.Wrap(d.instruments.Tracer().Transport)
 	p.webhooks = &webhook.Deliverer{Outbox: p.maintenance, Poster: poster, Now: cfg.Wall, Log: cfg.Logger, Around: d.instruments.Webhook}
 	return err
+}
+
+// composeSubscriptions makes what writes events of changes, and what posts them.
+func (p *parts) composeSubscriptions(cfg Config, st *storage, d dependencies, key auth.Key) error {
+	guard, err := webhook.NewGuard(cfg.WebhookAllow...)
+	if err != nil {
+		return fmt.Errorf("URLs that events may be sent to: %w", err)
+	}
+	poster := webhook.NewPoster(guard, cfg.Wall)
+	poster.Wrap(d.instruments.Tracer().Transport)
+	p.events, err = subscription.New(subscription.Config{Records: st.records, Wall: cfg.Wall, Guard: guard, Poster: poster, Sealer: key,
+		Owner: func(tx store.Tx, scope api.Scope, siteID string) (string, error) {
+			found, err := p.domain.Sites.SiteIn(tx, scope, siteID)
+			return found.CustomerID, err
+		}})
+	if err != nil {
+		return err
+	}
+	p.changes.Watcher = p.events
+	p.eventHooks = &webhook.Deliverer{Outbox: p.events, Poster: poster, Now: cfg.Wall, Log: cfg.Logger, Around: d.instruments.Webhook}
+	return nil
 }
 
 // composeNotifications makes what plans and sends notifications.

@@ -36,6 +36,7 @@ func (s *Service) Run(ctx context.Context) error {
 	running.Go(func() { s.sweep(ctx, o) })
 	running.Go(func() { s.storeUsage(ctx, o) })
 	running.Go(func() { o.webhooks.Run(ctx) })
+	running.Go(func() { o.eventHooks.Run(ctx) })
 	if s.cfg.Heartbeat != "" {
 		beat := health.Heartbeat{URL: s.cfg.Heartbeat, Unwell: s.unwell, Log: s.log}
 		running.Go(func() { beat.Run(ctx) })
@@ -133,7 +134,7 @@ func (s *Service) sweep(ctx context.Context, o *opened) {
 		tick := time.NewTicker(sweepEvery)
 		defer tick.Stop()
 		for {
-			err := errors.Join(o.auth.Sweep(ctx), o.trail.Sweep(ctx), o.freemium.Sweep(ctx), o.maintenance.Sweep(ctx), o.notify.Sweep(ctx), o.changes.Sweep(ctx))
+			err := errors.Join(o.auth.Sweep(ctx), o.trail.Sweep(ctx), o.freemium.Sweep(ctx), o.maintenance.Sweep(ctx), o.events.Sweep(ctx), o.notify.Sweep(ctx), o.changes.Sweep(ctx))
 			if d := o.database(); d != nil {
 				_, forgot := d.PruneRates(ctx, httpapi.RateWindow)
 				err = errors.Join(err, forgot)

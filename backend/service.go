@@ -302,7 +302,7 @@ func (s *Service) sources() instrument.Sources {
 			if o == nil {
 				return nil
 			}
-			return &instrument.Open{Store: o.records, Objects: o.objects, Sites: o.pipeline, Findings: o.domain.Findings, Webhooks: o.maintenance, Notifications: o.notify, LastBackup: o.admin.LastBackup}
+			return &instrument.Open{Store: o.records, Objects: o.objects, Sites: o.pipeline, Findings: o.domain.Findings, Webhooks: o.maintenance, Notifications: o.notify, Events: o.events, LastBackup: o.admin.LastBackup}
 		}}
 }
 

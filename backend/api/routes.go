@@ -112,6 +112,7 @@ const (
 	PathTrack             = "/terminal/track"
 	PathBulk              = "/terminal/bulk"
 	PathRuns              = "/terminal/runs"
+	PathSubscriptions     = "/terminal/subscriptions"
 
 	PathSiteKPIs      = "/sites/{site_id}/kpis"
 	PathAvailability  = "/terminal/availability"
@@ -175,6 +176,7 @@ const (
 	ActionUnsubscribe = "unsubscribe"
 	ActionDeliveries  = "deliveries"
 	ActionReplay      = "replay"
+	ActionPreview     = "preview"
 	ActionPause       = "pause"
 	ActionRename      = "rename"
 	ActionArchive     = "archive"
@@ -379,7 +381,7 @@ func Routes() []*Route {
 		&dataPeriod, &inverter, &siteData, &latest, &telemetryWrite,
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,
-		&runs, &schedules, &boms, &parts, &orders, &track, &bulk, &notifications, &siteSummary, &activities, &users, &keys, &gateways, &gatewayJoin, &auditTrail, &logEntries, &nowcast,
+		&runs, &schedules, &boms, &parts, &orders, &track, &bulk, &subscriptions, &notifications, &siteSummary, &activities, &users, &keys, &gateways, &gatewayJoin, &auditTrail, &logEntries, &nowcast,
 		&siteKPIs, &availability, &stream,
 		&kpiRollup, &maintenanceSignals, &forecastSnapshot, &maintenanceSchedule, &snapshot,
 		&health, &ready, &document, &docsPage,

@@ -54,13 +54,14 @@ type Subscription struct {
 	FormerSecretUntil Time `json:"former_secret_until,omitzero"` // after a rotation: until then the former secret signs too
 }
 
-// OrderEvent is what is posted when the status of an order changes. Its fields
-// are those of the specification and no others.
+// OrderEvent is what is posted when the status of an order changes: the fields of the
+// specification, and the version of the order as a sequence number.
 type OrderEvent struct {
 	OrderID         string `json:"order_id" limit:"id"`
 	Status          string `json:"status" limit:"word"`
 	UpdatedAt       Time   `json:"updated_at"`
 	CompletionNotes string `json:"completion_notes" limit:"text"`
+	Sequence        int    `json:"sequence"` // version of the order: rises with each of its changes
 }
 
 // Delivery is an event to be sent to a subscription.
@@ -111,7 +112,7 @@ type TrackResponse struct {
 
 var track = Route{
 	Name: "track", Path: PathTrack,
-	Summary: "Subscribe to status changes of a work order", Description: "Each change of its status is posted to the callback URL with the fields order_id, status, updated_at and completion_notes, signed as in Standard Webhooks with the secret that is shown once. Only a 2xx response counts as delivered; a delivery is attempted 10 times over three days. While a subscription is paused its events are stored; when it is resumed they are sent, oldest first. rotate returns a new secret; for 24 hours events are signed with the old one as well. job_id is an alias of order_id.",
+	Summary: "Subscribe to status changes of a work order", Description: "Each change of its status is posted to the callback URL with the fields order_id, status, updated_at, completion_notes and sequence (it rises with each change of the order: an event with a lower one is older), signed as in Standard Webhooks with the secret that is shown once. Only a 2xx response counts as delivered; a delivery is attempted 10 times over three days. While a subscription is paused its events are stored; when it is resumed they are sent, oldest first. rotate returns a new secret; for 24 hours events are signed with the old one as well. job_id is an alias of order_id.",
 	Example: TrackRequest{Action: ActionDeliveries, OrderID: "ord_01J9Z0"},
 	Errors: []*Error{ErrInvalidAction, MissingField("order_id"), ErrInvalidCallback, ErrOrderNotFound, ErrSubscriptionNotFound, ErrDeliveryNotFound,
 		InvalidTransition("Subscription sub_01J9Z0 is disabled: it cannot become paused")},

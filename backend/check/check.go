@@ -26,6 +26,7 @@ import (
 	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/subscription"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/partner"
@@ -61,7 +62,7 @@ func (p Paths) Key() string { return cmp.Or(p.KeyFile, filepath.Join(p.DataDir, 
 
 // Tables returns the tables of all packages.
 func Tables() []store.Checked {
-	return slices.Concat(domain.Tables(), auth.Tables(), sitedata.Tables(), livedata.Tables(), audit.Tables(), maintenance.Tables(), notification.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables(), stream.Tables())
+	return slices.Concat(domain.Tables(), auth.Tables(), sitedata.Tables(), livedata.Tables(), audit.Tables(), maintenance.Tables(), notification.Tables(), subscription.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables(), stream.Tables())
 }
 
 // Report is what a check has read, and what it found.

@@ -54,6 +54,10 @@ func TestEveryOperationHasACall(t *testing.T) {
 		for _, e := range []api.Endpoint[api.BulkRequest, api.BulkResponse]{api.AddAssets, api.AcknowledgeAlerts, api.CreateSchedules} {
 			_, _ = client.Call(ctx, c, e, api.BulkRequest{SiteID: "x"})
 		}
+		for _, e := range []api.Endpoint[api.SubscriptionsRequest, api.SubscriptionsResponse]{api.SubscribeEvents, api.ListEventSubscriptions, api.UnsubscribeEvents, api.PauseEventSubscription,
+			api.ResumeEventSubscription, api.RotateEventSubscription, api.PreviewEvent, api.TestEventSubscription, api.ListEventDeliveries, api.ReplayEventDeliveries} {
+			_, _ = client.Call(ctx, c, e, api.SubscriptionsRequest{SubscriptionID: "x"})
+		}
 		_, _ = client.Call(ctx, c, api.CancelUploadSession, api.UploadSessionMoveRequest{ID: "x"})
 	})
 	// Other forms of calls that there are, and what is made for browsers.

@@ -329,6 +329,10 @@ func (c *contractTest) fill(name string, rule contract.Rule) string {
 		var made api.TrackResponse
 		c.ask(api.PathTrack, map[string]any{"action": api.ActionSubscribe, "order_id": c.order(rule, api.OrderPending), "callback_url": "https://93.184.216.34/hook"}, contract.InJSON, &made)
 		return map[string]string{"{subscription_id}": made.SubscriptionID, "{subscribed}": made.OrderID}[name]
+	case "{event_subscription}":
+		var made api.SubscriptionsResponse
+		c.ask(api.PathSubscriptions, map[string]any{"action": api.ActionSubscribe, "site_id": site, "callback_url": fmt.Sprintf("https://93.184.216.34/events/%d", c.serial), "events": []string{api.EventModelPromoted}}, contract.InJSON, &made)
+		return made.SubscriptionID
 	case "{issue_id}":
 		var made api.IssuesResponse
 		c.ask(api.PathIssues, map[string]any{"action": api.ActionCreate, "component": asset, "site": site, "issue_type": fmt.Sprintf("contract %d", c.serial), "description": "hot"}, contract.InJSON, &made)

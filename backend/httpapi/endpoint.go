@@ -226,6 +226,7 @@ func (s *server) registerAll() {
 	s.orderHandlers()
 	s.trackHandlers()
 	s.bulkHandlers()
+	s.subscriptionHandlers()
 	s.notificationHandlers()
 	s.userHandlers()
 	s.logHandlers()

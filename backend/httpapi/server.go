@@ -38,6 +38,7 @@ type Deps struct {
 	BOMs           BOMs
 	Orders         Orders
 	Tracking       Tracking
+	Subscriptions  Subscriptions
 	Notifications  Notifications
 	Models         Models
 	Runs           Runs

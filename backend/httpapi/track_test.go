@@ -49,7 +49,7 @@ func TestJobTracking(t *testing.T) {
 		{name: "another's deliveries", key: "foreign", body: `{"action":"deliveries",` + sub + `}`, status: 403, contains: []string{"Access denied"}},
 		{name: "another's end", key: "foreign", body: `{"action":"unsubscribe",` + sub + `}`, status: 403, contains: []string{"Access denied"}},
 		{name: "deliveries", body: `{"action":"deliveries",` + sub + `}`, status: 200, contains: []string{`"count":1`, `"delivery_id":"whd_`, `"status":"pending"`,
-			`"event":{"order_id":"` + id + `","status":"in_progress","updated_at":"2025-10-02T10:00:00Z","completion_notes":""}`, `"attempts":0`}},
+			`"event":{"order_id":"` + id + `","status":"in_progress","updated_at":"2025-10-02T10:00:00Z","completion_notes":"","sequence":2}`, `"attempts":0`}},
 		{name: "deliveries of the order", body: `{"action":"deliveries","job_id":"` + id + `"}`, status: 200, contains: []string{`"count":2`}},
 		{name: "another's pause", key: "foreign", body: `{"action":"pause",` + sub + `}`, status: 403, contains: []string{"Access denied"}},
 		{name: "another's secret", key: "foreign", body: `{"action":"rotate",` + sub + `}`, status: 403, contains: []string{"Access denied"}, without: []string{"whsec_"}},

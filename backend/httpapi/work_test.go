@@ -12,6 +12,8 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/domain/notification"
+	"app.sunloop/backend/domain/subscription"
+	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
 )
 
@@ -38,6 +40,16 @@ func (w *world) workDeps() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.hooks = new(hooks)
+	w.events, err = subscription.New(subscription.Config{Records: w.store, Wall: w.clock.now, Guard: guard, Poster: w.hooks, Sealer: auth.Key{2},
+		Owner: func(tx store.Tx, scope api.Scope, siteID string) (string, error) {
+			site, err := w.domain.Sites.SiteIn(tx, scope, siteID)
+			return site.CustomerID, err
+		}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.changes.Watcher, w.deps.Subscriptions = w.events, w.events
 	w.deps.Notifications = w.notifications
 	w.deps.Schedules, w.deps.BOMs, w.deps.Orders, w.deps.Tracking = service, service, service, service
 }

@@ -29,6 +29,7 @@ import (
 	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/domain/notification"
 	"app.sunloop/backend/domain/run"
+	"app.sunloop/backend/domain/subscription"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline/livedata"
@@ -83,6 +84,8 @@ type world struct {
 	keys          map[string]string // name → key in plain
 	notifications *notification.Service
 	messages      *messages
+	events        *subscription.Service
+	hooks         *hooks // receives test events
 }
 
 // The plants of the tests: two customers who must not see each other.

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/domain/notification"
+	"app.sunloop/backend/domain/subscription"
 	"app.sunloop/backend/health"
 	"app.sunloop/backend/metrics"
 	"app.sunloop/backend/pipeline"
@@ -47,6 +48,9 @@ type Open struct {
 	}
 	Notifications interface {
 		Status(ctx context.Context) (notification.Status, error)
+	}
+	Events interface {
+		OutboxStatus(ctx context.Context) (subscription.OutboxStatus, error)
 	}
 	// LastBackup returns when the newest backup was made; zero if none is known.
 	LastBackup func(ctx context.Context) (time.Time, error)
@@ -135,9 +139,14 @@ func (o *Instruments) sources(s Sources) []metrics.Source {
 			if err != nil {
 				return err
 			}
-			f.Set(metrics.HooksWaiting, float64(st.Waiting))
-			f.Set(metrics.HooksOldest, age(o.wall(), st.Oldest))
-			f.Set(metrics.HooksDisabled, float64(st.Disabled))
+			events, err := p.Events.OutboxStatus(ctx)
+			if err != nil {
+				return err
+			}
+			now := o.wall()
+			f.Set(metrics.HooksWaiting, float64(st.Waiting+events.Waiting))
+			f.Set(metrics.HooksOldest, max(age(now, st.Oldest), age(now, events.Oldest)))
+			f.Set(metrics.HooksDisabled, float64(st.Disabled+events.Disabled))
 			return nil
 		}),
 		open("notifications", func(ctx context.Context, p *Open, f *metrics.Facts) error {

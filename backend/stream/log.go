@@ -64,7 +64,30 @@ func Tables() []store.Checked { return []store.Checked{changes} }
 func SiteRecords() []store.Prefixed { return []store.Prefixed{changes} }
 
 // watched are the buckets whose records are followed, with their kinds.
-var watched = map[string]string{"alerts": api.StreamAlert, "findings": api.StreamFinding, "orders": api.StreamOrder, "forecasts": api.StreamForecast}
+var watched = map[string]string{"alerts": api.StreamAlert, "findings": api.StreamFinding, "orders": api.StreamOrder, "forecasts": api.StreamForecast,
+	"uploads": RecordUpload, "models": RecordModel}
+
+// Kinds of records that are passed to a [Watcher] and are no events of streams.
+const (
+	RecordUpload = "upload"
+	RecordModel  = "model"
+)
+
+// A Watcher gets the records that transactions write.
+type Watcher interface {
+	// Written is called within the transaction, which may run again, with one Record for
+	// each record. some reports that it wrote something that waits to be processed.
+	Written(ctx context.Context, tx store.Tx, list []Record) (some bool, err error)
+	// Committed is called after a transaction in which Written reported some.
+	Committed()
+}
+
+// Record is what a transaction wrote of a record that is followed.
+type Record struct {
+	Kind   string // of a stream, [RecordUpload] or [RecordModel]
+	Before *State // nil for a new record
+	After  State
+}
 
 // Log is the records and the telemetry of a service, whose writes it logs.
 type Log struct {
@@ -74,6 +97,9 @@ type Log struct {
 	owner   func(tx store.Tx, siteID string) (customerID string, err error)
 	log     *slog.Logger
 	wake    chan struct{} // of the hub
+
+	// Watcher is optional. It is set before the first transaction.
+	Watcher Watcher
 
 	mu      sync.Mutex
 	last    time.Time
@@ -93,11 +119,17 @@ func (l *Log) View(ctx context.Context, fn func(tx store.Tx) error) error {
 
 // Update is that of the records, with the changes in the log.
 func (l *Log) Update(ctx context.Context, fn func(tx store.Tx) error) error {
-	some := false
-	err := l.records.Update(ctx, func(tx store.Tx) error {
-		w := &watchedTx{Tx: tx, index: map[string]int{}}
+	some, waits := false, false
+	err := l.records.Update(ctx, func(tx store.Tx) (err error) {
+		some, waits = false, false
+		w := &watchedTx{Tx: tx, index: map[string]int{}, at: map[string]int{}}
 		if err := fn(w); err != nil {
 			return err
+		}
+		if l.Watcher != nil && len(w.written) > 0 {
+			if waits, err = l.Watcher.Written(ctx, tx, w.written); err != nil {
+				return err
+			}
 		}
 		if some = len(w.changed) > 0; !some {
 			return nil
@@ -113,6 +145,9 @@ func (l *Log) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 	})
 	if err == nil && some {
 		l.notify()
+	}
+	if err == nil && waits {
+		l.Watcher.Committed()
 	}
 	return err
 }
@@ -139,34 +174,143 @@ type watchedTx struct {
 	store.Tx
 	changed []Change
 	index   map[string]int // position in changed by key
+	written []Record
+	at      map[string]int    // places in written, by kind, site and id
+	deleted map[string]*State // records that were deleted, by kind, site and id
+	last    read
 }
 
-// written are the fields of stored alerts, findings, orders and forecasts that changes have.
-type written struct {
-	SiteID     string `json:"site_id"`
-	CustomerID string `json:"customer_id"`
-	AssetID    string `json:"asset_id"`
-	AlertID    string `json:"alert_id"`
-	SummaryID  string `json:"summary_id"`
-	OrderID    string `json:"order_id"`
-	ForecastID string `json:"forecast_id"`
-	State      string `json:"state"`
-	Status     string `json:"status"`
-	Active     *bool  `json:"active"`
+// read is the record that was read last: a table reads a record before it writes it.
+type read struct {
+	bucket, key string
+	value       []byte // nil: there is none
+}
+
+// State are the fields of a stored alert, finding, order, forecast, upload or model that
+// changes and events have.
+type State struct {
+	SiteID             string `json:"site_id"`
+	CustomerID         string `json:"customer_id"`
+	AssetID            string `json:"asset_id"`
+	AlertID            string `json:"alert_id"`
+	SummaryID          string `json:"summary_id"`
+	OrderID            string `json:"order_id"`
+	ForecastID         string `json:"forecast_id"`
+	UploadID           string `json:"upload_id"`
+	ModelName          string `json:"model_name"`
+	ModelVersion       string `json:"model_version"`
+	State              string `json:"state"`
+	Status             string `json:"status"`
+	ProcessingStatus   string `json:"processing_status"`
+	Active             *bool  `json:"active"`
+	FaultFamily        string `json:"fault_family"`
+	SeverityLabel      string `json:"severity_label"`
+	Summary            string `json:"summary"`
+	AlertType          string `json:"alert_type"`
+	AlertSeverity      string `json:"alert_severity"`
+	Message            string `json:"message"`
+	AssignedTechnician string `json:"assigned_technician"`
+	Priority           string `json:"priority"`
+	MaintenanceType    string `json:"maintenance_type"`
+	Filename           string `json:"filename"`
+	RowsStored         int    `json:"rows_stored"`
+	Error              string `json:"error"`
+}
+
+// IsActive reports whether a finding is open.
+func (s *State) IsActive() bool { return s.Active != nil && *s.Active }
+
+// id is that of the record among those of its kind at its site.
+func (s *State) id(kind string) string {
+	switch kind {
+	case api.StreamAlert:
+		return s.AlertID
+	case api.StreamFinding:
+		return s.SummaryID
+	case api.StreamOrder:
+		return s.OrderID
+	case api.StreamForecast:
+		return s.ForecastID
+	case RecordUpload:
+		return s.UploadID
+	}
+	return s.ModelName + "\x00" + s.ModelVersion
+}
+
+func (s *State) name(kind string) string { return kind + "\x00" + s.SiteID + "\x00" + s.id(kind) }
+
+// stateOf reads a stored record; nil if it has no site or cannot be read, which is for the
+// check of its table.
+func stateOf(value []byte) *State {
+	var v State
+	if value == nil || json.Unmarshal(value, &v) != nil || v.SiteID == "" {
+		return nil
+	}
+	return &v
+}
+
+// Get is that of the transaction.
+func (w *watchedTx) Get(bucket string, key []byte) ([]byte, error) {
+	value, err := w.Tx.Get(bucket, key)
+	if _, ok := watched[bucket]; ok && (err == nil || errors.Is(err, store.ErrNotFound)) {
+		w.last = read{bucket, string(key), value}
+	}
+	return value, err
+}
+
+// former is the record of a key as it is before it is written.
+func (w *watchedTx) former(bucket string, key []byte) (*State, error) {
+	if w.last.bucket != bucket || w.last.key != string(key) {
+		if _, err := w.Get(bucket, key); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+	}
+	value := w.last.value
+	w.last = read{}
+	return stateOf(value), nil
+}
+
+// Delete deletes a record. It may be written again under another key.
+func (w *watchedTx) Delete(bucket string, key []byte) error {
+	if kind, ok := watched[bucket]; ok {
+		former, err := w.former(bucket, key)
+		if err != nil {
+			return err
+		}
+		if former != nil {
+			if w.deleted == nil {
+				w.deleted = map[string]*State{}
+			}
+			w.deleted[former.name(kind)] = former
+		}
+	}
+	return w.Tx.Delete(bucket, key)
 }
 
 // Put stores a value, and notes the change of a record that is followed.
 func (w *watchedTx) Put(bucket string, key, value []byte) error {
+	kind, ok := watched[bucket]
+	if !ok {
+		return w.Tx.Put(bucket, key, value)
+	}
+	before, err := w.former(bucket, key)
+	if err != nil {
+		return err
+	}
 	if err := w.Tx.Put(bucket, key, value); err != nil {
 		return err
 	}
-	kind, ok := watched[bucket]
-	if !ok {
+	v := stateOf(value)
+	if v == nil {
 		return nil
 	}
-	var v written
-	if json.Unmarshal(value, &v) != nil || v.SiteID == "" {
-		return nil // which is for the check of the table
+	if before == nil {
+		before = w.deleted[v.name(kind)]
+	}
+	w.noteRecord(Record{kind, before, *v})
+	switch kind {
+	case RecordUpload, RecordModel:
+		return nil
 	}
 	c := Change{SiteID: v.SiteID, CustomerID: v.CustomerID, Kind: kind, AssetID: v.AssetID, Status: v.Status}
 	switch kind {
@@ -174,7 +318,7 @@ func (w *watchedTx) Put(bucket string, key, value []byte) error {
 		c.ID, c.Status = v.AlertID, v.State
 	case api.StreamFinding:
 		c.ID, c.Status = v.SummaryID, api.StreamClosed
-		if v.Active != nil && *v.Active {
+		if v.IsActive() {
 			c.Status = api.StreamOpen
 		}
 	case api.StreamOrder:
@@ -190,6 +334,17 @@ func (w *watchedTx) Put(bucket string, key, value []byte) error {
 	w.index[logKey] = len(w.changed)
 	w.changed = append(w.changed, c)
 	return nil
+}
+
+// noteRecord adds a record, or its newest state if it was written before.
+func (w *watchedTx) noteRecord(r Record) {
+	name := r.After.name(r.Kind)
+	if i, ok := w.at[name]; ok {
+		w.written[i].After = r.After
+		return
+	}
+	w.at[name] = len(w.written)
+	w.written = append(w.written, r)
 }
 
 // Append is that of the telemetry; the change is logged within a second.

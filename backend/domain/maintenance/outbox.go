@@ -48,9 +48,15 @@ type orderEvent struct {
 	CompletionNotes string   `json:"completion_notes" limit:"text"`
 }
 
+// event is what is posted.
+func (d delivery) event() api.OrderEvent {
+	e := d.Event
+	return api.OrderEvent{OrderID: e.OrderID, Status: e.Status, UpdatedAt: e.UpdatedAt, CompletionNotes: e.CompletionNotes, Sequence: d.Version}
+}
+
 func (d delivery) toAPI() api.Delivery {
 	return api.Delivery{
-		DeliveryID: d.DeliveryID, SubscriptionID: d.SubscriptionID, OrderID: d.OrderID, Status: d.Status, Event: api.OrderEvent(d.Event),
+		DeliveryID: d.DeliveryID, SubscriptionID: d.SubscriptionID, OrderID: d.OrderID, Status: d.Status, Event: d.event(),
 		CreatedAt: d.CreatedAt, Attempts: d.Attempts, LastAttemptAt: d.LastAttemptAt, NextAttemptAt: d.NextAttemptAt, DeliveredAt: d.DeliveredAt,
 		AnswerStatus: d.AnswerStatus, Failure: d.Failure,
 	}
@@ -244,7 +250,7 @@ func (s *Service) outgoing(tx store.Tx, d delivery) (out webhook.Delivery, live 
 	if err != nil {
 		return out, false, err
 	}
-	body, err := json.Marshal(api.OrderEvent(d.Event))
+	body, err := json.Marshal(d.event())
 	if err != nil {
 		return out, false, fmt.Errorf("write the event of delivery %s: %w", d.DeliveryID, err)
 	}
