@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"app.sunloop/backend/health"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/instrument"
+	"app.sunloop/backend/lambda"
 	"app.sunloop/backend/logbuffer"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/notify"
@@ -133,6 +135,10 @@ type Config struct {
 	RequireMFA  bool
 	Argon       *argon2id.Params // nil: auth's default; tests take cheap ones
 	CORSOrigins []string
+
+	// LambdaAdapter lets clients that invoke functions of AWS Lambda use the API; see
+	// package lambda.
+	LambdaAdapter bool
 	// TrustedProxies are the networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto are trusted.
 	TrustedProxies []netip.Prefix
@@ -323,7 +329,11 @@ func (s *Service) Handler() http.Handler {
 // HandlerAt serves the paths of some hosts (none: all) under a prefix such as
 // /sunloop (empty: none), and the health paths.
 func (s *Service) HandlerAt(prefix string, hosts ...api.Host) http.Handler {
-	return httpapi.View(s.Handler(), prefix, hosts...)
+	h := httpapi.View(s.Handler(), prefix, hosts...)
+	if s.cfg.LambdaAdapter && (len(hosts) == 0 || slices.Contains(hosts, api.HostMain)) {
+		h = lambda.New(h, prefix)
+	}
+	return h
 }
 
 // Metrics serves the metrics in Prometheus' formats; nil unless [Config.Metrics].

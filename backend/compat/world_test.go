@@ -93,7 +93,7 @@ func withWorld(f func(*world) int) (status int, err error) {
 		Providers: []auth.Provider{{
 			Name: "company", Issuer: w.provider.URL, ClientID: clientID, Provision: &auth.Provision{Role: api.RoleAnalyst, Customers: []string{customer}},
 		}},
-		WebhookAllow: []string{strings.TrimPrefix(w.events.URL, "http://")}, Tick: 10 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond, KeyRate: 1_000_000, CORSOrigins: []string{browserOrigin},
+		WebhookAllow: []string{strings.TrimPrefix(w.events.URL, "http://")}, Tick: 10 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond, KeyRate: 1_000_000, CORSOrigins: []string{browserOrigin}, LambdaAdapter: true,
 	})
 	if err != nil {
 		return 1, err

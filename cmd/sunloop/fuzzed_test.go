@@ -24,6 +24,7 @@ var decoders = []string{
 var fuzzedBy = map[string]string{
 	"backend/domain/record":       "by backend/httpapi FuzzBody",
 	"backend/domain/site":         "by backend/httpapi FuzzBody",
+	"backend/domain/subscription": "reads bodies that it wrote itself; requests by backend/httpapi FuzzBody",
 	"backend/domain/notification": "converts values of the program; requests by backend/httpapi FuzzBody",
 	"backend/domain/kpi":          "reads figures that it stored itself",
 	"backend/domain/availability": "reads the installation date of a stored asset, and ignores what is no date",

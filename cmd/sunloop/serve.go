@@ -133,6 +133,8 @@ type ServeCmd struct {
 	Heartbeat string `placeholder:"URL" env:"SUNLOOP_HEARTBEAT" help:"URL of a watchdog that is called each minute while the service is well: parts ready, detection not behind."`
 
 	CORS []string `placeholder:"ORIGIN" env:"SUNLOOP_CORS" help:"Origins whose pages may call the API."`
+
+	LambdaAdapter bool `name:"lambda-adapter" env:"SUNLOOP_LAMBDA_ADAPTER" help:"Also answer invocations of AWS Lambda, for clients that call the API through functions."`
 }
 
 // Run serves until ctx ends, then lets requests finish.
@@ -165,6 +167,7 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 	}
 	cfg.CORSOrigins, cfg.Await, cfg.Heartbeat = c.CORS, true, c.Heartbeat
+	cfg.LambdaAdapter = c.LambdaAdapter
 	// To the process's log alone: administrators read the journal of the service.
 	cfg.SetupToken = func(token, file string) {
 		log.Warn("no user exists; the first administrator needs the setup token", "setup_token", token, "file", file)

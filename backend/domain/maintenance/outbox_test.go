@@ -77,12 +77,18 @@ func TestEveryChangeIsAnEvent(t *testing.T) {
 		t.Error("a completed order is held")
 	}
 	var states []string
+	last := 0.0
 	for _, one := range d.claim(10) {
-		var fields map[string]string
-		if err := json.Unmarshal(one.Body, &fields); err != nil || len(fields) != 4 || fields["order_id"] != o.OrderID || fields["updated_at"] == "" {
+		var fields map[string]any
+		if err := json.Unmarshal(one.Body, &fields); err != nil || len(fields) != 5 || fields["order_id"] != o.OrderID || fields["updated_at"] == "" {
 			t.Errorf("the event is %s: %v", one.Body, err)
 		}
-		states = append(states, fields["status"]+fields["completion_notes"])
+		sequence, _ := fields["sequence"].(float64)
+		if sequence <= last {
+			t.Errorf("the sequence of %s is not above %v", one.Body, last)
+		}
+		last = sequence
+		states = append(states, fields["status"].(string)+fields["completion_notes"].(string))
 		if !slices.Equal(one.Secrets, []string{secret}) || one.URL != place || one.Attempt != 1 {
 			t.Errorf("it is sent as %+v", one)
 		}

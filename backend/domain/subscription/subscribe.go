@@ -56,7 +56,7 @@ func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.Subscrip
 			return api.LimitReached("Customer %s has %d subscriptions: that is the most", customer, maxSubscriptions)
 		}
 		now := s.Wall()
-		v = subscription{SubscriptionID: record.NewID("evs", now), CustomerID: customer, SiteID: r.SiteID, Events: events, CallbackURL: r.CallbackURL,
+		v = subscription{SubscriptionID: s.newID("evs", now), CustomerID: customer, SiteID: r.SiteID, Events: events, CallbackURL: r.CallbackURL,
 			Status: api.SubscriptionActive, CreatedAt: api.At(now), CreatedBy: scope.Actor}
 		if v.Sealed, err = s.Sealer.Seal([]byte(fresh), v.place()); err != nil {
 			return fmt.Errorf("seal the secret of a subscription: %w", err)
@@ -258,7 +258,7 @@ func (s *Service) Test(ctx context.Context, scope api.Scope, r api.Subscriptions
 	if err != nil {
 		return api.EventDelivery{}, fmt.Errorf("encode a test event: %w", err)
 	}
-	d := delivery{DeliveryID: record.NewID("evd", now), SubscriptionID: v.SubscriptionID, CustomerID: v.CustomerID, SiteID: v.SiteID, Object: e.Object, ObjectID: e.ObjectID,
+	d := delivery{DeliveryID: s.newID("evd", now), SubscriptionID: v.SubscriptionID, CustomerID: v.CustomerID, SiteID: v.SiteID, Object: e.Object, ObjectID: e.ObjectID,
 		Sequence: e.Sequence, Body: body, CreatedAt: api.At(now), Attempts: 1, Origin: store.OriginOf(ctx)}
 	out := s.Poster.Post(ctx, webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: api.HideSiteKeys(slices.Clone(body)), Attempt: 1})
 	d.LastAttemptAt, d.AnswerStatus, d.Failure = api.At(out.At), out.Status, out.Failure
