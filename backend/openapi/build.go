@@ -222,8 +222,8 @@ func formSchema(fields []api.FormField) *Schema {
 	return s
 }
 
-// bodySchema holds all fields of the body. Where an action selects, it is one
-// of the route's, and each has the fields that it requires.
+// bodySchema holds all fields of the body. Where an action selects, it is one of the
+// components that [schemas.addActions] makes.
 func bodySchema(r *api.Route, bodies *schemas) *Schema {
 	s := bodies.object(r.Operations[0].Request)
 	s.Required = nil
@@ -238,24 +238,66 @@ func bodySchema(r *api.Route, bodies *schemas) *Schema {
 			action.Enum = append(action.Enum, o.Action)
 		}
 	}
+	var list []actionSchema
 	for _, o := range r.Operations {
 		if o.DefaultAction && o.AliasOf == nil {
 			continue // the same as without an action
 		}
-		one := requirement(requiredFields(o))
-		switch {
-		case o.AliasOf != nil:
-			one.Properties = Ordered[*Schema]{{"action", &Schema{Const: o.AliasOf.Action}}}
-		case o.Action != "":
-			one.Properties = Ordered[*Schema]{{"action", &Schema{Const: o.Action}}}
+		one := actionSchema{o.Action, requirement(requiredFields(o))}
+		if o.AliasOf != nil {
+			one.action = o.AliasOf.Action
+		} else if o.Action != "" {
 			one.Required = append([]string{"action"}, one.Required...)
 		}
-		s.OneOf = append(s.OneOf, one)
+		list = append(list, one)
 	}
-	if len(s.OneOf) == 1 {
-		s.Required, s.AnyOf, s.OneOf = s.OneOf[0].Required, s.OneOf[0].AnyOf, nil
+	if len(list) == 1 {
+		s.Required, s.AnyOf = list[0].Required, list[0].AnyOf
+		return s
 	}
+	bodies.addActions(r.Name, s, list)
 	return s
+}
+
+// actionSchema is what the body of an action requires.
+type actionSchema struct {
+	action string
+	*Schema
+}
+
+// addActions makes a component of all fields of a body, and one for each action: these are
+// disjoint, as each has another action, and at most one is without. The body is one of
+// them, selected by its action.
+func (s *schemas) addActions(route string, body *Schema, list []actionSchema) {
+	base := camel(route) + "Body"
+	s.add(base, &Schema{Type: "object", Description: body.Description, Properties: body.Properties})
+	body.Discriminator = &Discriminator{PropertyName: "action"}
+	for _, one := range list {
+		name := camel(route) + camel(one.action) + "Body"
+		one.Type, one.AllOf = "object", []*Schema{{Ref: componentPath + base}}
+		one.Properties = Ordered[*Schema]{{"action", &Schema{Type: "string", Const: one.action}}}
+		s.add(name, one.Schema)
+		body.OneOf = append(body.OneOf, &Schema{Ref: componentPath + name})
+		body.Discriminator.Mapping = append(body.Discriminator.Mapping, Member[string]{one.action, componentPath + name})
+	}
+}
+
+func (s *schemas) add(name string, c *Schema) {
+	if _, ok := s.components[name]; ok {
+		panic("openapi: two components are named " + name)
+	}
+	s.components[name] = c
+}
+
+// camel is a name such as upload-move as part of the name of a component: UploadMove.
+func camel(name string) string {
+	b := &strings.Builder{}
+	for word := range strings.SplitSeq(name, "-") {
+		if word != "" {
+			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return b.String()
 }
 
 // requirement is a schema that requires fields. At most one of them may be of

@@ -317,7 +317,9 @@ func scriptType(s *Schema) string {
 	case s == nil:
 		return "unknown"
 	case s.Ref != "":
-		return strings.TrimPrefix(s.Ref, "#/components/schemas/")
+		return strings.TrimPrefix(s.Ref, componentPath)
+	case s.Const != nil:
+		return fmt.Sprintf("%q", s.Const)
 	case len(s.Enum) > 0:
 		quoted := make([]string, len(s.Enum))
 		for i, v := range s.Enum {
@@ -352,7 +354,11 @@ func scriptType(s *Schema) string {
 				}
 				fields = append(fields, fmt.Sprintf("%q%s: %s", p.Name, mark, scriptType(p.Value)))
 			}
-			types = append(types, "{ "+strings.Join(fields, "; ")+" }")
+			whole := []string{"{ " + strings.Join(fields, "; ") + " }"}
+			for _, part := range s.AllOf {
+				whole = append(whole, scriptType(part))
+			}
+			types = append(types, strings.Join(whole, " & "))
 		default: // string, boolean, null
 			types = append(types, kind)
 		}

@@ -143,31 +143,81 @@ func TestFieldsOfTypes(t *testing.T) {
 	}
 }
 
+// branches are the alternatives of the body of a route, by action.
+func branches(t *testing.T, d *openapi.Document, r *api.Route) (body *openapi.Schema, list map[string]*openapi.Schema) {
+	t.Helper()
+	p, _ := d.Paths.Find(r.Path)
+	content, ok := p.Post.RequestBody.Content.Find("application/json")
+	if !ok {
+		t.Fatalf("%s has no JSON body", r.Name)
+	}
+	list = map[string]*openapi.Schema{}
+	for _, m := range content.Schema.Discriminator.Mapping {
+		list[m.Name] = d.Components.Schemas[strings.TrimPrefix(m.Value, "#/components/schemas/")]
+	}
+	return content.Schema, list
+}
+
+// TestActionsAreDisjoint: the body of a route with several actions is one of as many typed
+// components. Each has its own action, which only the default one may leave out, so that no
+// body fits two of them.
+func TestActionsAreDisjoint(t *testing.T) {
+	d := openapi.Build()
+	n := 0
+	for _, r := range api.Routes() {
+		if len(r.Operations) < 2 || r.Operations[0].Action == "" && r.Operations[0].AliasOf == nil {
+			continue
+		}
+		actions := map[string]bool{}
+		for _, o := range r.Operations {
+			if o.Action != "" {
+				actions[o.Action] = true
+			}
+		}
+		if len(actions) < 2 {
+			continue
+		}
+		n++
+		body, list := branches(t, d, r)
+		if body.Discriminator.PropertyName != "action" || len(list) != len(actions) || len(body.OneOf) != len(actions) {
+			t.Errorf("%s: %d branches for %d actions, selected by %s", r.Name, len(list), len(actions), body.Discriminator.PropertyName)
+		}
+		without := 0
+		for action, one := range list {
+			if !actions[action] || one == nil {
+				t.Errorf("%s: %s is %+v", r.Name, action, one)
+				continue
+			}
+			if p, _ := one.Properties.Find("action"); p == nil || p.Const != action || p.Type != "string" || one.Type != "object" {
+				t.Errorf("%s: the action of %s is %+v", r.Name, action, p)
+			}
+			if !slices.Contains(one.Required, "action") {
+				without++
+			}
+			base := d.Components.Schemas[strings.TrimPrefix(one.AllOf[0].Ref, "#/components/schemas/")]
+			if base == nil || len(base.Properties) != len(body.Properties) {
+				t.Errorf("%s: %s has no types", r.Name, action)
+			}
+		}
+		if without > 1 {
+			t.Errorf("%s: %d actions may be left out", r.Name, without)
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d routes have several actions", n)
+	}
+}
+
 // TestSubscribeNeedsAnOrder requires in the document what the handler asks for: the
 // order by either name, and the callback.
 func TestSubscribeNeedsAnOrder(t *testing.T) {
-	type schema struct {
-		Required   []string
-		AnyOf      []schema
-		OneOf      []schema
-		Properties map[string]struct{ Const string }
-	}
-	var d struct {
-		Paths map[string]map[string]struct {
-			RequestBody struct {
-				Content map[string]struct{ Schema schema }
-			}
-		}
-	}
-	if err := json.Unmarshal(openapi.JSON(), &d); err != nil {
-		t.Fatal(err)
-	}
-	found := false
-	for _, one := range d.Paths[api.PathTrack]["post"].RequestBody.Content["application/json"].Schema.OneOf {
-		if one.Properties["action"].Const != api.ActionSubscribe {
+	d := openapi.Build()
+	for _, r := range api.Routes() {
+		if r.Path != api.PathTrack {
 			continue
 		}
-		found = true
+		_, list := branches(t, d, r)
+		one := list[api.ActionSubscribe]
 		var either []string
 		for _, s := range one.AnyOf {
 			either = append(either, s.Required...)
@@ -175,10 +225,9 @@ func TestSubscribeNeedsAnOrder(t *testing.T) {
 		if !slices.Contains(one.Required, "callback_url") || !slices.Equal(either, []string{"order_id", "job_id"}) {
 			t.Errorf("subscribe requires %v and one of %v", one.Required, either)
 		}
+		return
 	}
-	if !found {
-		t.Error("the document has no action subscribe")
-	}
+	t.Error("there is no route of subscriptions")
 }
 
 // TestOrdered keeps the order of members, and writes what JSON needs escaped.

@@ -199,7 +199,7 @@ func exampleBody(m MediaType) (string, error) {
 	fields := Ordered[any]{}
 	need := m.Schema.Required
 	if len(m.Schema.OneOf) > 0 {
-		need = m.Schema.OneOf[0].Required
+		need = []string{"action"}
 	}
 	for _, name := range need {
 		p, _ := m.Schema.Properties.Find(name)

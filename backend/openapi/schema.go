@@ -36,7 +36,18 @@ type Schema struct {
 	Required             []string         `json:"required,omitempty"`
 	AnyOf                []*Schema        `json:"anyOf,omitempty"`
 	OneOf                []*Schema        `json:"oneOf,omitempty"`
+	AllOf                []*Schema        `json:"allOf,omitempty"`
+	Discriminator        *Discriminator   `json:"discriminator,omitempty"`
 }
+
+// Discriminator names the field whose value selects one of several schemas.
+type Discriminator struct {
+	PropertyName string          `json:"propertyName"`
+	Mapping      Ordered[string] `json:"mapping"`
+}
+
+// componentPath is the beginning of a reference to a component.
+const componentPath = "#/components/schemas/"
 
 //go:embed comments.json
 var commentsJSON []byte
@@ -154,7 +165,7 @@ func (s *schemas) of(t reflect.Type) *Schema {
 	case reflect.Map:
 		return &Schema{Type: "object", AdditionalProperties: s.of(t.Elem())}
 	case reflect.Struct:
-		return &Schema{Ref: "#/components/schemas/" + s.component(t)}
+		return &Schema{Ref: componentPath + s.component(t)}
 	}
 	panic("openapi: no schema for " + t.String())
 }
