@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"app.sunloop/backend/api"
 )
@@ -76,6 +77,7 @@ func ofTerminal(path, body string) string {
 // TestLambda: the calls of the public Python client to the functions of the terminal, of
 // forecasts, of interpolation and of ingestion return what the client reads.
 func TestLambda(t *testing.T) {
+	t.Parallel() // after the tests that count what the demo has
 	ofCustomer := func(action string) string {
 		return `{"action": "` + action + `", "customer_id": "` + customer + `"}`
 	}
@@ -106,6 +108,11 @@ func TestLambda(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, result := invoke(t, invocation{function: c.function, payload: c.payload})
+			// Gaps are filled after a training, when nothing else is to be done.
+			for c.field == "interpolation_results" && result["statusCode"] == 404.0 {
+				time.Sleep(20 * time.Millisecond)
+				a, result = invoke(t, invocation{function: c.function, payload: c.payload})
+			}
 			if a.StatusCode != http.StatusOK || a.Header.Get("X-Amz-Function-Error") != "" || a.Header.Get("X-Amz-Executed-Version") != "$LATEST" || a.Header.Get("X-Amzn-Requestid") == "" {
 				t.Fatalf("HTTP %d %v %v", a.StatusCode, a.Header, result)
 			}
@@ -171,7 +178,7 @@ func TestLambdaRefusals(t *testing.T) {
 		"a dry run without a key":       {invocation{"terminalApi", "DryRun", list, map[string]string{"X-Amz-Security-Token": ""}}, 403, 0, "Unauthorized"},
 		"a dry run":                     {invocation{"terminalApi", "DryRun", list, nil}, 204, 0, ""},
 		"a dry run of no function":      {invocation{"weather", "DryRun", `{}`, nil}, 404, 0, "Function not found"},
-		"a path without invocations":    {invocation{"terminalApi/x", "", list, nil}, 404, 0, "Not found"},
+		"a path without invocations":    {invocation{"terminalApi/x", "", list, map[string]string{"X-Api-Key": shared.key}}, 404, 0, "Not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, result := invoke(t, c.invocation)
@@ -193,6 +200,7 @@ func TestLambdaRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	q.Header.Set("X-Api-Key", shared.key)
 	a, err := shared.http.Do(q)
 	if err != nil {
 		t.Fatal(err)

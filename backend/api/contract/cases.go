@@ -373,7 +373,7 @@ var moveCases = []Case{
 	For(api.CreateSchedules, Case{Params: []Param{p("schedules", []any{map[string]any{"asset_id": goodAsset, "maintenance_type": "preventive", "scheduled_date": "2026-05-01T06:00:00Z", "priority": "low", "reason": goodReason}})},
 		Fields: append(words("success message count failed"), prefixed("results[].", "index status id site_id")...)}),
 	For(api.SubscribeEvents, Case{Params: []Param{p("site_id", goodSite), p("callback_url", "https://93.184.216.34/hook"), p("events", []any{"order.created", "alert.*"})},
-		Fields: append(words("success message subscription_id status secret"), prefixed("subscription.", "subscription_id customer_id site_id events callback_url status created_at")...), Errors: badAction(
+		Fields: append(words("success message subscription_id status secret"), prefixed("subscription.", "subscription_id customer_id events callback_url status created_at")...), Errors: badAction(
 			foreign, missing("callback_url", api.ErrInvalidCallback), withValue("callback_url", "https://127.0.0.1/hook", api.ErrInvalidCallback),
 			withValue("events", []any{"order.eaten"}, api.InvalidField("events", "")))}),
 	list(api.ListEventSubscriptions, []Param{p("site_id", goodSite)}, words("success subscriptions count"), foreign),
