@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,14 @@ func parsed(t testing.TB, file string, args ...string) (*cli, *kong.Context) {
 	}
 	c.command, c.given = k.Selected().Name, givenFlags(k)
 	return &c, k
+}
+
+// The demo takes the flags that let it read files elsewhere and post to a lab.
+func TestDemoReaches(t *testing.T) {
+	c, _ := parsed(t, "", "demo", "--import-from", "file:///srv/exports", "--webhook-allow", "127.0.0.1")
+	if d := c.Demo; !slices.Equal(d.ImportFrom, []string{"file:///srv/exports"}) || !slices.Equal(d.WebhookAllow, []string{"127.0.0.1"}) {
+		t.Errorf("import from %q, webhooks to %q", d.ImportFrom, d.WebhookAllow)
+	}
 }
 
 // Every setting is a flag with the same default, for the console and the demo.
