@@ -150,7 +150,7 @@ type SubscriptionsResponse struct {
 	Message        string              `json:"message,omitempty"`
 	SubscriptionID string              `json:"subscription_id,omitempty"`
 	Status         string              `json:"status,omitempty"`
-	Secret         string              `json:"secret,omitempty"` // whsec_…, shown this once, by subscribe and rotate
+	Secret         string              `json:"secret,omitempty"` // whsec_…, shown once, by subscribe and rotate
 	Subscription   *EventSubscription  `json:"subscription,omitempty"`
 	Subscriptions  []EventSubscription `json:"subscriptions,omitzero"` // list: there even when empty
 	Deliveries     []EventDelivery     `json:"deliveries,omitzero"`    // deliveries, replay, test: there even when empty

@@ -115,7 +115,7 @@ type failure struct {
 // Errors as AWS names them.
 var (
 	errTooLarge  = &failure{http.StatusRequestEntityTooLarge, "RequestTooLargeException", "The payload is larger than 512 KB"}
-	errNoJSON    = &failure{http.StatusBadRequest, "InvalidRequestContentException", "Could not parse request body into json: the payload is not a JSON object"}
+	errNoJSON    = &failure{http.StatusBadRequest, "InvalidRequestContentException", "Parse the payload: it is not a JSON object"}
 	errNoType    = &failure{http.StatusBadRequest, "InvalidParameterValueException", "The invocation type is RequestResponse, Event or DryRun"}
 	errThrottled = &failure{http.StatusTooManyRequests, "TooManyRequestsException", "Too many requests"}
 )
