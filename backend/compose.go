@@ -143,7 +143,7 @@ func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *p
 		Records: st.records, Telemetry: p.changes, Streams: p.streams, Collectors: p.pipeline.Live, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
 		Auth: p.auth, Audit: p.trail, Freemium: p.freemium, Journal: d.logs,
 		Sites: p.domain.Sites, SiteChanges: p.pipeline.Changes, Assets: p.domain.Sites, Activities: p.domain.Sites, Findings: p.domain.Findings, Issues: p.domain.Issues, Alerts: p.domain.Alerts,
-		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Availability: p.domain.Availability, Nowcasts: p.domain.KPIs, Snapshots: snapshots,
+		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Availability: p.domain.Availability, Shifts: p.domain.Shifts, Nowcasts: p.domain.KPIs, Snapshots: snapshots,
 		Uploads: p.pipeline.Imports, Forecasts: forecastRequests{p.pipeline.Forecasts, p.pipeline.Snapshots}, Detector: p.pipeline.Detections,
 		Diagnoser: p.pipeline.Detections, Models: p.pipeline.Training, Runs: p.pipeline, Interpolations: p.pipeline.Gaps,
 		Schedules: p.maintenance, BOMs: p.maintenance, Orders: p.maintenance, Tracking: p.maintenance, Subscriptions: p.events, Notifications: p.notify,

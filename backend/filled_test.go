@@ -137,6 +137,10 @@ func fill(t *testing.T, dir string) (keys filled) {
 	_, err = client.Call(ctx, h.Client, api.SetAvailability, api.AvailabilityRequest{SiteID: plant.ID, AssetIDs: []string{unit}, Category: api.AvailabilityForced,
 		From: api.At(filledAt.Add(-5 * time.Hour)), To: api.At(filledAt.Add(-4 * time.Hour)), Reason: "The breaker was open"})
 	must(err)
+	_, err = client.Call(ctx, h.Client, api.HandOver, api.ShiftRequest{SiteID: plant.ID, Text: "The breaker was open"})
+	must(err)
+	_, err = client.Call(ctx, h.Client, api.MarkSeen, api.ShiftRequest{SiteID: plant.ID})
+	must(err)
 	_, err = h.KPIs(ctx, api.KPIQuery{SiteID: plant.ID}) // keeps the window's figures
 	must(err)
 	_, err = h.CreateIssue(ctx, api.IssuesRequest{Site: plant.ID, Component: unit, IssueType: "dust", Description: "Dust on the filter"})

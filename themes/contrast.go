@@ -26,7 +26,7 @@ func (t *Theme) Weak() []string {
 			case Reading:
 				least, grounds = leastText, []Role{Background, Panel, Bar, Field, Selection}
 			case Drawing:
-				least, grounds = leastDrawing, []Role{Background, Panel, Band}
+				least, grounds = leastDrawing, []Role{Background, Panel, Band, Fill, Loss}
 			}
 			for _, g := range grounds {
 				// Not a number where a colour is the terminal's own.

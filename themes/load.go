@@ -102,8 +102,14 @@ func Load(name string, text []byte) (Theme, error) {
 	}
 	bad := fill(&t.Tokens, "colors", f.Colors)
 	bad = append(bad, fill(&t.Sixteen, "sixteen", f.Sixteen)...)
-	for r := range Roles {
+	for r, instead := range optional {
 		if _, given := f.Colors[r.String()]; !given {
+			t.Tokens[r], t.Sixteen[r] = t.Tokens[instead], t.Sixteen[instead]
+		}
+	}
+	for r := range Roles {
+		_, given := f.Colors[r.String()]
+		if _, may := optional[r]; !given && !may {
 			bad = append(bad, fmt.Errorf("colors.%s is missing", r))
 		}
 	}
@@ -112,6 +118,10 @@ func Load(name string, text []byte) (Theme, error) {
 	}
 	return t, nil
 }
+
+// optional are the roles that a theme may leave out, each with the role whose style
+// it then has: files that were written before these roles existed stay valid.
+var optional = map[Role]Role{Fill: Band, Loss: Range}
 
 // fill parses one table of a theme file into tokens; each error names its key.
 func fill(into *[Roles]Token, table string, from map[string]string) []error {

@@ -3,7 +3,7 @@ package themes
 // Role is what a colour is for. Code names roles, never colours.
 type Role uint8
 
-// The roles of a theme. Those up to Selection are backgrounds, the heat roles are areas, Band fills behind lines, the others
+// The roles of a theme. Those up to Selection are backgrounds, the heat roles are areas, Band, Fill and Loss lie behind lines, the others
 // are foregrounds.
 const (
 	// Background is everything outside the panes.
@@ -61,6 +61,10 @@ const (
 
 	// Band fills between P10 and P90, behind the lines.
 	Band
+	// Fill is the area below measured power. A theme without it uses Band.
+	Fill
+	// Loss is the area between measured and expected power where power is missing. A theme without it uses Range.
+	Loss
 	// Range fills the normal range of a bar or sparkline.
 	Range
 	// HeatNone is a heat map's cell without data.
@@ -128,6 +132,8 @@ var roles = [Roles]struct {
 	Series4:     {"series-4", Drawing},
 	Axis:        {"axis", Reading},
 	Band:        {"band", Area},
+	Fill:        {"fill", Area},
+	Loss:        {"loss", Area},
 	Range:       {"range", Area},
 	HeatNone:    {"heat-none", Area},
 	HeatNormal:  {"heat-normal", Area},

@@ -173,6 +173,15 @@ func TestLoadErrorsNameFileAndKey(t *testing.T) {
 			}
 		})
 	}
+	// Files from before there were fills stay valid: they are drawn in the colours next to them.
+	th, err := Load("mine.toml", []byte(whole(func(m map[string]string) {
+		delete(m, "fill")
+		delete(m, "loss")
+		m["band"], m["range"] = "#112233", "#445566"
+	})))
+	if err != nil || th.Tokens[Fill].Color != RGB(0x11, 0x22, 0x33) || th.Tokens[Loss].Color != RGB(0x44, 0x55, 0x66) {
+		t.Errorf("a theme without fills: %v, %v, %v", th.Tokens[Fill], th.Tokens[Loss], err)
+	}
 	if th, err := Load("mine.toml", []byte(whole(func(map[string]string) {}))); err != nil || th.Name != "mine" {
 		t.Errorf("good theme: %v, %v", th.Name, err)
 	}

@@ -59,6 +59,7 @@ var actions = map[keymap.Action]action{
 	keymap.Runs:          open(func(*Model) view.View { return analysis.NewRuns() }),
 	keymap.Schedules:     open(func(*Model) view.View { return maintenance.NewSchedules() }),
 	keymap.Settings:      open(func(m *Model) view.View { return app.NewSettings(m.configured) }),
+	keymap.Shift:         open(func(*Model) view.View { return operations.NewShift() }),
 	keymap.Stock:         open(func(*Model) view.View { return maintenance.NewStock() }),
 	keymap.Subscriptions: open(func(*Model) view.View { return maintenance.NewSubscriptions() }),
 	keymap.Uploads: open(func(m *Model) view.View {

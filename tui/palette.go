@@ -83,7 +83,7 @@ func (m *Model) paletteDialog() view.Dialog {
 // scopeOpens are the actions that open the pane or screen of a scope.
 var scopeOpens = map[keymap.Scope]keymap.Action{
 	keymap.InObserve: keymap.FocusObserve, keymap.InOrient: keymap.FocusOrient, keymap.InDecide: keymap.FocusDecide, keymap.InAct: keymap.FocusAct,
-	keymap.AlarmList: keymap.Alarms, keymap.AssetList: keymap.Assets, keymap.UploadList: keymap.Uploads, keymap.UserList: keymap.Users, keymap.FleetList: keymap.Fleet, keymap.KeyList: keymap.APIKeys,
+	keymap.AlarmList: keymap.Alarms, keymap.AssetList: keymap.Assets, keymap.UploadList: keymap.Uploads, keymap.UserList: keymap.Users, keymap.FleetList: keymap.Fleet, keymap.ShiftLog: keymap.Shift, keymap.KeyList: keymap.APIKeys,
 	keymap.AuditList: keymap.Audit, keymap.InLog: keymap.Log, keymap.ModelList: keymap.Models, keymap.KPIList: keymap.KPIs, keymap.StockList: keymap.Stock,
 	keymap.SubscriptionList: keymap.Subscriptions, keymap.PlanList: keymap.Schedules, keymap.NotifyList: keymap.Notifications, keymap.InSettings: keymap.Settings, keymap.RunList: keymap.Runs, keymap.ComponentList: keymap.Assets, keymap.DeliveryList: keymap.Subscriptions,
 }
@@ -100,6 +100,7 @@ var userWords = map[keymap.Action]string{
 	keymap.EditSite: "DC AC rating, pyranometer, sensor", keymap.EditContract: "guarantee, contractual", keymap.Stock: "spare parts, inventory", keymap.Subscriptions: "webhook", keymap.Audit: "history, who did",
 	keymap.MakeOrder: "new work order, ticket, repair", keymap.AssignOrder: "technician", keymap.MakePlan: "schedule maintenance", keymap.Acknowledge: "ack alarm", keymap.Shelve: "snooze, mute alarm",
 	keymap.Notifications: "escalation, on-call, pager, oncall rota, schedule, e-mail, sms, push", keymap.NotifyWho: "simulate, dry run, what if", keymap.NotifyTest: "try channel", keymap.NotifyExplain: "why was I not notified",
+	keymap.Shift: "handover, changeover, what is new", keymap.HandOver: "handover, end of shift", keymap.AddNote: "comment, log book", keymap.MarkSeen: "mark as read",
 	keymap.Themes: "colors, dark, light", keymap.Forecast: "prediction, tomorrow", keymap.SignOut: "logout", keymap.Quit: "exit, leave", keymap.Silence: "mute, sound",
 }
 

@@ -38,7 +38,7 @@ func TestSettings(t *testing.T) {
 		{"ASCII", []string{"enter"}, "ascii=true", func(m *Model) bool { return m.context().ASCII && m.context().Pen == chart.ASCII }},
 		{"ASCII", []string{"enter", "enter"}, "ascii=false", func(m *Model) bool { return !m.context().ASCII && m.context().Pen == chart.Braille }},
 		{"terminal colours", []string{"enter", "none", "enter"}, "color=none", func(m *Model) bool { return m.prefs.palette.Profile == themes.NoColor }},
-		{"often", []string{"enter", "slow", "enter"}, "polling=slow", func(m *Model) bool { return m.data.Planner.Pace == 2 }},
+		{"refresh rate", []string{"enter", "slow", "enter"}, "polling=slow", func(m *Model) bool { return m.data.Planner.Pace == 2 }},
 		{"split", []string{"enter", "ctrl+u", "60x40", "enter"}, "split=60x40", func(m *Model) bool { return m.prefs.layout.SidePercent == 60 && m.prefs.layout.TopPercent == 40 }},
 		{"together", []string{"enter", "ctrl+u", "100x30", "enter"}, "quad-from=100x30", func(m *Model) bool { m.draw(); return m.frame.layout.Mode == layout.Quad }},
 		{"theme", []string{"enter", "daylight", "enter"}, "theme=daylight", func(m *Model) bool { return m.prefs.theme.Name == themes.Daylight }},

@@ -157,7 +157,7 @@ func TestAskedAgainAfterTheWait(t *testing.T) {
 	d.m.openSite(d.m.data.Site.Site)
 	d.pass(10)
 	d.service.Refuse(nil)
-	d.pass(40)
+	d.pass(60)
 	if words, _ := state.KnowledgeText(d.m.data.Site, &d.m.data.Admin, d.m.needs(), d.now, d.m.data.Site.Zone, 200); words != "" {
 		t.Errorf("after the wait: %s", words)
 	}

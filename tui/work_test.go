@@ -116,7 +116,8 @@ func TestFromFindingToOrder(t *testing.T) {
 		{"t ctrl+u thandi enter", api.OrderPending, "thandi"},
 		{"w right right enter", api.OrderOnHold, "access"},
 		{"C", api.OrderPending, "Work order resumed"},
-		{"b", api.OrderInProgress, "Work order started"},
+		{"b", api.OrderPending, "It is planned for"},
+		{"enter", api.OrderInProgress, "Work order started"},
 		{"F enter", api.OrderInProgress, "What was done?"},
 		{"esc", api.OrderInProgress, "in progress"},
 		{"F fuse tab -1 enter", api.OrderInProgress, "Hours are a number above zero"},
@@ -265,7 +266,7 @@ func TestNextStep(t *testing.T) {
 	}
 	d.pass(20)
 	d.shows("order pending", "n begin")
-	d.press("n")
+	d.press("n", "enter") // it is planned for another day
 	d.pass(20)
 	d.shows("order in progress", "n finish")
 	d.press("n", "breaker closed", "enter")
@@ -312,7 +313,7 @@ func TestCompletionWithParts(t *testing.T) {
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
 	d.press("n", "o", "enter")
 	d.minute()
-	d.press("b")
+	d.press("b", "enter")
 	d.minute()
 	o := orders(t, c)[0]
 	whole, err := c.Order(t.Context(), o.OrderID)

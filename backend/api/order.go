@@ -101,6 +101,29 @@ type Order struct {
 	PartsShort      int           `json:"parts_short,omitempty"` // pieces that an open order lacks
 	Warnings        []string      `json:"warnings,omitempty" limit:"100 line cut"`
 	History         []WorkMove    `json:"history,omitzero" limit:"1000"` // oldest first; not in lists
+	Costs           *OrderCosts   `json:"costs,omitempty"`               // of a completed order; not in lists
+}
+
+// OrderCosts are what a completed order took, and what its fault cost.
+type OrderCosts struct {
+	Parts        []OrderPartCost `json:"parts" limit:"500"`
+	PartsCost    *float64        `json:"parts_cost,omitempty"`  // absent: the price of a part is not known
+	Currency     string          `json:"currency" limit:"word"` // of the parts and the total
+	Hours        float64         `json:"hours"`
+	LostKWh      *float64        `json:"lost_kwh,omitempty"` // by the fault, until it ended or until now; absent: the finding is not known
+	LostFrom     Time            `json:"lost_from,omitzero"`
+	LostTo       Time            `json:"lost_to,omitzero"`     // absent: the fault is still detected
+	LostMoney    *float64        `json:"lost_money,omitempty"` // absent: the site has no tariff
+	LostCurrency string          `json:"lost_currency,omitempty" limit:"word"`
+	Total        *float64        `json:"total,omitempty"` // parts and lost money; absent if either is not known, or in different currencies
+}
+
+// OrderPartCost is what the used pieces of a part cost.
+type OrderPartCost struct {
+	PartNumber  string   `json:"part_number" limit:"id"`
+	Description string   `json:"description" limit:"text cut"`
+	Used        int      `json:"used"`
+	Cost        *float64 `json:"cost,omitempty"` // absent: its price is not known
 }
 
 // OrderClocks are when an order should be acknowledged, started and restored,

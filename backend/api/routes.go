@@ -116,6 +116,7 @@ const (
 
 	PathSiteKPIs      = "/sites/{site_id}/kpis"
 	PathAvailability  = "/terminal/availability"
+	PathShift         = "/terminal/shift"
 	PathNotifications = "/terminal/notifications"
 	PathAcknowledge   = "/acknowledge" // page for people, followed by a token
 
@@ -382,7 +383,7 @@ func Routes() []*Route {
 		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
 		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,
 		&runs, &schedules, &boms, &parts, &orders, &track, &bulk, &subscriptions, &notifications, &siteSummary, &activities, &users, &keys, &gateways, &gatewayJoin, &auditTrail, &logEntries, &nowcast,
-		&siteKPIs, &availability, &stream,
+		&siteKPIs, &availability, &shifts, &stream,
 		&kpiRollup, &maintenanceSignals, &forecastSnapshot, &maintenanceSchedule, &snapshot,
 		&health, &ready, &document, &docsPage,
 	}

@@ -39,6 +39,10 @@ func TestEveryOperationHasACall(t *testing.T) {
 		// Calls by their operation alone.
 		_, _ = client.Call(ctx, c, api.StartRun, api.RunsRequest{SiteID: "x", Kind: api.RunTrain})
 		_, _ = client.Call(ctx, c, api.ListRuns, api.RunsRequest{SiteID: "x"})
+		_, _ = client.Call(ctx, c, api.ListShift, api.ShiftRequest{SiteID: "x"})
+		_, _ = client.Call(ctx, c, api.AddShiftNote, api.ShiftRequest{SiteID: "x"})
+		_, _ = client.Call(ctx, c, api.HandOver, api.ShiftRequest{SiteID: "x"})
+		_, _ = client.Call(ctx, c, api.MarkSeen, api.ShiftRequest{SiteID: "x"})
 		_, _ = client.Call(ctx, c, api.ListAvailability, api.AvailabilityRequest{SiteID: "x"})
 		_, _ = client.Call(ctx, c, api.SetAvailability, api.AvailabilityRequest{SiteID: "x"})
 		_, _ = client.Call(ctx, c, api.RevokeAvailability, api.AvailabilityRequest{SiteID: "x"})

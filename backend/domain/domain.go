@@ -1,5 +1,5 @@
 // Package domain composes the packages of the domain: sites, uploads, models,
-// forecasts, findings, alerts, issues, detections and KPIs, each with its
+// forecasts, findings, alerts, issues, detections, KPIs and shift logs, each with its
 // records and rules. backend/domain/maintenance is above them.
 //
 // Records are kept in [store.Table]s. A query takes the caller's [api.Scope] and
@@ -27,6 +27,7 @@ import (
 	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/run"
+	"app.sunloop/backend/domain/shift"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/store"
@@ -46,6 +47,7 @@ type Services struct {
 	Availability *availability.Service
 	KPIs         *kpi.Service
 	Runs         *run.Service
+	Shifts       *shift.Service
 
 	records store.Records
 }
@@ -63,18 +65,19 @@ func New(records store.Records, telemetry store.Telemetry, now func() time.Time)
 	s.Availability = availability.New(records, telemetry, now, s.Activities, s.Sites, s.Models, s.Forecasts)
 	s.Runs = run.New(records, now, s.Sites)
 	s.KPIs = kpi.New(records, telemetry, now, s.Sites, s.Models, s.Forecasts, s.Availability)
+	s.Shifts = shift.New(records, now, s.Activities, s.Sites)
 	return s
 }
 
 // Tables returns the tables of these packages, for a check of the data.
 func Tables() []store.Checked {
-	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables(), run.Tables())
+	return slices.Concat(activity.Tables(), site.Tables(), upload.Tables(), model.Tables(), forecast.Tables(), finding.Tables(), alert.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables(), run.Tables(), shift.Tables())
 }
 
 // SiteRecords returns the records of these packages: all are of sites.
 func SiteRecords() []record.OfSite {
 	list := slices.Concat(site.SiteRecords(), upload.SiteRecords(), model.SiteRecords(), finding.SiteRecords(), alert.SiteRecords())
-	for _, t := range slices.Concat(activity.Tables(), forecast.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables(), run.Tables()) {
+	for _, t := range slices.Concat(activity.Tables(), forecast.Tables(), issue.Tables(), detection.Tables(), availability.Tables(), kpi.Tables(), run.Tables(), shift.Tables()) {
 		list = append(list, record.OfSite{Prefixed: t.(store.Prefixed)})
 	}
 	return list
@@ -115,6 +118,7 @@ type Limits struct {
 	Forecasts  time.Time // and their weather; the first of each site's day stays
 	Activities time.Time
 	Detections time.Time
+	Shifts     time.Time // entries of shift logs
 }
 
 // Prune deletes some of the records that are older than the limits, and returns how
@@ -127,7 +131,7 @@ func (s *Services) Prune(ctx context.Context, limits Limits) (n int, err error) 
 			before time.Time
 		}{
 			{forecast.Prune, limits.Forecasts}, {forecast.PruneWeather, limits.Forecasts}, {activity.Prune, limits.Activities},
-			{detection.PruneDetections, limits.Detections}, {detection.PruneDiagnostics, limits.Detections},
+			{detection.PruneDetections, limits.Detections}, {detection.PruneDiagnostics, limits.Detections}, {shift.Prune, limits.Shifts},
 		} {
 			k, err := one.prune(tx, one.before)
 			if err != nil {

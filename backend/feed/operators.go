@@ -12,8 +12,9 @@ import (
 )
 
 // Operators acts for a fleet's operators after faults are found, through the API: it
-// counts the stock, plans inspections, and creates work orders for the worst
-// findings.
+// counts the stock, plans inspections, creates work orders for the worst findings, and
+// completes the repair that it began. A completed order ends the fault in the fleet, also
+// one that a person at the console has completed.
 type Operators struct {
 	Client *client.Client
 	Fleet  *simulate.Fleet
@@ -28,12 +29,27 @@ const crewOrders = 2
 // technician is who begins the first repair.
 const technician = "Lena Park"
 
-// Run works through the sites as their findings come in, then ends. A site
-// that has work orders already is left as it is.
+// repairTime is how long the repair takes by the plants' clock.
+const repairTime = 6 * time.Hour
+
+// repairLooks is how many looks for findings there are for one look for completed orders.
+const repairLooks = 4
+
+// Run works through the sites as their findings come in, and follows the orders until ctx
+// ends. A site that has work orders already is left as it is.
 func (c *Operators) Run(ctx context.Context) error {
 	ticker := time.NewTicker(c.Look)
 	defer ticker.Stop()
-	for left := c.Fleet.Sites; ; {
+	repaired := map[string]bool{}
+	left := c.Fleet.Sites
+	for n := 0; ; n++ {
+		if n%repairLooks == 0 {
+			for _, s := range c.Fleet.Sites {
+				if err := c.followOrders(ctx, s, repaired); err != nil && ctx.Err() == nil {
+					return fmt.Errorf("follow the orders of site %s: %w", s.ID, err)
+				}
+			}
+		}
 		var later []*simulate.Site
 		for _, s := range left {
 			done, err := c.visit(ctx, s)
@@ -44,15 +60,36 @@ func (c *Operators) Run(ctx context.Context) error {
 				later = append(later, s)
 			}
 		}
-		if left = later; len(left) == 0 {
-			return nil
-		}
+		left = later
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ticker.C:
 		}
 	}
+}
+
+// followOrders completes the repair that the operators began when its time is over, and
+// ends the faults of the orders that are completed. repaired has those that were ended.
+func (c *Operators) followOrders(ctx context.Context, s *simulate.Site, repaired map[string]bool) error {
+	list, err := c.Client.Orders(ctx, api.ListQuery{CustomerID: customerOf(s), SiteID: s.ID, Page: api.Page{Limit: api.MaxLimit}}, api.OrderRequest{})
+	if err != nil {
+		return err
+	}
+	for _, o := range list.Orders {
+		if o.Status == api.OrderInProgress && o.AssignedTechnician == technician && c.Clock.Now().Sub(o.Clocks.StartedAt.Time) >= repairTime {
+			done, err := c.Client.MoveOrder(ctx, api.OrderRequest{Action: api.ActionComplete, OrderID: o.OrderID, CompletionNotes: "Replaced, tested under load"})
+			if err != nil {
+				return err
+			}
+			o = *done.Order
+		}
+		if o.Status == api.OrderCompleted && o.FaultFamily != "" && !repaired[o.OrderID] {
+			repaired[o.OrderID] = true
+			s.Repair(o.AssetID, o.FaultFamily, o.CompletedAt.Time)
+		}
+	}
+	return nil
 }
 
 // visit plans the work of a site; done is false while nothing is found there.

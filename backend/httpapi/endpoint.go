@@ -232,6 +232,7 @@ func (s *server) registerAll() {
 	s.logHandlers()
 	s.kpiHandlers()
 	s.availabilityHandlers()
+	s.shiftHandlers()
 	s.snapshotHandlers()
 	s.streamHandlers()
 	s.metaHandlers()

@@ -46,6 +46,7 @@ type Deps struct {
 	Summaries      Summaries
 	KPIs           KPIs
 	Availability   Availability
+	Shifts         Shifts
 	Nowcasts       Nowcasts
 	Snapshots      Snapshots
 	Freemium       Freemium

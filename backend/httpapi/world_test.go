@@ -138,7 +138,7 @@ func newWorldOf(t testing.TB, edit func(*httpapi.Deps), customers ...string) *wo
 	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.domain.Sites, SiteChanges: siteChanges{w.domain}, Assets: w.domain.Sites, Uploads: w.uploads, Forecasts: forecasts{w.domain.Forecasts}, Findings: w.domain.Findings, Activities: w.domain.Sites,
-		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Runs: manualRuns{w.domain.Runs, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.changes, Streams: w.hub, Collectors: newCollectors(w), Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Runs: manualRuns{w.domain.Runs, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Availability: w.domain.Availability, Shifts: w.domain.Shifts, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.changes, Streams: w.hub, Collectors: newCollectors(w), Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
 	if edit != nil {

@@ -28,7 +28,7 @@ type sealer interface {
 // transactions, and lets the telemetry store seal.
 func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 	now, keep := p.Now(), p.config.Keep
-	limits := domain.Limits{Forecasts: now.Add(-keep.Forecasts), Activities: now.Add(-keep.Activities), Detections: now.Add(-keep.Detections)}
+	limits := domain.Limits{Forecasts: now.Add(-keep.Forecasts), Activities: now.Add(-keep.Activities), Detections: now.Add(-keep.Detections), Shifts: now.Add(-keep.Shifts)}
 	for {
 		n, err := p.Domain.Prune(ctx, limits)
 		if err != nil {

@@ -85,6 +85,7 @@ type Retention struct {
 	Detections time.Duration // 90 days
 	Nowcasts   time.Duration // files and records of nowcast uploads, without their telemetry; 7 days
 	Refused    time.Duration // records of rejected files; 90 days
+	Shifts     time.Duration // entries of shift logs; 400 days
 }
 
 func (c *Config) defaults() {
@@ -111,6 +112,7 @@ func (c *Config) defaults() {
 	set(&c.Lease, 30*time.Second)
 	set(&c.Keep.Forecasts, 14*day)
 	set(&c.Keep.Activities, 7*day)
+	set(&c.Keep.Shifts, 400*day)
 	set(&c.Keep.Detections, 90*day)
 	set(&c.Keep.Nowcasts, 7*day)
 	set(&c.Keep.Refused, 90*day)

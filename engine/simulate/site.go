@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -128,6 +130,34 @@ func (s *Site) SetFaults(faults []Fault) {
 	s.Faults = kept
 	s.days, s.recent, s.totals, s.ledger = map[int]*day{}, nil, nil, map[int][]entry{}
 	s.clipped = map[int][]int{}
+}
+
+// Repair ends the faults of a family that a unit has at a time: telemetry from then on
+// is that of the new truth. It reports whether there was one.
+func (s *Site) Repair(assetID, family string, at time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at = at.Truncate(cell)
+	kept, found := slices.Clone(s.Faults), false
+	for i, f := range kept {
+		if f.Kind.Family() == family && f.Concerns(assetID) && f.Open(at) && f.From.Before(at) {
+			kept[i].To, found = at, true
+		}
+	}
+	if !found {
+		return false
+	}
+	s.Faults = kept
+	// Days before the repair stay as they are.
+	from := s.dayIndex(at)
+	maps.DeleteFunc(s.days, func(index int, _ *day) bool { return index >= from })
+	maps.DeleteFunc(s.ledger, func(index int, _ []entry) bool { return index >= from })
+	maps.DeleteFunc(s.clipped, func(index int, _ []int) bool { return index >= from })
+	s.recent = slices.DeleteFunc(s.recent, func(index int) bool { return index >= from })
+	if n := from - s.dayIndex(s.Start) + 1; n < len(s.totals) {
+		s.totals = s.totals[:max(n, 1)]
+	}
+	return true
 }
 
 // Truth is every fault of the fleet that begins before until, in order of time.

@@ -16,19 +16,8 @@ func (d *Day) band(plot terminal.Region) {
 	if d.Band == nil {
 		return
 	}
-	w, h := plot.Size()
-	d.cover = d.cover[:0]
-	walk := bandWalk{band: d.Band}
-	for x := range w {
-		low, high, ok := walk.at(d.axis.at((float64(x) + 0.5) / float64(w)))
-		s := span{}
-		if ok {
-			eighths := float64(8 * h)
-			s.low = min(max(int(math.Round(d.values.place(low)*eighths)), 0), 8*h)
-			s.high = min(max(int(math.Round(d.values.place(high)*eighths)), 0), 8*h)
-		}
-		d.cover = append(d.cover, s)
-	}
+	_, h := plot.Size()
+	d.covered(plot, d.Band)
 	for x, s := range d.cover {
 		if s.high <= s.low {
 			continue
@@ -39,6 +28,66 @@ func (d *Day) band(plot terminal.Region) {
 				continue
 			}
 			d.shade(plot, x, y, cell)
+		}
+	}
+}
+
+// covered sets d.cover to the part of each column that lies between the limits of b.
+func (d *Day) covered(plot terminal.Region, b *Band) {
+	w, h := plot.Size()
+	d.cover = d.cover[:0]
+	walk := bandWalk{band: b}
+	for x := range w {
+		low, high, ok := walk.at(d.axis.at((float64(x) + 0.5) / float64(w)))
+		s := span{}
+		if ok {
+			eighths := float64(8 * h)
+			s.low = min(max(int(math.Round(d.values.place(low)*eighths)), 0), 8*h)
+			s.high = min(max(int(math.Round(d.values.place(high)*eighths)), 0), 8*h)
+		}
+		d.cover = append(d.cover, s)
+	}
+}
+
+// areas fills below the lines that are filled, then shades what is lost. Whole cells are
+// filled: the line is drawn over the edge.
+func (d *Day) areas(plot terminal.Region) {
+	for i := range d.Lines {
+		l := &d.Lines[i]
+		if !l.Filled || l.Points.len() == 0 {
+			continue
+		}
+		d.zero = append(d.zero[:0], make([]float64, l.Points.len())...)
+		d.covered(plot, &Band{At: l.Points.At, Low: d.zero, High: l.Points.Value, Step: l.Points.Step})
+		d.area(plot, themes.Fill)
+	}
+	if d.Loss != nil {
+		d.covered(plot, d.Loss)
+		d.area(plot, themes.Loss)
+	}
+}
+
+// areaMarks are the characters of areas without colours, and those in ASCII.
+var areaMarks = map[themes.Role][2]rune{themes.Fill: {'▒', '#'}, themes.Loss: {'╱', '/'}}
+
+// area gives the cells of which at least half is covered the colour of a role, or its
+// character where colours cannot be distinguished.
+func (d *Day) area(plot terminal.Region, role themes.Role) {
+	_, h := plot.Size()
+	mark, style := ' ', terminal.Style{BG: d.Palette.Color(role)}
+	if d.hueless() || style.BG == d.Palette.Color(themes.Panel) {
+		mark, style = areaMarks[role][0], d.Palette.Style(themes.Muted)
+		if d.Pen == ASCII {
+			mark = areaMarks[role][1]
+		}
+	} else if d.Stale {
+		style.BG = d.Palette.Color(themes.Range)
+	}
+	for x, s := range d.cover {
+		for y := range h {
+			if min(s.high-8*(h-1-y), 8)-max(s.low-8*(h-1-y), 0) >= 4 {
+				plot.PutRune(x, y, mark, style)
+			}
 		}
 	}
 }

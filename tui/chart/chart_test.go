@@ -208,7 +208,7 @@ func TestAnythingDraws(t *testing.T) {
 		start := time.Unix(0, 0).UTC()
 		d := Day{
 			Pen: pen, Palette: pal, Start: start, Now: time.Unix(at, 0), Legend: true, Unit: "kW", Days: rapid.IntRange(0, 3).Draw(t, "days"),
-			Lines: []Line{{"a", p, themes.Actual, Solid}, {"b", p, themes.P50, Dashed}},
+			Lines: []Line{{"a", p, themes.Actual, Solid, false}, {"b", p, themes.P50, Dashed, false}},
 			Band:  &Band{"band", p.At, values, values, p.Step},
 		}
 		h := Heat{Pen: pen, Palette: pal, Start: start, Rows: []HeatRow{{"INV-世界", p}, {"INV-02", p}, {"INV-03", p}}, Selected: 1}

@@ -14,6 +14,8 @@ type Line struct {
 	Points  Points
 	Role    themes.Role
 	Pattern Pattern
+	// Filled fills the area between the line and zero.
+	Filled bool
 }
 
 // Band is the room between two quantiles, such as P10 and P90.
@@ -45,6 +47,9 @@ type Day struct {
 	// Lines are drawn in order: a later one hides an earlier one where they share a cell.
 	Lines []Line
 	Band  *Band
+	// Loss is shaded over the band and the filled area: from the measured to the
+	// expected power where power is missing. Nil without one.
+	Loss *Band
 	// Stale greys everything.
 	Stale bool
 	// Legend names the lines above the chart, where there is room.
@@ -77,6 +82,7 @@ type Day struct {
 	ticks  []tick
 	cover  []span
 	text   []byte
+	zero   []float64
 }
 
 // span is the part of a column that the band covers, in eighths of a cell from the bottom; empty if high <= low.
@@ -119,6 +125,7 @@ func (d *Day) Draw(r terminal.Region) {
 	}
 	if any {
 		d.band(plot)
+		d.areas(plot)
 		d.vertical(plot, d.Now, d.style(themes.NowLine), "┊!")
 	}
 	d.vertical(plot, d.Cursor, d.Palette.Style(themes.Accent), "│|")
@@ -127,6 +134,7 @@ func (d *Day) Draw(r terminal.Region) {
 		return
 	}
 	d.lines(plot)
+	d.value(plot)
 }
 
 // style returns a role's style, grey when stale.
@@ -158,9 +166,11 @@ func (d *Day) extent() (low, high float64, any bool) {
 	for i := range d.Lines {
 		see(d.Lines[i].Points.At, d.Lines[i].Points.Value)
 	}
-	if d.Band != nil {
-		see(d.Band.At, d.Band.Low)
-		see(d.Band.At, d.Band.High)
+	for _, b := range []*Band{d.Band, d.Loss} {
+		if b != nil {
+			see(b.At, b.Low)
+			see(b.At, b.High)
+		}
 	}
 	if !any && d.Floating {
 		low, high = 0, d.Top
@@ -248,6 +258,14 @@ func (d *Day) lines(plot terminal.Region) {
 	d.canvas.draw(plot, d.styles)
 }
 
+// pattern is how a line is drawn: dashes only distinguish lines that have no colour.
+func (d *Day) pattern(l *Line) Pattern {
+	if l.Pattern == Dashed && !d.Palette.Colorless() {
+		return Solid
+	}
+	return l.Pattern
+}
+
 // line draws one series. The samples next to a window's ends are joined to those within.
 func (d *Day) line(l *Line, owner uint8) {
 	c := &d.canvas
@@ -273,7 +291,7 @@ func (d *Day) line(l *Line, owner uint8) {
 		if !joined {
 			px, py = x, y
 		}
-		c.line(px, py, x, y, l.Pattern, owner)
+		c.line(px, py, x, y, d.pattern(l), owner)
 		if at >= to {
 			return
 		}

@@ -115,11 +115,26 @@ func sampleDay(loc *time.Location) Day {
 	return Day{
 		Start: start, Location: loc, Unit: "kW", Top: 5000, Now: start.Add(14 * time.Hour), Legend: true, Band: band,
 		Lines: []Line{
-			{"clear sky", sky, themes.ClearSky, Dotted},
-			{"P50", p50, themes.P50, Dashed},
-			{"actual", actual, themes.Actual, Solid},
+			{"clear sky", sky, themes.ClearSky, Dotted, false},
+			{"P50", p50, themes.P50, Dashed, false},
+			{"actual", actual, themes.Actual, Solid, true},
 		},
 	}
+}
+
+// lossAtNine takes half of the power from nine o'clock on, with a cursor in that time.
+func lossAtNine(d *Day) {
+	p := d.Lines[2].Points
+	loss := &Band{Step: p.Step}
+	for i, at := range p.At {
+		low, high := math.NaN(), math.NaN()
+		if i >= 9*12 {
+			low, high = p.Value[i]/2, p.Value[i]
+			p.Value[i] = low
+		}
+		loss.At, loss.Low, loss.High = append(loss.At, at), append(loss.Low, low), append(loss.High, high)
+	}
+	d.Loss, d.Cursor = loss, d.Start.Add(11*time.Hour)
 }
 
 func TestDayGolden(t *testing.T) {
@@ -140,11 +155,14 @@ func TestDayGolden(t *testing.T) {
 		{"day-ascii-none", themes.ControlRoom, themes.NoColor, ASCII, 64, 15, nil},
 		{"day-ascii-256", themes.ControlRoom, themes.Colors256, ASCII, 40, 8, nil},
 		{"day-stale", themes.ControlRoom, themes.Colors256, Braille, 40, 8, func(d *Day) { d.Stale = true }},
+		{"day-loss-true", themes.ControlRoom, themes.TrueColor, Braille, 64, 15, lossAtNine},
+		{"day-loss-none", themes.ControlRoom, themes.NoColor, Braille, 64, 15, lossAtNine},
+		{"day-loss-ascii", themes.ControlRoom, themes.NoColor, ASCII, 64, 15, lossAtNine},
 		{"day-small", themes.ControlRoom, themes.Colors256, Braille, 20, 4, nil},
 		{"day-empty", themes.ControlRoom, themes.Colors256, Braille, 40, 8, func(d *Day) { d.Lines, d.Band = nil, nil }},
 		{"day-all-missing", themes.ControlRoom, themes.Colors256, Braille, 40, 8, func(d *Day) {
 			d.Band = nil
-			d.Lines = []Line{{"actual", Points{At: []int64{d.Start.Unix()}, Value: []float64{math.NaN()}}, themes.Actual, Solid}}
+			d.Lines = []Line{{"actual", Points{At: []int64{d.Start.Unix()}, Value: []float64{math.NaN()}}, themes.Actual, Solid, false}}
 		}},
 		{"day-week", themes.ControlRoom, themes.Colors256, Braille, 64, 8, func(d *Day) { d.Days = 7 }},
 		{"day-clocks-forward", themes.ControlRoom, themes.Colors256, Braille, 80, 6, func(d *Day) { d.Start = time.Date(2026, 3, 29, 12, 0, 0, 0, loc) }},

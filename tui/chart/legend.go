@@ -34,7 +34,7 @@ func (d *Day) head(r terminal.Region, left int) {
 		switch {
 		case i >= 0:
 			l := &d.Lines[i]
-			name, sample, style = l.Name, samples[d.Pen == ASCII][l.Pattern], d.style(l.Role)
+			name, sample, style = l.Name, samples[d.Pen == ASCII][d.pattern(l)], d.style(l.Role)
 		case d.Band != nil:
 			name = d.Band.Name
 			sample, style = d.bandSample()

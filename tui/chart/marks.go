@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"math"
 	"time"
 
 	"app.sunloop/themes"
@@ -105,11 +106,10 @@ func (d *Day) vertical(plot terminal.Region, t time.Time, style terminal.Style, 
 		mark = []rune(marks)[1]
 	}
 	for y := range h {
-		if plot.Cell(x, y).Style.BG != d.Palette.Color(themes.Band) {
+		style.BG = themes.Unset
+		if at := plot.Cell(x, y).Text; at != " " && at != "┊" {
 			// Where the band's edge is drawn, its characters are replaced by the line.
 			style.BG = d.Palette.Color(themes.Panel)
-		} else {
-			style.BG = themes.Unset
 		}
 		plot.PutRune(x, y, mark, style)
 	}
@@ -130,6 +130,35 @@ func (d *Day) cursorLabel(w int) (x int, label string) {
 	}
 	label = " " + d.Cursor.In(d.axis.loc).Format(layout) + " "
 	return max(min(d.axis.column(d.Cursor, w)-len(label)/2, w-len(label)), 0), label
+}
+
+// value draws what the last line has at the cursor next to it: right of the cursor where
+// there is room, else left.
+func (d *Day) value(plot terminal.Region) {
+	w, h := plot.Size()
+	if !d.axis.holds(d.Cursor) || h < 4 {
+		return
+	}
+	for i := len(d.Lines) - 1; i >= 0; i-- {
+		v := d.Lines[i].Points.Standing(d.Cursor.Unix())
+		if math.IsNaN(v) {
+			continue
+		}
+		label := " " + d.format(v) + " "
+		if d.Unit != "" {
+			label += d.Unit + " "
+		}
+		x := d.axis.column(d.Cursor, w) + 1
+		if x+terminal.Width(label) > w {
+			x -= terminal.Width(label) + 1
+		}
+		y := row(d.values.place(v), h)
+		if y > 0 {
+			y-- // above the line
+		}
+		plot.Put(x, y, label, d.Palette.Style(themes.Accent).On(d.Palette.Style(themes.Panel)).Inverse())
+		return
+	}
 }
 
 // TimeAt returns the instant in the middle of a column of the region last drawn; false outside the plot.

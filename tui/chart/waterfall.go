@@ -54,12 +54,16 @@ func (c *Waterfall) Draw(r terminal.Region) {
 	}
 	c.layOut(h)
 	name, value, percent := 4, 1, 0
-	low, high := 0.0, 0.0
+	low, high := math.Inf(1), 0.0
 	for i := range c.lines {
 		l := &c.lines[i]
 		name, value, percent = max(name, terminal.Width(l.Name)), max(value, terminal.Width(l.value)), max(percent, len(l.percent))
-		low, high = min(low, l.from, l.to), max(high, l.from, l.to)
+		high = max(high, l.from, l.to)
+		if low = min(low, l.to); !l.Total {
+			low = min(low, l.from)
+		}
 	}
+	low = beginning(low, high)
 	name = min(name, max(w/3, 8))
 	bars := w - name - 1 - value - 1
 	shares := bars-percent-1 >= 10
@@ -89,6 +93,15 @@ func (c *Waterfall) Draw(r terminal.Region) {
 			r.Shade(terminal.Rect{Y: y, W: w, H: 1}, c.Palette.Style(themes.Selection))
 		}
 	}
+}
+
+// beginning is where the axis of levels begins: zero, unless all levels are in its upper
+// half. Then it begins below the lowest, so that steps of a few percent are seen.
+func beginning(low, high float64) float64 {
+	if low <= high/2 || math.IsInf(low, 0) {
+		return min(low, 0)
+	}
+	return max(low-(high-low)/3, 0)
 }
 
 // StepAt returns the step drawn at a line of the region last drawn, for clicks; -1 for none or several.
@@ -246,6 +259,15 @@ func (c *Waterfall) bar(r terminal.Region, l *waterfallLine, low, high float64) 
 	if c.Stale {
 		style = c.Palette.Style(themes.Muted)
 	}
+	defer func() {
+		if l.Total && low > 0 && w > 3 { // the bar does not begin at zero
+			mark := '╱'
+			if c.Pen == ASCII {
+				mark = '/'
+			}
+			r.PutRune(1, 0, mark, c.Palette.Style(themes.Muted))
+		}
+	}()
 	for x := range w {
 		switch from, to := max(a-2*x, 0), min(b-2*x, 2); {
 		case to <= from:

@@ -327,7 +327,7 @@ func TestAnythingFurtherDraws(t *testing.T) {
 		}
 		cursor := from.Add(to.Sub(from) / 3)
 		selected := rapid.IntRange(-1, 70).Draw(t, "selected")
-		d := Day{Pen: pen, Palette: pal, From: from, To: to, Start: from, Cursor: cursor, Events: events, Legend: true, Floating: true, Unit: "kW", Lines: []Line{{"a", p, themes.Actual, Solid}}, Band: &Band{"b", p.At, values, values, p.Step}}
+		d := Day{Pen: pen, Palette: pal, From: from, To: to, Start: from, Cursor: cursor, Events: events, Legend: true, Floating: true, Unit: "kW", Lines: []Line{{"a", p, themes.Actual, Solid, false}}, Band: &Band{"b", p.At, values, values, p.Step}}
 		tr := Trend{Pen: pen, Palette: pal, From: from, To: to, Cursor: cursor, Values: p, Expected: d.Band, Legend: true}
 		heat := Heat{Pen: pen, Palette: pal, From: from, To: to, Start: from, Cursor: cursor, Rows: []HeatRow{{"INV-世界", p}, {"INV-02", p}}}
 		w, height := rapid.IntRange(0, 90).Draw(t, "w"), rapid.IntRange(0, 16).Draw(t, "h")

@@ -136,6 +136,12 @@ const (
 	KPIs       Action = "kpis"
 	Gaps       Action = "gaps"
 	GroupFleet Action = "group-fleet"
+	// Shift opens what happened since the user last looked; AddNote, HandOver and
+	// MarkSeen are its own actions.
+	Shift      Action = "shift"
+	AddNote    Action = "add-note"
+	HandOver   Action = "hand-over"
+	MarkSeen   Action = "mark-seen"
 	NextPeriod Action = "next-period"
 	// ChangeAvailability and RevokeAvailability assign a category to a stretch of a
 	// unit, and take that back.

@@ -43,6 +43,7 @@ func Default() Map {
 		needs(entry(Users, Global, "", "manage users (administrators)", "g r"), NeedsUsers),
 		needs(entry(Audit, Global, "", "show who changed what (administrators)", "g a"), NeedsAudit),
 		entry(Log, Global, "", "show the log of the console and of the service", "g l"),
+		entry(Shift, Global, "", "show what happened since you last looked, and hand the shift over", "g c"),
 		entry(Alarms, Global, "", "show the alarms of all states and the alarm system's health", "g w"),
 		needs(entry(OpenUnit, Panes, "", "open the details of the selected unit", "i"), NeedsSelection),
 		entry(Settings, Global, "", "settings: look, alarms, layout, data, keys", "g s"),
@@ -189,6 +190,10 @@ func Default() Map {
 		entry(LogLevel, InLog, "level", "show the next level and above", "v"),
 		entry(OtherLog, InLog, "other", "the service's log, or the console's", "o"),
 		needs(entry(SaveLog, InLog, "save", "write all of the log to a file", "w"), NeedsFiles),
+
+		needs(entry(AddNote, ShiftLog, "note", "add a note for the next person", "c"), NeedsService|NeedsWrite),
+		needs(entry(HandOver, ShiftLog, "hand over", "hand the shift over with a signed entry", "H"), NeedsService|NeedsWrite),
+		needs(entry(MarkSeen, ShiftLog, "seen", "mark all that is shown as seen, and the hand-over as read", "m"), NeedsService),
 
 		entry(GroupFleet, FleetList, "by customer", "group the sites by customer, or list them singly", "c"),
 

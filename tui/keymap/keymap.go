@@ -34,6 +34,7 @@ const (
 	KeyList       Scope = "the list of API keys"
 	UserList      Scope = "the list of users"
 	FleetList     Scope = "the fleet"
+	ShiftLog      Scope = "the shift"
 	AuditList     Scope = "the audit trail"
 	InLog         Scope = "the log"
 	UploadList    Scope = "the list of uploads"
@@ -71,7 +72,7 @@ var scopes = []struct {
 	{Global, anywhere}, {List, anywhere}, {Panes, panes},
 	{InObserve, onePane}, {InOrient, onePane}, {InDecide, onePane}, {InAct, onePane},
 	{KeyList, oneScreen},
-	{UserList, oneScreen}, {FleetList, oneScreen}, {AssetList, oneScreen}, {UploadList, oneScreen}, {InLog, oneScreen}, {AuditList, oneScreen}, {ComponentList, oneScreen},
+	{UserList, oneScreen}, {FleetList, oneScreen}, {ShiftLog, oneScreen}, {AssetList, oneScreen}, {UploadList, oneScreen}, {InLog, oneScreen}, {AuditList, oneScreen}, {ComponentList, oneScreen},
 	{AlarmList, oneScreen},
 	{InSettings, oneScreen},
 	{ModelList, oneScreen},

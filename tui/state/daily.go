@@ -13,6 +13,9 @@ import (
 // QueryDaily is the site's energy day by day, of whole days as SpanOf names them.
 const QueryDaily Query = "daily"
 
+// QuerySeason is the energy of the days of a year ago, as those of QueryDaily.
+const QuerySeason Query = "season"
+
 // DayEnergy is the energy of the site on one of its days.
 type DayEnergy struct {
 	Day   time.Time // its midnight
@@ -21,14 +24,17 @@ type DayEnergy struct {
 }
 
 var dailySources = map[Query]source{
-	QueryDaily: about(func(s *Site) *Value[[]DayEnergy] { return &s.Daily }, func(ctx context.Context, c *client.Client, r Request) ([]DayEnergy, error) {
-		from, to, err := spanDays(r.id, r.zone)
-		if err != nil {
-			return nil, err
-		}
-		v, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.LastBefore(to), Resolution: api.ResolutionDaily})
-		return field(v, err, func() []DayEnergy { return dailyOf(v.Records, from, to, r.zone) })
-	}),
+	QueryDaily:  about(func(s *Site) *Value[[]DayEnergy] { return &s.Daily }, askDaily),
+	QuerySeason: about(func(s *Site) *Value[[]DayEnergy] { return &s.Season }, askDaily),
+}
+
+func askDaily(ctx context.Context, c *client.Client, r Request) ([]DayEnergy, error) {
+	from, to, err := spanDays(r.id, r.zone)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(from), End: api.LastBefore(to), Resolution: api.ResolutionDaily})
+	return field(v, err, func() []DayEnergy { return dailyOf(v.Records, from, to, r.zone) })
 }
 
 // dailyOf adds the units' records up by the site's days, every day of from..to.

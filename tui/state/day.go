@@ -109,10 +109,13 @@ func (d Day) Slots(slot time.Duration) (units [][]float64) {
 	n := int((d.End.Sub(d.Start) + slot - 1) / slot)
 	for _, u := range d.Units {
 		sum, count := make([]float64, n), make([]int, n)
-		for _, r := range u.Records {
+		for k, r := range u.Records {
 			i := int(r.Timestamp.Sub(d.Start) / slot)
-			sum[i] += r.Power
-			count[i]++
+			// A record of a longer interval is the mean of all slots in it.
+			for end := i + covered(u.Records, k, slot); i < end && i < n; i++ {
+				sum[i] += r.Power
+				count[i]++
+			}
 		}
 		for i := range sum {
 			if count[i] == 0 {
@@ -124,6 +127,34 @@ func (d Day) Slots(slot time.Duration) (units [][]float64) {
 		units = append(units, sum)
 	}
 	return units
+}
+
+// longestInterval bounds the interval of a record that its neighbours show.
+const longestInterval = time.Hour
+
+// covered is how many slots record k covers: the distance to the next one, if that is also
+// the distance of the records before or after, so that it is the interval of the data and
+// no gap.
+func covered(records []api.Record, k int, slot time.Duration) int {
+	gap := func(i int) time.Duration {
+		if i < 0 || i+1 >= len(records) {
+			return 0
+		}
+		return records[i+1].Timestamp.Sub(records[i].Timestamp.Time)
+	}
+	d := gap(k)
+	if d == 0 {
+		d = gap(k - 1) // the last record
+		if d != gap(k-2) {
+			return 1
+		}
+	} else if d != gap(k-1) && d != gap(k+1) {
+		return 1
+	}
+	if d <= slot || d > longestInterval {
+		return 1
+	}
+	return int(d / slot)
 }
 
 // Total returns the power of all units together, slot by slot; NaN where none

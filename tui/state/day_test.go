@@ -103,3 +103,21 @@ func TestDailyOf(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A record of a longer interval fills all slots of it, a gap none.
+func TestSlotsOfLongerIntervals(t *testing.T) {
+	start := time.Date(2026, 6, 21, 0, 0, 0, 0, time.UTC)
+	day := Day{Start: start, End: start.Add(2 * time.Hour)}
+	unit := UnitDay{AssetID: "a"}
+	for _, m := range []int{0, 15, 30, 35, 40, 45, 60, 65, 70} {
+		unit.Records = append(unit.Records, api.Record{Timestamp: api.At(start.Add(time.Duration(m) * time.Minute)), Power: float64(m)})
+	}
+	day.Units = []UnitDay{unit}
+	got := day.Slots(5 * time.Minute)[0]
+	want := []float64{0, 0, 0, 15, 15, 15, 30, 35, 40, 45, math.NaN(), math.NaN(), 60, 65, 70, math.NaN()}
+	for i, v := range want {
+		if got[i] != v && !(math.IsNaN(v) && math.IsNaN(got[i])) {
+			t.Errorf("slot %d is %v, want %v", i, got[i], v)
+		}
+	}
+}

@@ -25,6 +25,7 @@ const (
 	QueryStretches      Query = "stretches"    // of a unit: its id follows the days and a bar
 	QueryKPIs           Query = "kpis"         // of whole days as SpanOf names them
 	QueryManual         Query = "manual-runs"  // that people started
+	QueryShift          Query = "shift"        // the shift log, and until when the user has seen what happened
 )
 
 // Reports are what these screens show.
@@ -41,6 +42,8 @@ type Reports struct {
 	Stretches      Value[api.AvailabilityResponse] // of one unit
 	Daily          Value[[]DayEnergy]              // ascending
 	Manual         Value[[]api.ManualRun]          // newest first
+	Season         Value[[]DayEnergy]              // ascending, of a year ago
+	Shift          Value[api.ShiftResponse]        // newest first
 }
 
 // Span is a time of which a site's records are asked for, and how finely.
@@ -124,6 +127,10 @@ var reportSources = map[Query]source{
 	QueryStretches: about(func(s *Site) *Value[api.AvailabilityResponse] { return &s.Stretches }, func(ctx context.Context, c *client.Client, r Request) (api.AvailabilityResponse, error) {
 		days, unit, _ := strings.Cut(r.id, "|")
 		return availabilityOf(ctx, c, r, days, unit)
+	}),
+	QueryShift: of(func(s *Site) *Value[api.ShiftResponse] { return &s.Shift }, func(ctx context.Context, c *client.Client, r Request) (api.ShiftResponse, error) {
+		v, err := client.Call(ctx, c, api.ListShift, api.ShiftRequest{Action: api.ActionList, CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Page: api.Page{Limit: api.MaxLimit}})
+		return field(v, err, func() api.ShiftResponse { return *v })
 	}),
 	QueryIssues: of(func(s *Site) *Value[[]api.Issue] { return &s.Issues }, func(ctx context.Context, c *client.Client, r Request) ([]api.Issue, error) {
 		v, err := c.Issues(ctx, r.list())

@@ -23,6 +23,9 @@ type DayTable struct {
 	// Abnormal are the ratios of deficits that last, or of units that stopped, and
 	// 1 where a unit is normal: a passing cloud and a surplus are no fault.
 	Abnormal [][]float64
+	// Missing is the power that abnormal units lack in each slot against the median of all, in kW.
+	Missing []float64
+	medians []float64 // power per capacity, NaN where too little can be compared
 
 	Last     []time.Time // newest record, zero without one
 	Power    []float64   // kW then; of a former day its highest
@@ -179,6 +182,7 @@ func (d *DayTable) compare() {
 		d.Ratios[i] = make([]float64, len(d.Total))
 	}
 	scratch := make([]float64, 0, len(d.Units))
+	d.medians = make([]float64, len(d.Total))
 	for t := range d.Total {
 		scratch = scratch[:0]
 		for i, a := range d.Units {
@@ -191,6 +195,9 @@ func (d *DayTable) compare() {
 			}
 		}
 		n, m := len(scratch), Median(scratch)
+		if d.medians[t] = m; m < leastSpecific || n < leastPeers {
+			d.medians[t] = math.NaN()
+		}
 		for i := range d.Units {
 			d.Ratios[i][t] = math.NaN()
 			if m >= leastSpecific && n >= leastPeers {
@@ -232,6 +239,62 @@ func (d *DayTable) sustain() {
 		}
 		d.Abnormal[i] = out
 	}
+	d.Missing = make([]float64, len(d.Total))
+	for i, a := range d.Units {
+		for t, ratio := range d.Abnormal[i] {
+			if ratio < chart.NormalRatio.Low && !math.IsNaN(d.medians[t]) {
+				d.Missing[t] += d.medians[t] * a.CapacityKW * (1 - ratio)
+			}
+		}
+	}
+}
+
+// LossOf is the band from the measured power of unit i to that of its peers, while the
+// unit is abnormal.
+func (d *DayTable) LossOf(i int, peers []float64) *chart.Band {
+	loss := d.lossBand()
+	for t, ratio := range d.Abnormal[i] {
+		if ratio < chart.NormalRatio.Low && peers[t] > d.Slots[i][t] {
+			loss.Low[t], loss.High[t] = d.Slots[i][t], peers[t]
+		}
+	}
+	return loss
+}
+
+// Loss is the band from the measured power of the site to what it would be without its
+// abnormal units. Where the measured power has been below low for a while it reaches to
+// expected; both have a value for each slot, NaN where nothing is known, or are nil.
+func (d *DayTable) Loss(low, expected []float64) *chart.Band {
+	loss := d.lossBand()
+	least := max(int(sustained/max(d.Step, time.Minute)), 1)
+	for t, kw := range d.Total {
+		if d.Missing[t] > 0 && !math.IsNaN(kw) {
+			loss.Low[t], loss.High[t] = max(kw, 0), max(kw, 0)+d.Missing[t]
+		}
+	}
+	for t := 0; low != nil && t < len(d.Total); {
+		end := t
+		for end < len(d.Total) && d.Total[end] < low[end] {
+			end++
+		}
+		for k := t; k < end && end-t >= least; k++ {
+			if kw := max(d.Total[k], 0); expected[k] > kw && !(loss.High[k] > expected[k]) {
+				loss.Low[k], loss.High[k] = kw, expected[k]
+			}
+		}
+		t = max(end, t+1)
+	}
+	return loss
+}
+
+// lossBand is a band over all slots without limits.
+func (d *DayTable) lossBand() *chart.Band {
+	n := len(d.Total)
+	b := &chart.Band{At: make([]int64, n), Low: make([]float64, n), High: make([]float64, n), Step: d.Step}
+	for t := range n {
+		b.At[t], b.Low[t], b.High[t] = d.Start.Add(time.Duration(t)*d.Step).Unix(), math.NaN(), math.NaN()
+	}
+	return b
 }
 
 // Stopped reports whether a unit produces nothing while its peers do, by its

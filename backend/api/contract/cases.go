@@ -439,6 +439,9 @@ var moveCases = []Case{
 // sshKeys are public keys of a user.
 var sshKeys = p(api.FieldSSHKeys, []any{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f ana@desk"}, []any{"ssh-ed25519"})
 
+// shiftFields are those of an entry of a shift log.
+var shiftFields = prefixed("entry.", "entry_id site_id kind text signed_by at")
+
 // availabilityTimes are the time and the category of a change, and changeFields what
 // its response has.
 var (
@@ -489,6 +492,13 @@ var adminCases = []Case{
 		append(words("success message change_id"), append(changeFields, "change.revoked_at", "change.revoked_by", "change.revoke_reason")...),
 		ErrorCase{Why: "a change that is revoked", With: map[string]any{"change_id": "{change:revoked}"}, Err: conflict}, foreign),
 	list(api.ListAvailabilityChanges, []Param{p("site_id", goodSite)}, words("success changes count"), foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)),
+	list(api.ListShift, []Param{p("site_id", goodSite)}, words("success entries count"), foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)),
+	For(api.AddShiftNote, Case{Params: []Param{p("site_id", goodSite), p("text", "Fuses are ordered")}, Fields: append(words("success message"), shiftFields...),
+		Errors: badAction(foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound))}),
+	For(api.HandOver, Case{Params: []Param{p("site_id", goodSite), p("text", "INV-03 is down")}, Fields: append(words("success message"), shiftFields...),
+		Errors: []ErrorCase{foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)}}),
+	For(api.MarkSeen, Case{Params: []Param{p("site_id", goodSite), p("until", goodStart, "yesterday")}, Fields: words("success message seen_at"),
+		Errors: []ErrorCase{foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound), withValue("entry_id", "shf_none", api.ErrShiftEntryNotFound)}}),
 	For(api.GetHealth, Case{Fields: words("success")}),
 	For(api.GetReady, Case{Fields: words("success")}),
 }

@@ -4,6 +4,7 @@ package finding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -247,6 +248,18 @@ func EachOfSite(tx store.Tx, siteID string, do func(Finding) error) error {
 // EachActive calls do with each active finding of a site.
 func EachActive(tx store.Tx, siteID string, do func(Finding) error) error {
 	return findings.Each(tx, store.Query{Index: "active", Prefix: store.Key(siteID)}, do)
+}
+
+// Find returns the finding of a site by its id; ok is false without one.
+func (s *Service) Find(tx store.Tx, siteID, summaryID string) (f api.Finding, ok bool, err error) {
+	found, err := findings.Get(tx, store.Key(siteID, summaryID))
+	if errors.Is(err, store.ErrNotFound) {
+		return f, false, nil
+	}
+	if err != nil {
+		return f, false, fmt.Errorf("read finding %s of site %s: %w", summaryID, siteID, err)
+	}
+	return found.Finding, true, nil
 }
 
 // Active returns the active findings of a site.

@@ -299,13 +299,6 @@ func (s *Service) acknowledgeIssue(tx store.Tx, scope api.Scope, o *order, issue
 	return err
 }
 
-// Order is an order with its parts and its history; [api.ErrOrderNotFound] for
-// an unknown id.
-func (s *Service) Order(ctx context.Context, scope api.Scope, orderID string) (api.Order, error) {
-	o, err := get(ctx, s, orders, scope, orderID, api.ErrOrderNotFound, order.owner)
-	return s.orderResponse(o), err
-}
-
 // Orders lists open ones first, then those that ended, each the newest first.
 // They come without parts, downtime and history.
 func (s *Service) Orders(ctx context.Context, scope api.Scope, q api.ListQuery, r api.OrderRequest) ([]api.Order, string, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -105,7 +106,7 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 		if err := s.announce(tx, o, store.OriginOf(ctx)); err != nil {
 			return err
 		}
-		return s.putOrder(tx, o, "Work order "+o.Status, scope.Actor)
+		return s.putOrder(tx, o, "Work order "+strings.ReplaceAll(o.Status, "_", " "), scope.Actor)
 	})
 	if err == nil && changed {
 		s.added()

@@ -1,6 +1,7 @@
 package maintenance
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -139,5 +140,48 @@ func TestRepairThatDidNotHelp(t *testing.T) {
 	d.judge(false, d.yield(0.8, true, true))
 	if o, _ = d.seenOf(o.OrderID); o.Verification.State != api.VerificationFailed || o.Proposals[0].Kind != api.ProposeReopen {
 		t.Errorf("at 80 %%: %+v", o)
+	}
+}
+
+// A completed order shows its bill: the parts that were used at the prices of its bill of
+// materials, the hours, and what the fault cost until it ended. An open one has none.
+func TestCostsOfAnOrder(t *testing.T) {
+	d := newDesk(t, nil)
+	d.judge(true)
+	open := d.order()
+	if got, _ := d.seenOf(open.OrderID); got.Costs != nil {
+		t.Errorf("the open order has costs: %+v", got.Costs)
+	}
+	d.move(api.OrderRequest{Action: api.ActionCancel, OrderID: open.OrderID, Reason: "made again"})
+	o, _ := d.repaired()
+	got, _ := d.seenOf(o.OrderID)
+	c := got.Costs
+	if c == nil || c.PartsCost == nil || c.Hours != 4 || c.LostKWh == nil || c.LostFrom.IsZero() {
+		t.Fatalf("the completed order costs %+v", c)
+	}
+	bill, err := d.BOM(t.Context(), boss, o.BOMID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	price, sum, used := map[string]float64{}, 0.0, 0
+	for _, i := range bill.Items {
+		price[i.PartNumber] = i.UnitCost
+	}
+	for _, p := range got.Parts {
+		if p.Used > 0 {
+			sum, used = sum+float64(p.Used)*price[p.PartNumber], used+1
+		}
+	}
+	if math.Abs(*c.PartsCost-sum) > 0.005 || len(c.Parts) != used || c.Currency != bill.Currency {
+		t.Errorf("parts cost %v %s of %d, want %v %s of %d", *c.PartsCost, c.Currency, len(c.Parts), sum, bill.Currency, used)
+	}
+	list, _, err := d.Orders(t.Context(), boss, api.ListQuery{SiteID: south, Page: api.Page{Limit: 10}}, api.OrderRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range list {
+		if o.Costs != nil {
+			t.Error("an order of a list has costs")
+		}
 	}
 }

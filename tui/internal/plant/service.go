@@ -293,6 +293,8 @@ func (p *Plant) answer(r *http.Request, now time.Time, q question) (any, *api.Er
 		return api.UploadsResponse{Success: true, Uploads: p.Uploads(now)}, nil
 	case api.PathActivities:
 		return api.ActivitiesResponse{Success: true, Activities: p.Activities(now)}, nil
+	case api.PathShift:
+		return p.Shift(now), nil
 	case api.PathDetect:
 		n := 1
 		return api.DetectResponse{Success: true, AnomaliesDetected: &n}, nil

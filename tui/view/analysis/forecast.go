@@ -82,7 +82,7 @@ func drawAhead(c *chart.Day, r terminal.Region, v view.Context, y int, from, to,
 		for i := range actual.Value {
 			actual.At = append(actual.At, d.Start.Add(time.Duration(i)*slot).Unix())
 		}
-		more = append(more, chart.Line{Name: "actual", Points: actual, Role: themes.Actual})
+		more = append(more, chart.Line{Name: "actual", Points: actual, Role: themes.Actual, Filled: true})
 	}
 	widget.DrawForecast(c, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, wholeDays(f), forecastStep(f), from, to, more...)
 	return h
@@ -280,7 +280,7 @@ func newIssued() *widget.Tab {
 		}
 		values := issuedValues(*f)
 		span := came(v, *f)
-		actual := chart.Line{Name: "actual", Points: siteHours(v, span), Role: themes.Actual}
+		actual := chart.Line{Name: "actual", Points: siteHours(v, span), Role: themes.Actual, Filled: true}
 		from := view.MidnightOf(f.GeneratedAt.In(v.Site.Zone))
 		to := from.AddDate(0, 0, max(w/14, 1))
 		if n := len(values); n > 0 && to.After(values[n-1].Timestamp.Time) {

@@ -17,6 +17,7 @@ import (
 	"app.sunloop/tui/view/admin"
 	"app.sunloop/tui/view/alarm"
 	"app.sunloop/tui/view/analysis"
+	"app.sunloop/tui/view/operations"
 	"app.sunloop/tui/view/plant"
 )
 
@@ -37,7 +38,7 @@ func officeDialogs() map[string]view.Dialog {
 
 // officeScreens returns the screens that belong to no one pane.
 func officeScreens() map[string]view.View {
-	return map[string]view.View{"users": admin.NewUsers(), "fleet": plant.NewFleet(), "assets": plant.NewAssets(), "components": plant.NewComponents("INV-03"), "log": admin.NewLog(logLines), "log-service": logOfService()}
+	return map[string]view.View{"users": admin.NewUsers(), "fleet": plant.NewFleet(), "shift": operations.NewShift(), "assets": plant.NewAssets(), "components": plant.NewComponents("INV-03"), "log": admin.NewLog(logLines), "log-service": logOfService()}
 }
 
 // logLines are some as slog writes them, and one of another form.
@@ -60,6 +61,8 @@ func officeView(t testing.TB, ascii bool) view.Context {
 	v, p := stage.ScreenContext(t, ascii), simulated.New()
 	v.Site.Assets.Set(p.Equipment(stage.Noon), stage.Noon)
 	v.Site.Findings.Set(p.Findings(stage.Noon), stage.Noon)
+	v.Site.Shift.Set(p.Shift(stage.Noon), stage.Noon)
+	v.Site.Activities.Set(p.Activities(stage.Noon), stage.Noon)
 	v.Admin.Users.Set(userRecords(), stage.Noon)
 	v.Admin.Fleet.Set(p.Fleet(stage.Noon), stage.Noon)
 	v.Admin.Log.Set([]api.LogEntry{

@@ -221,10 +221,14 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 		return view.OpenDialog{Dialog: f}
 	case api.ActionStart:
 		short := missing(o)
-		if short == "" && !unassigned {
+		other := otherDay(o, v)
+		if short == "" && !unassigned && other == "" {
 			break
 		}
 		f := form("Begin", "begin", technician)
+		if other != "" {
+			f = form("Begin", "begin now", technician)
+		}
 		f.Add("assigned_technician", widget.NewField("Technician", "a name", who))
 		if short != "" {
 			f = form("Begin", "begin without them", func(d *widget.StepForm, r *api.OrderRequest) bool {
@@ -234,6 +238,9 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 			f.Intro = []string{"Short of " + short + "."}
 			f.Add("assigned_technician", widget.NewField("Technician", "a name", who))
 			f.Add("note", widget.NewField("Note", "why it begins without them", ""))
+		}
+		if other != "" {
+			f.Intro = append([]string{other}, f.Intro...)
 		}
 		return view.OpenDialog{Dialog: f}
 	case api.ActionHold:
@@ -268,6 +275,23 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 		return view.OpenDialog{Dialog: f}
 	}
 	return sendOrder(nil, base)
+}
+
+// otherDay says for which day an order is planned, if that is not today; empty
+// otherwise.
+func otherDay(o api.Order, v view.Context) string {
+	if o.PlannedStart.IsZero() {
+		return ""
+	}
+	planned, now := o.PlannedStart.In(v.Zone()), v.SiteNow.In(v.Zone())
+	days := int(view.MidnightOf(planned).Sub(view.MidnightOf(now)).Round(24*time.Hour) / (24 * time.Hour))
+	switch {
+	case days == 0:
+		return ""
+	case days > 0:
+		return fmt.Sprintf("It is planned for %s, in %s. Begin it now?", planned.Format("Mon 02 Jan 15:04"), widget.CountOf(days, "day", "days"))
+	}
+	return fmt.Sprintf("It was planned for %s, %s ago. Begin it now?", planned.Format("Mon 02 Jan 15:04"), widget.CountOf(-days, "day", "days"))
 }
 
 // newCompletion asks what was done, in how many hours, and how many of each

@@ -172,7 +172,7 @@ func explanation(heading, empty string, query state.Query, q state.NotifyQuestio
 		return of(v).Data, true
 	}
 	return &widget.TableView{
-		Heading: heading, Query: query, Of: name, Period: deliveryPeriod, Keys: keymap.NotifyList, Columns: deliveryColumns(view.Context{}), List: widget.List{SortBy: -1}, ListPercent: 60,
+		Heading: heading, Query: query, Of: name, Period: deliveryPeriod, Keys: keymap.NotifyList, Columns: deliveryColumns(view.Context{}), List: widget.List{SortBy: -1},
 		Empty: empty,
 		More: func(string) []state.Need {
 			return []state.Need{{Query: state.QueryNotifyConfig, Of: state.NotifyQuestion{Owner: q.Owner}.Of(), Period: configPeriod, Focused: true}}

@@ -60,6 +60,12 @@ const ordersStale = 5 * time.Minute
 func (a *Act) Draw(r terminal.Region, v view.Context) {
 	a.ordersAt, a.pageAt, a.trailAt = terminal.Rect{}, terminal.Rect{}, terminal.Rect{}
 	w, h := r.Size()
+	if words := handOverWords(v); words != "" && h > 8 {
+		v.PutIn(r, 0, 0, w, words, themes.Accent)
+		r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
+		h--
+		defer func() { a.ordersAt.Y, a.pageAt.Y, a.trailAt.Y = a.ordersAt.Y+1, a.pageAt.Y+1, a.trailAt.Y+1 }()
+	}
 	if a.showsTrail(v) {
 		y := a.drawNone(r, v)
 		a.trailAt = terminal.Rect{Y: y, W: w, H: h - y}
@@ -73,6 +79,21 @@ func (a *Act) Draw(r terminal.Region, v view.Context) {
 		h = board
 	}
 	a.drawOrders(r.Region(terminal.Rect{W: w, H: h}), v)
+}
+
+// handOverWords say that another person handed the shift over in the last 24 hours, until
+// the shift log is known to be read. The activities tell it, so that it costs no request.
+func handOverWords(v view.Context) string {
+	for _, a := range v.Site.Activities.Data {
+		if a.Title != titleHandOver {
+			continue
+		}
+		if v.User == nil || a.Actor == v.User.Username || !v.Site.Shift.At.IsZero() && unreadHandOver(v) == nil {
+			return ""
+		}
+		return a.Actor + " handed the shift over " + widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone) + ": press g c to read it."
+	}
+	return ""
 }
 
 // drawNone shows that there is no order, or why orders are unknown, and returns the

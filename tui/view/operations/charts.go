@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -23,6 +24,7 @@ type siteChart struct{ chart chart.Day }
 func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, margin int, look window) {
 	c.chart.Lines, c.chart.Band = c.chart.Lines[:0], nil
 	top := v.Site.CapacityKW
+	var low, expected []float64
 	from, to := look.span(day.Start)
 	// The axis must not jump during navigation: it covers all known values.
 	if all := forecastValues(v); len(all) > 0 {
@@ -35,6 +37,7 @@ func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, 
 				chart.Line{Name: "P50", Points: f.P50, Role: themes.P50, Pattern: chart.Dashed})
 			f.Band.Name = widget.BandName(v)
 			c.chart.Band = &f.Band
+			low, expected = slotsOf(day, f.Band.At, f.Band.Low, top/50), slotsOf(day, f.Band.At, f.P50.Value, 0)
 			if !look.zoomed() {
 				all = within(all, from, to)
 			}
@@ -44,12 +47,36 @@ func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, 
 	if !v.Site.PastDate.IsZero() && c.chart.Band == nil {
 		top = 0
 	}
-	c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "actual", Points: widget.Points(widget.Settled(day.Total, v.Site.CapacityKW), day.Start, day.Step), Role: themes.Actual})
+	c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "actual", Points: widget.Points(widget.Settled(day.Total, v.Site.CapacityKW), day.Start, day.Step), Role: themes.Actual, Filled: true})
+	c.chart.Loss = day.Loss(low, expected)
 	c.chart.Margin = margin
 	c.chart.Stale = isStale(v)
 	c.chart.From, c.chart.To, c.chart.Cursor, c.chart.Format = look.from, look.to, look.cursor, widget.Significant
 	c.chart.Empty = look.empty
 	widget.DrawDay(&c.chart, r, v, day.Start, 1, top)
+}
+
+// slotsOf are hourly values by the slots of a day, each between the middles of the hours
+// next to it; NaN where they are not known, or not above least.
+func slotsOf(day *view.DayTable, at []int64, values []float64, least float64) []float64 {
+	out := make([]float64, len(day.Total))
+	const hour = 3600
+	i := 0
+	for t := range out {
+		out[t] = math.NaN()
+		middle := day.Start.Add(time.Duration(t)*day.Step+day.Step/2).Unix() - hour/2
+		for i+1 < len(at) && at[i+1] <= middle {
+			i++
+		}
+		if i+1 >= len(at) || at[i] > middle || at[i+1]-at[i] > hour {
+			continue
+		}
+		share := float64(middle-at[i]) / hour
+		if kw := values[i] + share*(values[i+1]-values[i]); kw > least {
+			out[t] = kw
+		}
+	}
+	return out
 }
 
 // forecastValues returns what was forecast for the former days that were asked for, for
@@ -107,9 +134,11 @@ func (c *UnitChart) Draw(r terminal.Region, v view.Context, assetID string) (ok 
 		}
 		c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "share of P50", Points: f.P50, Role: themes.ClearSky, Pattern: chart.Dotted})
 	}
+	peers := day.PeersOf(own)
+	c.chart.Loss = day.LossOf(own, peers)
 	c.chart.Lines = append(c.chart.Lines,
-		chart.Line{Name: "median of peers", Points: widget.Points(day.PeersOf(own), day.Start, day.Step), Role: themes.P50, Pattern: chart.Dashed},
-		chart.Line{Name: v.ShortID(assetID, max(w/3, 8)), Points: widget.Points(widget.Settled(day.Slots[own], top), day.Start, day.Step), Role: themes.Actual})
+		chart.Line{Name: "median of peers", Points: widget.Points(peers, day.Start, day.Step), Role: themes.P50, Pattern: chart.Dashed},
+		chart.Line{Name: v.ShortID(assetID, max(w/3, 8)), Points: widget.Points(widget.Settled(day.Slots[own], top), day.Start, day.Step), Role: themes.Actual, Filled: true})
 	c.chart.Stale = isStale(v)
 	widget.DrawDay(&c.chart, r, v, day.Start, 1, top)
 	return true

@@ -56,7 +56,7 @@ func (d *Decide) Queries(v view.Context) []state.Need {
 	if way := workflow.WorkflowFor(v); way.Bill != nil {
 		bill = way.Bill.BOMID
 	}
-	return append(needs, state.Need{Query: state.QueryBOM, Of: bill, Period: 10 * time.Minute})
+	return append(needs, state.Need{Query: state.QueryBOM, Of: bill, Period: 10 * time.Minute}, workflow.SeasonNeed(v))
 }
 
 // ChosenDay returns the day that the user has selected, the zero time without one.
@@ -206,8 +206,11 @@ func (d *Decide) drawDay(r terminal.Region, v view.Context, y int, days []workfl
 
 // energyWords returns what the forecast says of a day.
 func energyWords(d workflow.ForecastDay) string {
-	if !d.Known {
+	switch {
+	case !d.Known && math.IsNaN(d.Seasonal):
 		return "No forecast reaches this day."
+	case !d.Known:
+		return "No forecast reaches this day; the mean of the days around it a year ago is " + widget.Energy(d.Seasonal) + "."
 	}
 	words := fmt.Sprintf("P50 %s, P10 %s, P90 %s", widget.Energy(d.P50), widget.Energy(d.P10), widget.Energy(d.P90))
 	if !d.Complete {
@@ -474,7 +477,9 @@ func (t *timeline) draw(r terminal.Region, v view.Context, days []workflow.Forec
 	t.at = terminal.Rect{X: timelineMargin, W: t.shown * t.cells, H: h}
 	top := 0.0
 	for _, d := range days {
-		top = max(top, d.P90, d.P50)
+		if top = max(top, d.P90, d.P50); !d.Known && d.Seasonal > top {
+			top = d.Seasonal
+		}
 	}
 	if top > 0 {
 		r.PutRight(timelineMargin-1, 0, widget.Energy(top), v.Style(themes.Dim))
@@ -498,7 +503,11 @@ func (t *timeline) draw(r terminal.Region, v view.Context, days []workflow.Forec
 			v.Put(r, x, bars+1, mark, role)
 		}
 	}
-	if words := " no forecast"; past >= 0 && timelineMargin+t.at.W-past > len(words) {
+	words := " no forecast"
+	if i := (past-timelineMargin)/max(t.cells, 1) + t.first; past >= 0 && i < len(days) && !math.IsNaN(days[i].Seasonal) {
+		words = " as a year ago"
+	}
+	if past >= 0 && timelineMargin+t.at.W-past > len(words) {
 		v.Put(r, past, bars-1, words, themes.Muted)
 	}
 	t.axis(r, v, days, bars+2)
@@ -513,7 +522,11 @@ var eighths = []rune(" ▁▂▃▄▅▆▇█")
 // column draws one day's energy from the bottom up: full up to P10, which is
 // nearly certain, lighter up to the median, and a shade up to P90.
 func (t *timeline) column(r terminal.Region, v view.Context, x, bars int, d workflow.ForecastDay, top float64) {
-	if !d.Known || top <= 0 {
+	if top <= 0 {
+		return
+	}
+	if !d.Known {
+		t.seasonal(r, v, x, bars, d.Seasonal/top)
 		return
 	}
 	sure, likely, most := '█', '▓', '░'
@@ -536,6 +549,20 @@ func (t *timeline) column(r terminal.Region, v view.Context, x, bars int, d work
 			r.PutRune(x, y, most, v.Style(themes.Muted))
 		}
 	}
+}
+
+// seasonal draws the seasonal expectation of a day without a forecast as a quiet outline:
+// it is no forecast.
+func (t *timeline) seasonal(r terminal.Region, v view.Context, x, bars int, share float64) {
+	if math.IsNaN(share) {
+		return
+	}
+	mark := '┈'
+	if v.Pen == chart.ASCII || v.ASCII {
+		mark = '.'
+	}
+	y := bars - 1 - min(max(int(share*float64(bars)), 0), bars-1)
+	r.PutRune(x, y, mark, v.Style(themes.Muted))
 }
 
 // axis draws the dates below the days.

@@ -94,7 +94,8 @@ func (c *evidenceChart) draw(r terminal.Region, v view.Context, f api.Finding) i
 	expected := d.PeersOf(own)
 	c.chart.Lines = append(c.chart.Lines[:0],
 		chart.Line{Name: "median of peers", Points: widget.Points(expected, d.Start, d.Step), Role: themes.P50, Pattern: chart.Dashed},
-		chart.Line{Name: v.ShortID(f.AssetID, max(w/3, 8)), Points: widget.Points(widget.Settled(d.Slots[own], top), d.Start, d.Step), Role: themes.Actual})
+		chart.Line{Name: v.ShortID(f.AssetID, max(w/3, 8)), Points: widget.Points(widget.Settled(d.Slots[own], top), d.Start, d.Step), Role: themes.Actual, Filled: true})
+	c.chart.Loss = d.LossOf(own, expected)
 	c.chart.Events = append(c.chart.Events[:0], chart.Event{Kind: chart.Raised, At: f.StartedAt.Time, Role: alarm.FindingRole(v, f)})
 	if !f.EndedAt.IsZero() {
 		c.chart.Events = append(c.chart.Events, chart.Event{Kind: chart.Cleared, At: f.EndedAt.Time})

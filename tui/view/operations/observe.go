@@ -237,12 +237,18 @@ type observePlan struct {
 	beside                      bool // units and alarms side by side
 }
 
+// adviceRows is the height of the response to an alarm, with its heading.
+const adviceRows = 7
+
 func (o *Observe) plan(w, h int, v view.Context, day *view.DayTable) observePlan {
 	active, units := o.alarms.Lines(o.shown), len(day.Units)
 	p := observePlan{beside: w >= 150}
 	var lists int
 	if p.beside {
 		lists = min(max(units+1, active+2), max(h*45/100, 6))
+		if h >= 45 && len(o.shown) > 0 { // room for the response to an alarm
+			lists = max(lists, active+2+adviceRows)
+		}
 	} else {
 		p.alarms = min(max(active, 1)+1, max(h/6, 3))
 		if p.alarms > 2 {
@@ -514,6 +520,28 @@ func selectAlarm(alerts []api.Alert, focus string) view.Request {
 	return view.Select{Selection: hand, Focus: focus}
 }
 
+// advice is the response to the alarm of the selected line, else to that of the selected
+// unit, else to the first: a heading and its lines. Empty without any.
+func (o *Observe) advice(v view.Context) []widget.Detail {
+	if len(o.shown) == 0 {
+		return nil
+	}
+	a := o.shown[0]
+	if i := slices.IndexFunc(o.shown, func(a api.Alert) bool {
+		return v.Selection.AssetID != "" && slices.Contains(alarm.Units(a), v.Selection.AssetID)
+	}); i >= 0 {
+		a = o.shown[i]
+	}
+	if chosen := o.alarms.Chosen(); o.alarmsFocused && len(chosen) > 0 {
+		a = chosen[0]
+	}
+	lines := alarm.Response(v, a)
+	if len(lines) == 0 {
+		return nil
+	}
+	return append([]widget.Detail{{Heading: "Response to " + alarm.UnitOf(a) + " " + widget.Family(a.AlertType)}}, lines...)
+}
+
 // drawAlarmsBelow lists the alarms at the bottom of a pane that has no day to
 // show, below y: they are known whether or not telemetry comes.
 func (o *Observe) drawAlarmsBelow(r terminal.Region, v view.Context, y int) bool {
@@ -555,7 +583,15 @@ func (o *Observe) drawAlarms(r terminal.Region, v view.Context) {
 	quiet := v
 	quiet.Focused = v.Focused && o.alarmsFocused
 	o.alarms.Stale = alerts.Status(v.Now, StaleAfter, false) == state.Stale
-	o.alarms.DrawAlarms(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), quiet, o.shown)
+	list := h - 1
+	advice := o.advice(v)
+	if rows := len(advice) + 2; len(advice) > 0 && w >= 60 && list-o.alarms.Lines(o.shown)-1 >= rows+1 {
+		list -= rows
+		below := r.Region(terminal.Rect{Y: 1 + list, W: w, H: rows})
+		v.Heading(below, 0, advice[0].Heading)
+		widget.DrawDetails(below.Region(terminal.Rect{Y: 1, W: w, H: rows - 1}), v, advice[1:])
+	}
+	o.alarms.DrawAlarms(r.Region(terminal.Rect{Y: 1, W: w, H: list}), quiet, o.shown)
 	notes := append([]string{widget.Risk(risk)}, hidden...)
 	if alerts.Err != nil && !alerts.At.IsZero() {
 		notes = append(notes, state.Age(v.Now.Sub(alerts.At))+" old")

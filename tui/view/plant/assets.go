@@ -24,7 +24,7 @@ func NewAssets() *widget.TableView {
 			{Title: "unit", Min: 10, IDs: true}, {Title: "type", Width: 16, Min: 8, Rank: 2}, {Title: "make and model", Width: 20, Min: 14, Rank: 1}, {Title: "rated", Width: 8, Right: true},
 			{Title: "tilt", Width: 5, Right: true, Rank: 4}, {Title: "azimuth", Width: 7, Right: true, Rank: 4}, {Title: "strings", Width: 7, Right: true, Rank: 3}, {Title: "finding", Width: 16},
 		},
-		Rows: assetRows, Detail: assetDetail, Keys: keymap.AssetList, ListPercent: 62, Leaves: true, Act: manageAsset,
+		Rows: assetRows, Detail: assetDetail, Keys: keymap.AssetList, Leaves: true, Act: manageAsset,
 		Reason: func(_ keymap.Action, _ string, v view.Context) string { return whyNoAssets(v) },
 		More: func(id string) []state.Need {
 			return []state.Need{{Query: state.QueryRuns, Of: id, Period: 6 * widget.ListPeriod, Focused: true}, {Query: state.QueryFindings, Period: widget.ListPeriod, Focused: true}}

@@ -353,7 +353,7 @@ func (d *ImportPreview) drawFirstDay(r terminal.Region, y int, v view.Context, h
 	w, _ := r.Size()
 	c := chart.Day{
 		Pen: v.Pen, Palette: v.Palette, Start: start, Location: zone, Unit: "kW",
-		Lines: []chart.Line{{Name: "power", Points: points, Role: themes.Actual}},
+		Lines: []chart.Line{{Name: "power", Points: points, Role: themes.Actual, Filled: true}},
 	}
 	c.Draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: height - 1}))
 	return y + height

@@ -41,7 +41,7 @@ func DrawFilled(c *chart.Day, r terminal.Region, v view.Context, gap api.FilledG
 	c.Band = &chart.Band{Name: BandName(v), At: filled.At, Low: gap.P10KW, High: gap.P90KW, Step: every}
 	c.Lines = append(c.Lines[:0],
 		chart.Line{Name: "filled", Points: filled, Role: themes.P50, Pattern: chart.Dashed},
-		chart.Line{Name: "measured", Points: measured, Role: themes.Actual})
+		chart.Line{Name: "measured", Points: measured, Role: themes.Actual, Filled: true})
 	c.From, c.To = from, to
 	DrawDay(c, r, v, from, 1, top)
 }

@@ -1,6 +1,7 @@
 package widget
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +18,47 @@ type Column struct {
 	Right bool
 	Rank  int
 	IDs   bool // names that share their beginning: cut in the middle, all alike
+
+	natural int // cells of the widest text, 0 where it was not measured
+}
+
+// measuredRows bounds the rows whose texts are measured.
+const measuredRows = 1000
+
+// measured returns the columns with the widths that their texts take.
+func measured(columns []Column, rows []Row) []Column {
+	out := slices.Clone(columns)
+	for i := range out {
+		out[i].natural = max(terminal.Width(out[i].Title), min(out[i].Width, out[i].least()))
+	}
+	for _, row := range rows[:min(len(rows), measuredRows)] {
+		for i, cell := range row.Cells[:min(len(row.Cells), len(out))] {
+			if cell.Draw != nil {
+				out[i].natural = max(out[i].natural, out[i].Width, out[i].least())
+				continue
+			}
+			out[i].natural = max(out[i].natural, terminal.Width(cell.Text))
+		}
+	}
+	return out
+}
+
+// naturalWidth is the width in which no text of a list is cut.
+func naturalWidth(columns []Column, rows []Row) int {
+	width := -1
+	for _, c := range measured(columns, rows) {
+		width += c.natural + 1
+	}
+	return width
+}
+
+// leastDetail returns the width that details keep next to a list.
+func leastDetail(width int) int { return max(46, width*2/5) }
+
+// split shares a width between a list and its details: the list takes its natural width,
+// the details the rest, two fifths at least.
+func split(columns []Column, rows []Row, width int) (list int) {
+	return max(min(naturalWidth(columns, rows)+1, width-leastDetail(width)-2), min(40, width/2))
 }
 
 func (c Column) least() int {
@@ -55,17 +97,37 @@ func fit(columns []Column, width int) (chosen, widths []int) {
 }
 
 // widen shares out what is left: the fixed columns are filled up, then the
-// flexible one.
+// flexible one as far as its texts go; then the texts of fixed columns that are
+// longer than these; of the rest, fixed columns get their width, the flexible one
+// what is left.
 func widen(columns []Column, chosen, widths []int, left int) {
 	flex := -1
+	fill := func(k, to int) {
+		more := min(max(to-widths[k], 0), left)
+		widths[k] += more
+		left -= more
+	}
 	for k, i := range chosen {
 		if columns[i].Width == 0 {
 			flex = k
 			continue
 		}
-		more := min(max(columns[i].Width-widths[k], 0), left)
-		widths[k] += more
-		left -= more
+		to := columns[i].Width
+		if n := columns[i].natural; n > 0 {
+			to = min(to, n)
+		}
+		fill(k, to)
+	}
+	if flex >= 0 {
+		fill(flex, columns[chosen[flex]].natural)
+	}
+	for k, i := range chosen {
+		if k != flex {
+			fill(k, columns[i].natural)
+		}
+	}
+	for k, i := range chosen {
+		fill(k, columns[i].Width)
 	}
 	if flex >= 0 {
 		widths[flex] += left

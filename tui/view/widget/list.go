@@ -56,6 +56,7 @@ type List struct {
 func (l *List) Draw(r terminal.Region, v view.Context, columns []Column, rows []Row) {
 	all := len(rows)
 	l.know(columns)
+	columns = measured(columns, rows)
 	rows = l.arrange(columns, rows)
 	w, h := r.Size()
 	cols, widths := l.fit(columns, w)

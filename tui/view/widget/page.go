@@ -16,6 +16,9 @@ type Page struct {
 	seen   int // rows of the place
 }
 
+// rowOfHints is the height from which the hints of a page have a row of their own.
+const rowOfHints = 4
+
 // pageRows is more than any content has.
 const pageRows = 2000
 
@@ -30,24 +33,35 @@ func (p *Page) Draw(r terminal.Region, v view.Context, of string, content func(r
 	p.seen = h
 	draw := func() { p.total = content(r.Region(terminal.Rect{Y: -p.offset, W: w, H: pageRows})) }
 	draw()
-	if last := max(p.total-h, 0); p.offset > last {
+	if p.total > h && h >= rowOfHints && w >= 12 {
+		p.seen = h - 1 // the hints hide nothing
+	}
+	if last := max(p.total-p.seen, 0); p.offset > last {
 		p.offset = last
 		r.Clear(v.Style(themes.Panel))
 		draw()
 	}
-	if h < 2 || w < 12 {
+	if p.total <= h || h < 2 || w < 12 {
 		return
+	}
+	if p.seen < h {
+		r.Fill(terminal.Rect{Y: h - 1, W: w, H: 1}, ' ', v.Style(themes.Panel))
 	}
 	up, down := " ↑ pgup ", " ↓ pgdn "
 	if v.ASCII {
 		up, down = " ^ pgup ", " v pgdn "
 	}
 	key := v.Style(themes.Key).On(v.Style(themes.Bar))
-	if p.offset > 0 {
-		r.PutRight(w, 0, up, key)
+	end := w
+	if p.offset+p.seen < p.total {
+		end = r.PutRight(w, h-1, down, key) - 1
 	}
-	if p.offset+h < p.total {
-		r.PutRight(w, h-1, down, key)
+	if p.offset > 0 {
+		if h < rowOfHints {
+			r.PutRight(w, 0, up, key)
+			return
+		}
+		r.PutRight(end, h-1, up, key)
 	}
 }
 

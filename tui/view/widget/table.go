@@ -27,19 +27,18 @@ type TableView struct {
 	// Head draws lines above the list and returns how many; nil: none.
 	Head func(r terminal.Region, v view.Context) int
 	// Status is that of the value behind the rows; nil: all rows are there.
-	Status      func(v view.Context) ValueStatus
-	Keys        keymap.Scope                                                  // of the screen's own keys; empty for none
-	Act         func(a keymap.Action, id string, v view.Context) view.Request // the request that one of them, or enter, makes; nil: none
-	Reason      func(a keymap.Action, id string, v view.Context) string       // the reason if unavailable; nil: always available except for Dangerous ones without a row
-	ExportRows  func(v view.Context) [][]string                               // nil: the rows as they are drawn
-	More        func(id string) []state.Need                                  // further queries, about the chosen row
-	Wide        bool                                                          // the list has the whole width, however wide the screen
-	ListPercent int                                                           // of the width in percent that the list has next to its details; 0: half
-	Leaves      bool                                                          // enter leaves the screen
-	Enter       string                                                        // what enter does, for the last line; empty: not shown
-	List        List
-	page        Page
-	listAt      terminal.Rect
+	Status     func(v view.Context) ValueStatus
+	Keys       keymap.Scope                                                  // of the screen's own keys; empty for none
+	Act        func(a keymap.Action, id string, v view.Context) view.Request // the request that one of them, or enter, makes; nil: none
+	Reason     func(a keymap.Action, id string, v view.Context) string       // the reason if unavailable; nil: always available except for Dangerous ones without a row
+	ExportRows func(v view.Context) [][]string                               // nil: the rows as they are drawn
+	More       func(id string) []state.Need                                  // further queries, about the chosen row
+	Wide       bool                                                          // the list has the whole width, however wide the screen
+	Leaves     bool                                                          // enter leaves the screen
+	Enter      string                                                        // what enter does, for the last line; empty: not shown
+	List       List
+	page       Page
+	listAt     terminal.Rect
 }
 
 // Detail is one line of a row's details: a heading, or a text with a label
@@ -147,10 +146,7 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	listH := min(len(rows)+1, max(h/2, 3))
 	listArea, detailArea := terminal.Rect{W: w, H: listH}, terminal.Rect{Y: listH + 1, W: w, H: h - listH - 1}
 	if w >= 110 && !s.Wide {
-		part := w / 2
-		if s.ListPercent > 0 {
-			part = w * s.ListPercent / 100
-		}
+		part := split(s.Columns, rows, w)
 		listArea, detailArea = terminal.Rect{W: part, H: h}, terminal.Rect{X: part + 2, W: w - part - 2, H: h}
 	} else {
 		r.HLine(0, listH, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))

@@ -147,8 +147,8 @@ func (l *Tab) draw(r terminal.Region, v view.Context) {
 	switch {
 	case l.Detail == nil:
 	case w >= detailWidth:
-		detail = terminal.Rect{X: w/2 + 2, Y: y, W: w - w/2 - 2, H: below.H}
-		below.W = w / 2
+		below.W = split(l.Columns(v), rows, w)
+		detail = terminal.Rect{X: below.W + 2, Y: y, W: w - below.W - 2, H: below.H}
 	default:
 		below.H = min(len(rows)+1, max(below.H/2, 3))
 		r.HLine(0, y+below.H, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))

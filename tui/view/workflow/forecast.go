@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type ForecastDay struct {
 	Day           time.Time // its midnight
 	P10, P50, P90 float64   // kWh; quantiles of the day, as the service answers them
 	Known         bool      // the forecast covers it
+	Seasonal      float64   // kWh; what the site made on the days around it a year ago, NaN where that is not known
 	Complete      bool      // of all of it
 	Window        *api.WorkWindow
 	Rank          int // of its window among those of all days, 1 the best; 0 without a window
@@ -41,6 +43,10 @@ func ForecastDays(v view.Context) []ForecastDay {
 		return nil
 	}
 	sumForecast(v.Site.Forecast.Data, find)
+	seasonal := seasonalOf(v, days[0].Day)
+	for i := range days {
+		days[i].Seasonal = seasonal[i]
+	}
 	ranks := 0
 	windows := selectedWindows(v)
 	for i := range windows {
@@ -59,6 +65,52 @@ func ForecastDays(v view.Context) []ForecastDay {
 		}
 	}
 	return days
+}
+
+// Days around the one of a year ago whose mean energy is the seasonal expectation, and how
+// many of them must be known.
+const (
+	seasonAround = 10
+	seasonLeast  = 8
+)
+
+// SeasonNeed is the query of the days of a year ago around those ahead.
+func SeasonNeed(v view.Context) state.Need {
+	today := view.MidnightOf(v.SiteNow.In(v.Site.Zone))
+	from, to := today.AddDate(-1, 0, -seasonAround), today.AddDate(-1, 0, HorizonDays+seasonAround)
+	if to.After(today) {
+		to = today
+	}
+	return state.Need{Query: state.QuerySeason, Of: state.SpanOf(from, to, v.Site.Zone), Period: 6 * time.Hour}
+}
+
+// seasonalOf is the seasonal expectation of the days from one on: the mean of the days
+// around each a year ago, NaN where too few are known.
+func seasonalOf(v view.Context, first time.Time) []float64 {
+	out := make([]float64, HorizonDays)
+	list, ago := v.Site.Season.Data, first.AddDate(-1, 0, 0)
+	middle := slices.IndexFunc(list, func(d state.DayEnergy) bool { return dateKey(d.Day.In(v.Site.Zone)) == dateKey(ago) })
+	sum, n := 0.0, 0
+	add := func(k int, sign float64) { // the list has every day
+		if k >= 0 && k < len(list) && !math.IsNaN(list[k].KWh) {
+			sum, n = sum+sign*list[k].KWh, n+int(sign)
+		}
+	}
+	for k := middle - seasonAround; middle >= 0 && k < middle+seasonAround; k++ {
+		add(k, 1)
+	}
+	for i := range out {
+		out[i] = math.NaN()
+		if middle < 0 {
+			continue
+		}
+		add(middle+i+seasonAround, 1)
+		if n >= seasonLeast {
+			out[i] = sum / float64(n)
+		}
+		add(middle+i-seasonAround, -1)
+	}
+	return out
 }
 
 // sumForecast adds a forecast's intervals to their days.

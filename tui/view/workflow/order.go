@@ -195,9 +195,10 @@ func DrawOrder(r terminal.Region, v view.Context, o api.Order) int {
 		y = v.Paragraph(r, 0, y, line, themes.Warning)
 	}
 	y = drawOutcome(r, v, y, o)
+	y = drawCosts(r, v, y, o)
 	y = drawClocks(r, v, y, o)
 	y = drawPauses(r, v, y, o)
-	if len(o.Parts) > 0 {
+	if len(o.Parts) > 0 && o.Costs == nil {
 		v.Heading(r, y, "Parts")
 		y = drawParts(r, v, y+1, o)
 	}

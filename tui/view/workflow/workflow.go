@@ -299,6 +299,59 @@ func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
 	return y
 }
 
+// drawCosts draws the bill of a completed order: parts, hours, energy and money lost, and
+// whether the repair worked. It draws nothing while they are not known.
+func drawCosts(r terminal.Region, v view.Context, y int, o api.Order) int {
+	c := o.Costs
+	if c == nil {
+		return y
+	}
+	note := ""
+	if c.Total != nil {
+		note = widget.Money(*c.Total, c.Currency) + " in all"
+	}
+	v.Heading(r, y, "Bill", note)
+	y++
+	line := func(label, text string, role themes.Role) {
+		v.Put(r, 0, y, label, themes.Dim)
+		y = max(v.Paragraph(r, 9, y, text, role), y+1)
+	}
+	var parts []string
+	for _, p := range c.Parts {
+		parts = append(parts, fmt.Sprintf("%d × %s", p.Used, p.Description))
+	}
+	switch {
+	case len(parts) == 0:
+		line("parts", "none", themes.Text)
+	case c.PartsCost == nil:
+		line("parts", "price unknown: "+strings.Join(parts, ", "), themes.Text)
+	default:
+		line("parts", widget.Money(*c.PartsCost, c.Currency)+": "+strings.Join(parts, ", "), themes.Text)
+	}
+	line("hours", fmt.Sprintf("%.3g h, %s", c.Hours, o.AssignedTechnician), themes.Text)
+	if c.LostKWh != nil {
+		words := widget.Energy(*c.LostKWh)
+		if c.LostMoney != nil {
+			words += ", " + widget.Money(*c.LostMoney, c.LostCurrency)
+		}
+		words += ", " + widget.When(c.LostFrom.Time, v.SiteNow, v.Site.Zone)
+		if c.LostTo.IsZero() {
+			words += " until now"
+		} else {
+			words += " to " + widget.When(c.LostTo.Time, v.SiteNow, v.Site.Zone)
+		}
+		line("lost", words, themes.Text)
+	}
+	if ver := o.Verification; ver != nil {
+		role := themes.Text
+		if ver.State == api.VerificationFailed {
+			role = themes.Warning
+		}
+		line("repair", verifiedWords(*ver), role)
+	}
+	return y
+}
+
 // pause is a hold of an order.
 type pause struct {
 	from, to time.Time // to is zero while it lasts
