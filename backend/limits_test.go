@@ -12,6 +12,7 @@ import (
 // they need no limit of their own.
 var unlimited = map[string]string{
 	"capacity-estimates": "a mark of one byte",
+	"forecast-extracts":  "made by the service from a forecast, which has limits",
 	"partner-snapshots":  "made by the service from records that have limits",
 	"partner-plans":      "made by the service from records that have limits",
 	"object-intents":     "an object's key and a time",
