@@ -299,6 +299,17 @@ func TestCopyTooLong(t *testing.T) {
 	}
 }
 
+// Alarms that are there when the console starts ring together, once.
+func TestAlarmsAtTheStartRingOnce(t *testing.T) {
+	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Bell = true })
+	d.pass(60)
+	heard := d.line.heard.String()
+	notes := strings.Count(heard, "\x1b]9;")
+	if rings := strings.Count(heard, "\a") - notes; rings != 1 || notes != 1 {
+		t.Errorf("%d rings and %d notes: %q", rings, notes, heard)
+	}
+}
+
 // The bell rings for the priorities that are set, once in half a minute, and
 // not while it is silent; nothing takes the keys.
 func TestBell(t *testing.T) {
