@@ -22,8 +22,8 @@ func TestStatusOfStaleSite(t *testing.T) {
 	}{
 		{5 * time.Hour, "", `"total_kWh_today":null,"total_power_kw":null`, "power unknown of 229 kW expected, energy of today unknown"},
 		{15 * time.Hour, api.EnergyNone, `"total_kWh_today":null,"total_power_kw":null`, "power unknown of 229 kW expected, energy of today unknown"},
-		{5 * time.Hour, api.EnergyStale, `"total_kWh_today":0,"total_power_kw":null`, "power unknown of 229 kW expected, 0.00 kWh today until the newest data"},
-		{time.Minute, api.EnergyMeasured, `"total_kWh_today":0,"total_power_kw":0`, "0.00 kW of 229 kW expected, 0.00 kWh today, 0 of 3 units active"},
+		{5 * time.Hour, api.EnergyStale, `"total_kWh_today":0,"total_power_kw":null`, "power unknown of 229 kW expected, 0 kWh today until the newest data"},
+		{time.Minute, api.EnergyMeasured, `"total_kWh_today":0,"total_power_kw":0`, "0 kW of 229 kW expected, 0 kWh today, 0 of 3 units active"},
 	} {
 		s := api.SiteSummary{TotalInverters: 3, ServiceTime: api.At(now), LastUpdated: api.NullTime(api.At(now.Add(-tt.age))), ExpectedPowerKW: &expected, EnergyState: tt.energy}
 		b, err := json.Marshal(siteStatus{Summary: statusOf(s)})

@@ -48,19 +48,19 @@ func History(h api.History, zone *time.Location) []string {
 		}
 		line += ", " + lasted(f.LastedHours)
 		if f.LostKWh > 0 {
-			line += ", " + Number(f.LostKWh) + " kWh lost"
+			line += ", " + widget.Energy(f.LostKWh) + " lost"
 		}
 		out = append(out, line+", "+units(f.AssetIDs))
 	}
 	if h.LostKWh > 0 {
-		out = append(out, "lost in all: "+Number(h.LostKWh)+" kWh")
+		out = append(out, "lost in all: "+widget.Energy(h.LostKWh))
 	}
 	for _, f := range h.LargestLoss[:min(len(h.LargestLoss), historyLargest)] {
 		until := "now"
 		if !f.Active {
 			until = When(f.EndedAt, zone)
 		}
-		out = append(out, fmt.Sprintf("%s to %s, %s: %s, %s kWh lost, %s %% sure", When(f.StartedAt, zone), until, Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), Number(f.LostKWh), Number(100*f.Confidence)))
+		out = append(out, fmt.Sprintf("%s to %s, %s: %s, %s lost, %s %% sure", When(f.StartedAt, zone), until, Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), widget.Energy(f.LostKWh), Number(100*f.Confidence)))
 	}
 	return out
 }

@@ -76,15 +76,15 @@ func (z Zones) Label(site api.SiteRef) string { return state.SiteLabel(z.sites, 
 
 // Vitals returns a site's vital signs in a line.
 func Vitals(d api.SiteSummary) string {
-	words := Number(d.TotalPowerKW) + " kW"
+	words := widget.Power(d.TotalPowerKW)
 	if !d.HasPower() {
 		words = "power unknown"
 	}
 	if d.ExpectedPowerKW != nil {
-		words += fmt.Sprintf(" of %s kW expected", Number(*d.ExpectedPowerKW))
+		words += " of " + widget.Power(*d.ExpectedPowerKW) + " expected"
 	}
 	if d.HasEnergy() {
-		words += fmt.Sprintf(", %s kWh today", Number(d.TotalKWhToday))
+		words += ", " + widget.Energy(d.TotalKWhToday) + " today"
 		if d.EnergyState == api.EnergyStale {
 			words += " until the newest data"
 		}
