@@ -11,7 +11,7 @@ import (
 type repeats struct {
 	past    []pastDay // the last days, oldest first
 	lags    [repeatDays]repeatRun
-	quantum []float64 // smallest change of each unit's reading, kW
+	quantum []float64 // smallest change of each unit's reading while it produces, kW
 }
 
 // pastDay is the power of the units on a former day, as read.
@@ -64,7 +64,11 @@ func (r *repeats) look(v *view, s *session) {
 	for k := range v.units {
 		raw := v.units[k].raw[:v.cells]
 		day.raw = append(day.raw, narrow(raw))
+		idle := repeatIdle * s.rating(k)
 		for i := 1; i < len(raw); i++ {
+			if raw[i-1] <= idle || raw[i] <= idle {
+				continue // what a unit reads by night, as its use of some watts, may have finer steps
+			}
 			if d := math.Abs(raw[i] - raw[i-1]); d > 1e-9 {
 				r.quantum[k] = min(r.quantum[k], d)
 			}

@@ -72,6 +72,37 @@ func TestCoarseReadingsAreNotRepeated(t *testing.T) {
 	}
 }
 
+// A meter whose readings come in coarse steps by day and in finer ones by night, as its own
+// use: near sunset, days are equal by chance.
+func TestCoarseReadingsWithNightUse(t *testing.T) {
+	c := simulate.Practice(0, start)[1]
+	c.Until = c.Site.Start.AddDate(0, 0, 95)
+	frames := c.Frames()
+	in := detect.Input{Site: detect.Site{ID: c.Site.ID, Location: &c.Site.Location, Zone: c.Site.Zone}, Now: c.Until}
+	for _, u := range c.Units() {
+		f := frames[u.AssetID]
+		coarse, fine := 0, 0
+		for i := range f.Times {
+			if p := f.At(series.PowerKW, i); p > 0 && p < u.CapacityKW/100 {
+				coarse++
+			} else if p < 0 {
+				fine++
+			}
+		}
+		if coarse == 0 || fine == 0 {
+			t.Fatalf("%s: %d readings of weak light, %d of own use", u.AssetID, coarse, fine)
+		}
+		in.Units = append(in.Units, detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Frame: f})
+	}
+	report, err := detect.Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := familiesOf(report)[detect.RepeatedData]; n > 0 {
+		t.Errorf("%d events of repeated data", n)
+	}
+}
+
 func evaluate(t *testing.T, s *simulate.Site, frames map[string]series.Frame, now time.Time) detect.Report {
 	t.Helper()
 	report, err := detect.Run(t.Context(), input(s, frames, now))
