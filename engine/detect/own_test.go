@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/series"
+	"app.sunloop/engine/simulate"
 	"app.sunloop/engine/solar"
 )
 
@@ -273,5 +274,22 @@ func TestSensorThatReadsTooMuch(t *testing.T) {
 	}
 	if !slices.ContainsFunc(r.NotEvaluated, func(s string) bool { return strings.Contains(s, "the irradiance reads more than the sun gives") }) {
 		t.Errorf("nothing is said of the sensor: %v", r.NotEvaluated)
+	}
+}
+
+// Hourly readings in small steps are often equal for two hours: that is no limit.
+func TestEqualHoursAreNoLimit(t *testing.T) {
+	s := simulate.Clean(9, start, 4).Sites[0]
+	now := s.Start.AddDate(0, 0, 200)
+	frames := s.Frames(s.Start, now, time.Hour)
+	for k, u := range s.Units {
+		f := frames[u.AssetID]
+		power, q := f.Values(series.PowerKW), u.CapacityKW/500
+		for i, p := range power {
+			power[i] = math.Round(p*(1+0.05*math.Sin(float64(i*(k+3))))/q) * q
+		}
+	}
+	if n := familiesOf(evaluate(t, s, frames, now))[detect.Curtailment]; n > 0 {
+		t.Errorf("%d limits", n)
 	}
 }

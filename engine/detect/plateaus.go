@@ -36,6 +36,7 @@ type holding struct {
 const (
 	plateauLeast     = 0.03  // of the rating
 	plateauHours     = 1.75  // that power must hold still
+	plateauReadings  = 4     // that must be equal: two of an hour are by chance
 	plateauNatural   = 1.8   // times the width of a natural flat top
 	plateauTop       = 0.985 // of the third highest day: that is the unit's own limit
 	plateauEqual     = 2e-5
@@ -191,7 +192,7 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 		}
 		p.judged = max(p.judged, end)
 		hours := float64(end-p.t[from]) / 3600
-		if hours < max(plateauHours, plateauNatural*p.natural(value, 1e-4, step)) {
+		if to-from < plateauReadings || hours < max(plateauHours, plateauNatural*p.natural(value, 1e-4, step)) {
 			continue
 		}
 		if p.shared(v, s, k, from, to) {
@@ -475,7 +476,7 @@ func (p *holding) flat(v *view, s *session, k, first int, rating float64) {
 		}
 	}
 	step := v.hours()
-	if float64(len(on))*step < max(flatHours, flatNatural*p.natural(highest, flatTop, step)) {
+	if len(on) < plateauReadings || float64(len(on))*step < max(flatHours, flatNatural*p.natural(highest, flatTop, step)) {
 		return
 	}
 	known := 0
