@@ -189,6 +189,10 @@ func (p *parts) composeSubscriptions(cfg Config, st *storage, d dependencies, ke
 		Owner: func(tx store.Tx, scope api.Scope, siteID string) (string, error) {
 			found, err := p.domain.Sites.SiteIn(tx, scope, siteID)
 			return found.CustomerID, err
+		},
+		Single: func(tx store.Tx, siteID string) (bool, error) {
+			units, err := p.domain.Sites.AssetsInTx(tx, siteID)
+			return len(units) == 1, err
 		}})
 	if err != nil {
 		return err

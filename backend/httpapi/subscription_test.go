@@ -228,6 +228,24 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// The silence of one of several units is a finding, and no silence of the site.
+func TestEventsOfSilentUnit(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	w.subscribe("customer", `"customer_id":"`+ownCustomer+`"`, "finding.*", "site.*")
+	r := w.as("customer", http.MethodPost, api.PathAssets, `{"action":"add","asset_id":"INV-3","site_id":"Sibaya","customer_id":"`+ownCustomer+`","name":"n","type":"inverter","capacity_kw":1,"location":"l"}`)
+	if r.Code != http.StatusOK {
+		t.Fatal(r.Body)
+	}
+	w.record("data_silence", ownAsset)
+	if got := named(w.deliver()); !slices.Equal(got, []string{"finding.opened 1"}) {
+		t.Errorf("a silent unit: %q", got)
+	}
+	w.record("data_silence", ownAsset, "INV-3")
+	if got := named(w.deliver()); !slices.Contains(got, "site.silent 1") {
+		t.Errorf("a silent site: %q", got)
+	}
+}
+
 // The events of an object come in order: one waits until the one before was delivered or
 // given up. Other objects do not wait.
 func TestEventsInOrder(t *testing.T) {

@@ -45,6 +45,10 @@ func (w *world) workDeps() {
 		Owner: func(tx store.Tx, scope api.Scope, siteID string) (string, error) {
 			site, err := w.domain.Sites.SiteIn(tx, scope, siteID)
 			return site.CustomerID, err
+		},
+		Single: func(tx store.Tx, siteID string) (bool, error) {
+			units, err := w.domain.Sites.AssetsInTx(tx, siteID)
+			return len(units) == 1, err
 		}})
 	if err != nil {
 		w.t.Fatal(err)

@@ -203,6 +203,7 @@ type State struct {
 	Status             string `json:"status"`
 	ProcessingStatus   string `json:"processing_status"`
 	Active             *bool  `json:"active"`
+	Subject            string `json:"subject"` // unit of a finding; empty if it is about several
 	FaultFamily        string `json:"fault_family"`
 	SeverityLabel      string `json:"severity_label"`
 	Summary            string `json:"summary"`

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -18,7 +19,7 @@ import (
 // unassigned is the technician of an order that has none.
 const unassigned = "unassigned"
 
-// familySilent is the family of findings that a site sends no data.
+// familySilent is the family of findings that a site, or one of its units, sends no data.
 const familySilent = string(detect.DataSilence)
 
 // event is what happened to an object.
@@ -108,6 +109,15 @@ func (s *Service) Written(ctx context.Context, tx store.Tx, list []stream.Record
 			continue
 		}
 		customer, site := r.After.CustomerID, r.After.SiteID
+		if r.Kind == api.StreamFinding && r.After.FaultFamily == familySilent && r.After.Subject != "" {
+			single, err := s.Single(tx, site)
+			if err != nil {
+				return false, fmt.Errorf("count the units of site %s: %w", site, err)
+			}
+			if !single { // the silence of a unit, while the site delivers
+				events = slices.DeleteFunc(events, func(e event) bool { return e.object == api.ObjectSite })
+			}
+		}
 		all, ok := of[customer]
 		if !ok {
 			if all, err = ofCustomer(tx, customer); err != nil {

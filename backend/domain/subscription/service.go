@@ -35,7 +35,9 @@ type Sealer interface {
 type Config struct {
 	Records store.Records
 	// Owner returns the customer of a site within a scope, by the key of the site.
-	Owner  func(tx store.Tx, scope api.Scope, siteID string) (customerID string, err error)
+	Owner func(tx store.Tx, scope api.Scope, siteID string) (customerID string, err error)
+	// Single reports whether a site has one unit only.
+	Single func(tx store.Tx, siteID string) (bool, error)
 	Wall   func() time.Time // the real clock
 	Guard  *webhook.Guard   // which URLs may be called
 	Poster Poster           // of test events
@@ -73,8 +75,8 @@ func (s *Service) newID(prefix string, at time.Time) string {
 
 // New makes a Service.
 func New(c Config) (*Service, error) {
-	if c.Records == nil || c.Owner == nil || c.Wall == nil || c.Guard == nil || c.Poster == nil || c.Sealer == nil {
-		return nil, errors.New("subscription: records, owners of sites, clock, guard, poster and sealer are required")
+	if c.Records == nil || c.Owner == nil || c.Single == nil || c.Wall == nil || c.Guard == nil || c.Poster == nil || c.Sealer == nil {
+		return nil, errors.New("subscription: records, owners and units of sites, clock, guard, poster and sealer are required")
 	}
 	return &Service{Config: c, waiting: make(chan struct{}, 1), entropy: ulid.Monotonic(rand.Reader, 0)}, nil
 }
