@@ -265,17 +265,20 @@ type actionSchema struct {
 	*Schema
 }
 
-// addActions makes a component of all fields of a body, and one for each action: these are
-// disjoint, as each has another action, and at most one is without. The body is one of
-// them, selected by its action.
+// addActions makes a component of all fields of a body for each action: these are disjoint,
+// as each has another action, and at most one is without. The body is one of them, selected
+// by its action.
 func (s *schemas) addActions(route string, body *Schema, list []actionSchema) {
-	base := camel(route) + "Body"
-	s.add(base, &Schema{Type: "object", Description: body.Description, Properties: body.Properties})
 	body.Discriminator = &Discriminator{PropertyName: "action"}
 	for _, one := range list {
 		name := camel(route) + camel(one.action) + "Body"
-		one.Type, one.AllOf = "object", []*Schema{{Ref: componentPath + base}}
-		one.Properties = Ordered[*Schema]{{"action", &Schema{Type: "string", Const: one.action}}}
+		one.Type = "object"
+		for _, p := range body.Properties {
+			if p.Name == "action" {
+				p.Value = &Schema{Type: "string", Const: one.action}
+			}
+			one.Properties = append(one.Properties, p)
+		}
 		s.add(name, one.Schema)
 		body.OneOf = append(body.OneOf, &Schema{Ref: componentPath + name})
 		body.Discriminator.Mapping = append(body.Discriminator.Mapping, Member[string]{one.action, componentPath + name})

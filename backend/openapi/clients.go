@@ -354,11 +354,7 @@ func scriptType(s *Schema) string {
 				}
 				fields = append(fields, fmt.Sprintf("%q%s: %s", p.Name, mark, scriptType(p.Value)))
 			}
-			whole := []string{"{ " + strings.Join(fields, "; ") + " }"}
-			for _, part := range s.AllOf {
-				whole = append(whole, scriptType(part))
-			}
-			types = append(types, strings.Join(whole, " & "))
+			types = append(types, "{ "+strings.Join(fields, "; ")+" }")
 		default: // string, boolean, null
 			types = append(types, kind)
 		}

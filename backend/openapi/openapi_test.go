@@ -194,9 +194,8 @@ func TestActionsAreDisjoint(t *testing.T) {
 			if !slices.Contains(one.Required, "action") {
 				without++
 			}
-			base := d.Components.Schemas[strings.TrimPrefix(one.AllOf[0].Ref, "#/components/schemas/")]
-			if base == nil || len(base.Properties) != len(body.Properties) {
-				t.Errorf("%s: %s has no types", r.Name, action)
+			if len(one.Properties) != len(body.Properties) {
+				t.Errorf("%s: %s has %d fields of %d", r.Name, action, len(one.Properties), len(body.Properties))
 			}
 		}
 		if without > 1 {

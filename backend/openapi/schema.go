@@ -36,7 +36,6 @@ type Schema struct {
 	Required             []string         `json:"required,omitempty"`
 	AnyOf                []*Schema        `json:"anyOf,omitempty"`
 	OneOf                []*Schema        `json:"oneOf,omitempty"`
-	AllOf                []*Schema        `json:"allOf,omitempty"`
 	Discriminator        *Discriminator   `json:"discriminator,omitempty"`
 }
 
