@@ -39,7 +39,7 @@ func TestKnowledge(t *testing.T) {
 // screens can say what is unknown.
 func TestQueriesHaveNames(t *testing.T) {
 	n := 0
-	for _, part := range []map[Query]source{siteSources, workSources, adminSources, alertSources, reportSources, dailySources} {
+	for _, part := range []map[Query]source{siteSources, workSources, adminSources, alertSources, reportSources, dailySources, notifySources} {
 		n += len(part)
 	}
 	if len(sources) != n {

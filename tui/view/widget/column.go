@@ -23,7 +23,7 @@ type Column struct {
 }
 
 // measuredRows bounds the rows whose texts are measured.
-const measuredRows = 1000
+const measuredRows = 200
 
 // measured returns the columns with the widths that their texts take.
 func measured(columns []Column, rows []Row) []Column {
