@@ -44,6 +44,7 @@ type dependencies struct {
 	logs        *logbuffer.Buffer
 	disk        *store.Disk
 	userCreated chan<- struct{}
+	devices     func() httpapi.Sources // what reads devices in this process
 }
 
 // parts are all parts of a service over an open storage.
@@ -140,7 +141,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 // newHandler returns the handler of all paths.
 func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *partner.Service) http.Handler {
 	return httpapi.New(httpapi.Deps{
-		Records: st.records, Telemetry: p.changes, Streams: p.streams, Collectors: p.pipeline.Live, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
+		Records: st.records, Telemetry: p.changes, Streams: p.streams, Collectors: p.pipeline.Live, Sources: d.devices, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
 		Auth: p.auth, Audit: p.trail, Freemium: p.freemium, Journal: d.logs,
 		Sites: p.domain.Sites, SiteChanges: p.pipeline.Changes, Assets: p.domain.Sites, Activities: p.domain.Sites, Findings: p.domain.Findings, Issues: p.domain.Issues, Alerts: p.domain.Alerts,
 		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Availability: p.domain.Availability, Shifts: p.domain.Shifts, Nowcasts: p.domain.KPIs, Snapshots: snapshots,

@@ -175,6 +175,7 @@ type Service struct {
 	disk        *store.Disk
 	objects     *objects.Store
 	userCreated chan struct{} // receives an element when a user is created
+	reads       atomic.Pointer[httpapi.Sources]
 
 	opened atomic.Pointer[opened] // nil until the database is open
 	reason atomic.Pointer[string] // why it is not open, without secrets
@@ -271,7 +272,7 @@ func (s *Service) open(ctx context.Context, r records) error {
 	if err != nil {
 		return errors.Join(err, r.Close())
 	}
-	p, err := compose(ctx, s.cfg, st, dependencies{instruments: s.instruments, health: s.health, logs: s.logs, disk: s.disk, userCreated: s.userCreated})
+	p, err := compose(ctx, s.cfg, st, dependencies{instruments: s.instruments, health: s.health, logs: s.logs, disk: s.disk, userCreated: s.userCreated, devices: s.devices})
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
@@ -410,6 +411,24 @@ func (s *Service) Domain() *domain.Services {
 // Live stores the samples of devices that this process reads.
 func (s *Service) Live() *livedata.Live {
 	return part(s, func(o *opened) *livedata.Live { return o.pipeline.Live })
+}
+
+// SetSources says what reads devices in this process, for consoles and the API; nil:
+// nothing does.
+func (s *Service) SetSources(r httpapi.Sources) {
+	if r == nil {
+		s.reads.Store(nil)
+		return
+	}
+	s.reads.Store(&r)
+}
+
+// devices is what reads devices in this process.
+func (s *Service) devices() httpapi.Sources {
+	if r := s.reads.Load(); r != nil {
+		return *r
+	}
+	return nil
 }
 
 // Admin carries out administrative requests.

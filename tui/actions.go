@@ -60,6 +60,7 @@ var actions = map[keymap.Action]action{
 	keymap.Schedules:     open(func(*Model) view.View { return maintenance.NewSchedules() }),
 	keymap.Settings:      open(func(m *Model) view.View { return app.NewSettings(m.configured) }),
 	keymap.Shift:         open(func(*Model) view.View { return operations.NewShift() }),
+	keymap.Sources:       open(func(*Model) view.View { return plant.NewSources() }),
 	keymap.Stock:         open(func(*Model) view.View { return maintenance.NewStock() }),
 	keymap.Subscriptions: open(func(*Model) view.View { return maintenance.NewSubscriptions() }),
 	keymap.Uploads: open(func(m *Model) view.View {

@@ -95,7 +95,7 @@ var scopeThrough = map[keymap.Scope]keymap.Action{keymap.ComponentList: keymap.C
 // userWords are further words by which people look for actions.
 var userWords = map[keymap.Action]string{
 	keymap.AddUser: "new user, create account", keymap.EditUser: "role, permission", keymap.BlockUser: "lock account", keymap.ResetFactor: "mfa totp authenticator", keymap.CreateKey: "new token, api key",
-	keymap.Upload: "import csv data", keymap.ImportFile: "upload csv data", keymap.Gaps: "interpolation", keymap.Models: "ai", keymap.TrainNow: "retrain, learn again", keymap.ForecastNow: "new forecast, predict", keymap.FillNow: "interpolate now", keymap.DetectNow: "find faults, history, past", keymap.PromoteModel: "activate, deploy model",
+	keymap.Upload: "import csv data", keymap.ImportFile: "upload csv data", keymap.Gaps: "interpolation", keymap.Sources: "gateway, modbus, mqtt, connections", keymap.Models: "ai", keymap.TrainNow: "retrain, learn again", keymap.ForecastNow: "new forecast, predict", keymap.FillNow: "interpolate now", keymap.DetectNow: "find faults, history, past", keymap.PromoteModel: "activate, deploy model",
 	keymap.RunDetection: "detect now, find faults", keymap.Fleet: "portfolio, all sites", keymap.Assets: "inverters, devices", keymap.KPIs: "report, performance ratio, PR, yield, availability",
 	keymap.EditSite: "DC AC rating, pyranometer, sensor", keymap.EditContract: "guarantee, contractual", keymap.Stock: "spare parts, inventory", keymap.Subscriptions: "webhook", keymap.Audit: "history, who did",
 	keymap.MakeOrder: "new work order, ticket, repair", keymap.AssignOrder: "technician", keymap.MakePlan: "schedule maintenance", keymap.Acknowledge: "ack alarm", keymap.Shelve: "snooze, mute alarm",

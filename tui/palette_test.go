@@ -24,6 +24,7 @@ func TestPaletteFindsEveryAction(t *testing.T) {
 		{"interpolation", "[Interpolation]"},
 		{"replace component", "[Assets]"},
 		{"send delivery again", "[Subscriptions]"},
+		{"modbus", "[Sources]"},
 		{"import", "[Import a file]"},
 		{"contract", "[KPIs] [Availability contract of Sibaya]"},
 		{"ratings", "[Assets] [Change the site Sibaya]"},

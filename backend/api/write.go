@@ -179,6 +179,7 @@ type GatewaysRequest struct {
 	Name            string `json:"name,omitempty" limit:"name"`       // invite: of the gateway and its key
 	LifetimeMinutes *int   `json:"lifetime_minutes,omitempty"`        // invite: of the code; 60 when left out
 	GatewayID       string `json:"gateway_id,omitempty" limit:"word"` // rotate: of the caller, for the record
+	Device          string `json:"device,omitempty" limit:"id"`       // sources: the device whose values are asked for
 	Page
 }
 
@@ -229,7 +230,7 @@ const (
 var gateways = Route{
 	Name: "gateways", Path: PathGateways,
 	Summary:     "Invite gateways, list them and replace a gateway's key",
-	Description: "invite makes a code with which one gateway joins a site: it gets a key that writes the telemetry of this site and does nothing else. list has what the service received of each gateway. rotate gives the calling gateway a new key; the former one ends after a day.",
+	Description: "invite makes a code with which one gateway joins a site: it gets a key that writes the telemetry of this site and does nothing else. list has what the service received of each gateway. sources has the devices that the service reads itself, and with a device its values and registers. rotate gives the calling gateway a new key; the former one ends after a day.",
 	Example:     GatewaysRequest{Action: ActionInvite, SiteID: exampleSite, Name: "roof gateway"},
 	Errors:      []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound},
 }

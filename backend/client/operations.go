@@ -280,6 +280,12 @@ func (c *Client) Gateways(ctx context.Context, r api.GatewaysRequest) (*api.Gate
 	return Call(ctx, c, api.ListGateways, r)
 }
 
+// Sources lists the devices of a site that the service reads itself, and of one device
+// the values as read last.
+func (c *Client) Sources(ctx context.Context, r api.SourcesRequest) (*api.SourcesResponse, error) {
+	return Call(ctx, c, api.ListSources, r)
+}
+
 // InviteGateway makes a code with which one gateway joins a site; it is shown once.
 func (c *Client) InviteGateway(ctx context.Context, r api.GatewaysRequest) (*api.GatewaysResponse, error) {
 	return Call(ctx, c, api.InviteGateway, r)

@@ -312,6 +312,14 @@ func TestPoll(t *testing.T) {
 	if s.Devices[0].State == "" || len(s.Devices) != 4 {
 		t.Errorf("%+v", s)
 	}
+	list, err := p.Sources("I1")
+	if err != nil || list.Count != 4 || !list.Reads || list.Sources[1].Protocol != "SunSpec" || list.Sources[1].Connection != "tcp://"+address+" unit 1" || *list.Sources[1].PerMinute != 6 || *list.Sources[1].PowerKW != 6.1 || len(list.Registers) == 0 ||
+		!slices.ContainsFunc(list.Values, func(v api.SourceValue) bool { return v.Name == "103.W" && *v.Value == 6100 }) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := p.Sources("other"); !errors.Is(err, api.ErrSourceNotFound) {
+		t.Error(err)
+	}
 	e, ok := p.Explain("i1")
 	if !ok || len(e.Blocks) != 2 || e.Blocks[0].Points["W"] != 6100 || e.Blocks[1].Points["2.DCV"] != 500 || len(e.Blocks[0].Requests) != 1 {
 		t.Errorf("%+v", e)

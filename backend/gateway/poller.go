@@ -94,6 +94,7 @@ type device struct {
 	errorAt  time.Time
 	marks    map[reading.Mark]int
 	reads    int
+	times    []time.Time // of the last ten readings
 	errors   int
 	asleep   bool
 	dropped  bool       // nothing of the last reading was believed
@@ -368,6 +369,9 @@ func (p *Poller) pollDevice(ctx context.Context, d *device, at time.Time) {
 // accept keeps what the checks left of a reading.
 func (p *Poller) accept(d *device, r reading.Result, now time.Time) {
 	d.dropped = len(r.Store) == 0 && !r.Held
+	if d.times = append(d.times, now); len(d.times) > 10 {
+		d.times = d.times[1:]
+	}
 	for _, m := range r.Marks {
 		d.marks[m]++
 	}

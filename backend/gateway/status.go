@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/gateway/forward"
 	"app.sunloop/engine/reading"
 	"app.sunloop/engine/sunspec"
@@ -25,11 +26,11 @@ import (
 
 // States of a device in words.
 const (
-	StateReading     = "reading"
-	StateWaiting     = "not read yet"
-	StateAsleep      = "asleep"
-	StateUnreachable = "not responding"
-	StateSuspect     = "values dropped"
+	StateReading     = api.SourceReading
+	StateWaiting     = api.SourceWaiting
+	StateAsleep      = api.SourceAsleep
+	StateUnreachable = api.SourceUnreachable
+	StateSuspect     = api.SourceSuspect
 )
 
 // Status is the state of a running gateway.
@@ -61,17 +62,20 @@ type BrokerStatus struct {
 // DeviceStatus is the state of a device.
 type DeviceStatus struct {
 	Device
-	Address  string               `json:"address"`
-	State    string               `json:"state"`
-	LastRead *time.Time           `json:"last_read"`
-	AgeS     *float64             `json:"age_s"` // of the last reading that was believed
-	Reads    int                  `json:"reads"`
-	Errors   int                  `json:"errors"`
-	Error    string               `json:"error,omitempty"` // last one
-	ErrorAt  *time.Time           `json:"error_at,omitempty"`
-	Marks    map[reading.Mark]int `json:"marks,omitempty"` // values that were dropped
-	PowerW   *float64             `json:"power_w"`         // null unless the state is StateReading
-	Stored   bool                 `json:"stored"`
+	Address  string     `json:"address"`
+	Protocol string     `json:"protocol"` // SunSpec, the map of its registers, or the dialect of its messages
+	State    string     `json:"state"`
+	LastRead *time.Time `json:"last_read"`
+	AgeS     *float64   `json:"age_s"` // of the last reading that was believed
+	Reads    int        `json:"reads"`
+
+	PerMinute *float64             `json:"readings_per_min"` // of the last ten readings; null without them
+	Errors    int                  `json:"errors"`
+	Error     string               `json:"error,omitempty"` // last one
+	ErrorAt   *time.Time           `json:"error_at,omitempty"`
+	Marks     map[reading.Mark]int `json:"marks,omitempty"` // values that were dropped
+	PowerW    *float64             `json:"power_w"`         // null unless the state is StateReading
+	Stored    bool                 `json:"stored"`
 }
 
 // Explanation is how the values of a device come about.
@@ -133,7 +137,13 @@ func (p *Poller) Status() Status {
 }
 
 func (p *Poller) statusOf(d *device, now time.Time) DeviceStatus {
-	s := DeviceStatus{Device: d.Device, Address: d.address, Reads: d.reads, Errors: d.errors, Stored: p.units[d.Asset], Marks: map[reading.Mark]int{}}
+	s := DeviceStatus{Device: d.Device, Address: d.address, Reads: d.reads, Errors: d.errors, Stored: p.units[d.Asset], Marks: map[reading.Mark]int{}, Protocol: d.protocol(p.feeds)}
+	if n := len(d.times); n > 1 {
+		if span := d.times[n-1].Sub(d.times[0]); span > 0 && now.Sub(d.times[n-1]) <= p.stale(d) {
+			rate := math.Round(float64(n-1)/span.Minutes()*10) / 10
+			s.PerMinute = &rate
+		}
+	}
 	for m, n := range d.marks {
 		s.Marks[m] = n
 	}

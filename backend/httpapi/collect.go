@@ -24,7 +24,30 @@ type Collectors interface {
 	Gateways(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.GatewayRecord, string, error)
 }
 
+// Sources reads devices of one site.
+type Sources interface {
+	SiteID() string
+	// Sources returns the devices, and of one of them the values as read last.
+	Sources(device string) (api.SourcesResponse, error)
+}
+
+// sources answers with the devices of a site that this process reads.
+func (s *server) sources(_ context.Context, c *caller, r *api.SourcesRequest) (api.SourcesResponse, error) {
+	var from Sources
+	if s.Sources != nil {
+		from = s.Sources()
+	}
+	if from == nil || from.SiteID() != c.site.SiteID {
+		if r.Device != "" {
+			return api.SourcesResponse{}, api.ErrSourceNotFound.With("device", r.Device)
+		}
+		return api.SourcesResponse{Success: true, SiteID: c.site.SiteID, Sources: []api.SourceDevice{}}, nil
+	}
+	return from.Sources(r.Device)
+}
+
 func (s *server) collectHandlers() {
+	handle(s, api.ListSources, s.sources)
 	handle(s, api.WriteTelemetry, s.writeTelemetry)
 	handle(s, api.ListGateways, func(ctx context.Context, c *caller, r *api.GatewaysRequest) (api.GatewaysResponse, error) {
 		list, next, err := s.Collectors.Gateways(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Page: r.Page})

@@ -448,3 +448,43 @@ func TestJoin(t *testing.T) {
 		t.Errorf("the key of an operator: HTTP %d", r.Code)
 	}
 }
+
+// devices is what reads the devices of a site.
+type devices struct{ site string }
+
+func (d devices) SiteID() string { return d.site }
+func (d devices) Sources(device string) (api.SourcesResponse, error) {
+	r := api.SourcesResponse{Success: true, SiteID: d.site, Reads: true, Count: 1, Sources: []api.SourceDevice{{AssetID: "I1", State: api.SourceReading}}}
+	if device == "I1" {
+		r.Values = []api.SourceValue{{Name: "103.W"}}
+	} else if device != "" {
+		return r, api.ErrSourceNotFound
+	}
+	return r, nil
+}
+
+// TestSources: the devices that this process reads are those of their own site alone.
+func TestSources(t *testing.T) {
+	w := newWorld(t, func(d *httpapi.Deps) { d.Sources = func() httpapi.Sources { return devices{ownSite} } })
+	ask := func(as, site, more string) (int, api.SourcesResponse) {
+		t.Helper()
+		r := w.as(as, http.MethodPost, api.PathGateways, `{"action":"sources","site_id":"`+site+`"`+more+`}`)
+		var a api.SourcesResponse
+		if r.Code == http.StatusOK {
+			decodeInto(t, r, &a)
+		}
+		return r.Code, a
+	}
+	if code, a := ask("own", ownSite, `,"device":"I1"`); code != http.StatusOK || !a.Reads || a.Count != 1 || len(a.Values) != 1 {
+		t.Errorf("%d %+v", code, a)
+	}
+	if code, _ := ask("admin", ownSite, `,"device":"I2"`); code != http.StatusNotFound {
+		t.Errorf("another device: %d", code)
+	}
+	if code, a := ask("admin", secondSite, ""); code != http.StatusOK || a.Reads || a.Count != 0 {
+		t.Errorf("another site: %d %+v", code, a)
+	}
+	if code, _ := ask("own", secondSite, ""); code == http.StatusOK {
+		t.Error("a key reads the sources of another site")
+	}
+}

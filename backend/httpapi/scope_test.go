@@ -193,6 +193,7 @@ var requests = map[string]request{
 	"telemetry-write":            {query: "site_id={site}&gateway_id=g&epoch=e", absent: 404},
 	"gateways ":                  {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
 	"gateways list":              {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
+	"gateways sources":           {body: `{"action":"sources","site_id":"{site}"}`, absent: 404},
 	"gateways invite":            {body: `{"action":"invite","site_id":"{site}","name":"n"}`, absent: 404},
 	"gateways rotate":            {body: `{"action":"rotate","customer_id":"{customer}"}`, own: 403, absent: 403, byCustomer: true},
 	"users ":                     {body: `{"customer_id":"{customer}"}`, absent: 200, byCustomer: true},

@@ -53,6 +53,7 @@ type Deps struct {
 	Telemetry      store.Telemetry
 	Streams        Streams
 	Collectors     Collectors
+	Sources        func() Sources // optional: what reads devices in this process; nil: nothing does
 	Audit          Audit
 	Journal        Journal       // optional: nil has nothing
 	Records        store.Records // of Idempotency-Key

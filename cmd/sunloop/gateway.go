@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"app.sunloop/backend/gateway"
 	"app.sunloop/engine/place"
 	"app.sunloop/engine/reading"
+	"app.sunloop/internal/clock"
 )
 
 // GatewayCmd reads the devices of a plant.
@@ -27,6 +29,7 @@ type GatewayCmd struct {
 	Discover GatewayDiscoverCmd `cmd:"" help:"Search addresses for devices and show what would be read."`
 	Run      GatewayRunCmd      `cmd:"" help:"Read the devices of the sources file into the data folder, without a listening port."`
 	Status   GatewayStatusCmd   `cmd:"" help:"Show the devices of a running gateway with the age of their data."`
+	Tail     GatewayTailCmd     `cmd:"" help:"Print the readings of a running gateway as they come."`
 	Invite   GatewayInviteCmd   `cmd:"" help:"Make a code with which one gateway joins a site of this service, or of a remote one."`
 	Join     GatewayJoinCmd     `cmd:"" help:"Join a service with a code: what the gateway reads is sent there from its next start on."`
 	Explain  GatewayExplainCmd  `cmd:"" help:"Show registers, points and dropped values of a device of a running gateway."`
@@ -226,6 +229,8 @@ func readSources(ctx context.Context, g *Globals, path, metrics string, service 
 	if err != nil {
 		return err
 	}
+	service.SetSources(p)
+	defer service.SetSources(nil)
 	log.Info("reading devices", "sources", path, "devices", len(p.Status().Devices), "site", sources.Site.ID)
 	exporter, err := openPlantMetrics(ctx, metrics, p, log)
 	if err != nil {
@@ -316,6 +321,51 @@ func kilowatts(w *float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f kW", *w/1000)
+}
+
+// GatewayTailCmd prints readings.
+type GatewayTailCmd struct {
+	Device string `arg:"" optional:"" help:"Unit (default: all)."`
+	Count  int    `short:"n" placeholder:"N" help:"End after so many readings (default: never)."`
+	JSON   bool   `name:"json" help:"Print a JSON object for each reading."`
+}
+
+// Run prints until ctx ends.
+func (c *GatewayTailCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	if c.Count < 0 {
+		return wrong("--count %d: 0 or more", c.Count)
+	}
+	last := map[string]time.Time{}
+	for printed, first := 0, true; ; first = false {
+		s, err := gateway.AskStatus(ctx, g.Data)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("%w: %s", err, g.Data)
+		case c.Device != "" && !slices.ContainsFunc(s.Devices, func(d gateway.DeviceStatus) bool { return d.Asset == c.Device }):
+			return fmt.Errorf("device %q: %w; sunloop gateway status lists them", c.Device, gateway.ErrNoDevice)
+		}
+		for _, d := range s.Devices {
+			if d.LastRead == nil || c.Device != "" && d.Asset != c.Device || !first && !d.LastRead.After(last[d.Asset]) {
+				continue
+			}
+			last[d.Asset] = *d.LastRead
+			if c.JSON {
+				if err := json.NewEncoder(std.out).Encode(d); err != nil {
+					return err
+				}
+			} else {
+				fmt.Fprintf(std.out, "%s  %-20s %-14s %s\n", d.LastRead.UTC().Format("2006-01-02T15:04:05Z"), d.Asset, d.State, kilowatts(d.PowerW))
+			}
+			if printed++; printed == c.Count {
+				return nil
+			}
+		}
+		if clock.Sleep(ctx, time.Second) != nil {
+			return nil
+		}
+	}
 }
 
 func age(s *float64) string {

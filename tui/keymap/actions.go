@@ -135,6 +135,7 @@ const (
 
 	KPIs       Action = "kpis"
 	Gaps       Action = "gaps"
+	Sources    Action = "sources"
 	GroupFleet Action = "group-fleet"
 	// Shift opens what happened since the user last looked; AddNote, HandOver and
 	// MarkSeen are its own actions.

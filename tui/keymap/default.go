@@ -32,6 +32,7 @@ func Default() Map {
 		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
 		entry(Forecast, Global, "", "show the forecast, earlier forecasts and their accuracy", "g f"),
 		entry(KPIs, Global, "", "show the KPIs, energy by day and month, losses", "g p"),
+		entry(Sources, Global, "", "show the devices that are read: state, age, last error, values", "g y"),
 		entry(Gaps, Global, "", "show how gaps in the data were filled", "g i"),
 		entry(Models, Global, "", "show the model registry", "g m"),
 		entry(Runs, Global, "", "show the work that was started by hand, and start it", "g j"),

@@ -19,6 +19,9 @@ const (
 	QueryModelHistory   Query = "model-history"  // the moves of the registry
 	QueryInterpolations Query = "interpolations" // runs of gap filling
 	QueryGaps           Query = "gaps"           // the longest gaps of one run
+	QuerySources        Query = "sources"        // devices that the service reads itself
+	QuerySource         Query = "source"         // the values of one of them
+	QueryGateways       Query = "gateways"       // that send data of the site
 	QueryIssues         Query = "issues"
 	QueryEvidence       Query = "evidence"     // the records behind a finding, of whole days as SpanOf names them
 	QueryAvailability   Query = "availability" // of whole days as SpanOf names them
@@ -35,6 +38,9 @@ type Reports struct {
 	ModelHistory   Value[[]api.ModelMove]           // newest first
 	Interpolations Value[[]api.InterpolationResult] // newest first
 	Gaps           Value[api.GapsResponse]
+	Sources        Value[api.SourcesResponse]
+	Source         Value[api.SourcesResponse] // with the values of one device
+	Gateways       Value[[]api.GatewayRecord]
 	Issues         Value[[]api.Issue] // newest first
 	Evidence       Value[Day]
 	KPIs           Value[api.KPIs]
@@ -111,6 +117,18 @@ var reportSources = map[Query]source{
 	QueryManual: of(func(s *Site) *Value[[]api.ManualRun] { return &s.Manual }, func(ctx context.Context, c *client.Client, r Request) ([]api.ManualRun, error) {
 		v, err := client.Call(ctx, c, api.ListRuns, api.RunsRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID})
 		return field(v, err, func() []api.ManualRun { return v.Runs })
+	}),
+	QuerySources: of(func(s *Site) *Value[api.SourcesResponse] { return &s.Sources }, func(ctx context.Context, c *client.Client, r Request) (api.SourcesResponse, error) {
+		v, err := c.Sources(ctx, api.SourcesRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID})
+		return field(v, err, func() api.SourcesResponse { return *v })
+	}),
+	QuerySource: about(func(s *Site) *Value[api.SourcesResponse] { return &s.Source }, func(ctx context.Context, c *client.Client, r Request) (api.SourcesResponse, error) {
+		v, err := c.Sources(ctx, api.SourcesRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Device: r.id})
+		return field(v, err, func() api.SourcesResponse { return *v })
+	}),
+	QueryGateways: of(func(s *Site) *Value[[]api.GatewayRecord] { return &s.Gateways }, func(ctx context.Context, c *client.Client, r Request) ([]api.GatewayRecord, error) {
+		v, err := c.Gateways(ctx, api.GatewaysRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Page: api.Page{Limit: api.MaxLimit}})
+		return field(v, err, func() []api.GatewayRecord { return v.Gateways })
 	}),
 	QueryEvidence: about(func(s *Site) *Value[Day] { return &s.Evidence }, askSpan),
 	QueryKPIs: about(func(s *Site) *Value[api.KPIs] { return &s.KPIs }, func(ctx context.Context, c *client.Client, r Request) (api.KPIs, error) {

@@ -461,6 +461,8 @@ var adminCases = []Case{
 	userMove(api.UnlockUser, nil, words("success message")),
 	userMove(api.DeleteUser, nil, words("success message")),
 	list(api.ListGateways, []Param{p("site_id", goodSite)}, words("success count"), withValue("site_id", "Nowhere", api.ErrSiteNotFound)),
+	For(api.ListSources, Case{Params: []Param{p("site_id", goodSite)}, Fields: words("success site_id reads sources count"),
+		Errors: badAction(withValue("site_id", "Nowhere", api.ErrSiteNotFound), ErrorCase{Why: "a device that is not read", With: map[string]any{"device": "other"}, Err: api.ErrSourceNotFound})}),
 	For(api.InviteGateway, Case{Params: []Param{p("site_id", goodSite), p("name", "roof gateway"), p("lifetime_minutes", 30)}, Fields: words("success message code expires_at"),
 		Errors: badAction(withValue("site_id", "Nowhere", api.ErrSiteNotFound))}),
 	For(api.RotateGatewayKey, Case{TestedBy: "TestJoin, with the key of a gateway"}),

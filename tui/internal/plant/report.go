@@ -129,6 +129,22 @@ func (p *Plant) Fills(now time.Time) []api.InterpolationResult {
 	return []api.InterpolationResult{run("int-2", 0, 212), run("int-1", 7, 198)}
 }
 
+// Sources are an inverter that is read and one that does not respond.
+func (p *Plant) Sources(now time.Time) api.SourcesResponse {
+	age, old, rate, power, volts := 4.0, 5400.0, 12.0, 41.5, 230.25
+	return api.SourcesResponse{Success: true, SiteID: p.SiteID, Reads: true, Count: 2, Sources: []api.SourceDevice{
+		{AssetID: p.UnitID(0), Kind: "inverter", Manufacturer: "Sunny", Model: "Fifty", Serial: "S-0001", Protocol: "SunSpec", Connection: "tcp://192.0.2.10:502 unit 1", State: api.SourceReading,
+			LastReadAt: api.At(now), AgeS: &age, PerMinute: &rate, Readings: 8640, Errors: 2, PowerKW: &power, Stored: true},
+		{AssetID: p.UnitID(1), Kind: "inverter", Manufacturer: "Sunny", Model: "Fifty", Serial: "S-0002", Protocol: "SunSpec", Connection: "tcp://192.0.2.10:502 unit 2", State: api.SourceUnreachable,
+			LastReadAt: api.At(now.Add(-90 * time.Minute)), AgeS: &old, Readings: 7500, Errors: 91, Error: "read model 103: no response", ErrorAt: api.At(now.Add(-time.Minute)), Dropped: map[string]int{"frozen": 3}, Stored: true},
+	}, Values: []api.SourceValue{{Name: "103.PhVphA", Value: &volts}, {Name: "103.TmpOt"}}, Registers: []api.SourceRegisters{{Address: 40070, Words: []int{0x67, 0x32, 0x8fc}}}}
+}
+
+// Gateways are one that sends data.
+func (p *Plant) Gateways(now time.Time) []api.GatewayRecord {
+	return []api.GatewayRecord{{GatewayID: "roof gateway", Epoch: "e1", SiteID: p.SiteID, CustomerID: p.customer(), LastSeenAt: api.At(now.Add(-20 * time.Second)), LastPointAt: api.At(now.Add(-40 * time.Second)), Backlog: 12, ClockOffsetS: 75, ClockWrong: true}}
+}
+
 // Gaps are two gaps of the newest run, the longest first.
 func (p *Plant) Gaps(now time.Time) api.GapsResponse {
 	yesterday := p.Midnight(now).AddDate(0, 0, -1)
@@ -191,6 +207,10 @@ func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, 
 		return api.InterpolationsResponse{Success: true, CustomerID: p.customer(), InterpolationResults: p.Fills(now)}, true
 	case r.URL.Path == api.PathRuns:
 		return api.RunsResponse{Success: true, Runs: p.Runs(now), Count: len(p.Runs(now))}, true
+	case r.URL.Path == api.PathGateways && q.Action == api.ActionSources:
+		return p.Sources(now), true
+	case r.URL.Path == api.PathGateways:
+		return api.GatewaysResponse{Success: true, Gateways: p.Gateways(now), Count: 1}, true
 	case r.URL.Path == api.PathIssues:
 		return api.IssuesResponse{Success: true, Issues: p.Issues(now)}, true
 	case r.URL.Path == strings.Replace(api.PathSiteKPIs, "{site_id}", p.SiteID, 1):

@@ -1,0 +1,84 @@
+package api
+
+// SourcesRequest asks for the devices of a site that the service reads itself.
+type SourcesRequest = GatewaysRequest
+
+// SourcesResponse has the devices that the service reads itself, or the values of one.
+// Devices of gateways that send to the service are not among them.
+type SourcesResponse struct {
+	Success bool           `json:"success"`
+	SiteID  string         `json:"site_id"`
+	Reads   bool           `json:"reads"` // the service reads devices of the site
+	Error   string         `json:"error,omitempty"`
+	Sources []SourceDevice `json:"sources"`
+	Brokers []SourceBroker `json:"brokers,omitempty"`
+	Count   int            `json:"count"`
+
+	Values    []SourceValue     `json:"values,omitempty"`         // of the device that was asked for, as read last
+	Registers []SourceRegisters `json:"registers_read,omitempty"` // from which they come
+}
+
+// States of a device that is read.
+const (
+	SourceReading     = "reading"
+	SourceWaiting     = "not read yet"
+	SourceAsleep      = "asleep"
+	SourceUnreachable = "not responding"
+	SourceSuspect     = "values dropped"
+)
+
+// SourceDevice is a device that the service reads.
+type SourceDevice struct {
+	AssetID      string         `json:"asset_id"`
+	Name         string         `json:"name,omitempty"`
+	Kind         string         `json:"kind"` // inverter, meter, weather, battery or other
+	Manufacturer string         `json:"manufacturer,omitempty"`
+	Model        string         `json:"model,omitempty"`
+	Serial       string         `json:"serial,omitempty"`
+	Protocol     string         `json:"protocol"`   // SunSpec, the map of its registers, or the dialect of its messages
+	Connection   string         `json:"connection"` // address, and unit or name there
+	State        string         `json:"state"`
+	LastReadAt   Time           `json:"last_read_at,omitzero"`
+	AgeS         *float64       `json:"age_s"`            // of the last reading that was believed
+	PerMinute    *float64       `json:"readings_per_min"` // of the last ten readings; null without them
+	Readings     int            `json:"readings"`
+	Errors       int            `json:"errors"`
+	Error        string         `json:"error,omitempty"` // the last one
+	ErrorAt      Time           `json:"error_at,omitzero"`
+	Dropped      map[string]int `json:"dropped,omitempty"` // values that were not stored, by reason
+	PowerKW      *float64       `json:"power_kw"`          // null unless the device is being read
+	Stored       bool           `json:"stored"`            // as a unit of the site
+}
+
+// SourceBroker is a broker of messages from which the service reads.
+type SourceBroker struct {
+	Address   string         `json:"address"`
+	Dialect   string         `json:"dialect"`
+	Connected bool           `json:"connected"`
+	Error     string         `json:"error,omitempty"`
+	Messages  int            `json:"messages"`
+	Refused   map[string]int `json:"refused,omitempty"`        // messages that were not taken, by reason
+	Others    []string       `json:"not_configured,omitempty"` // devices whose messages come
+}
+
+// SourceValue is a value as it was read.
+type SourceValue struct {
+	Name  string   `json:"name"`
+	Value *float64 `json:"value"` // null: the device does not have it
+}
+
+// SourceRegisters are registers in a row, as a response had them.
+type SourceRegisters struct {
+	Address int   `json:"address"`
+	Words   []int `json:"words"` // of 16 bits
+}
+
+// ActionSources lists the devices that the service reads itself.
+const ActionSources = "sources"
+
+// ErrSourceNotFound is the error for a device that is not read.
+var ErrSourceNotFound = UnknownID("No such device is read here")
+
+// ListSources lists the devices of a site that the service reads itself. With a device it
+// has its values too.
+var ListSources = define[SourcesRequest, SourcesResponse](&gateways, Operation{Action: ActionSources, Permission: PermissionRead, Fields: Fields{required("site_id")}})

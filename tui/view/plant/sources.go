@@ -1,0 +1,167 @@
+package plant
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// NewSources shows the devices that the service reads, each with its state, rate, age and
+// last error, the values of the selected one as read, and the gateways that send data.
+func NewSources() *widget.TabView {
+	return &widget.TabView{Heading: "Sources", Tabs: []*widget.Tab{newDevices(), newGateways()}}
+}
+
+// sourceRoles are the colours of states.
+var sourceRoles = map[string]themes.Role{api.SourceReading: themes.Text, api.SourceAsleep: themes.Dim, api.SourceWaiting: themes.Dim, api.SourceUnreachable: themes.Accent, api.SourceSuspect: themes.Accent}
+
+func newDevices() *widget.Tab {
+	l := widget.NewTab("devices")
+	l.Empty = "This service reads no device of the site itself. See the gateways that send its data, or start it with --sources (sunloop gateway discover finds devices)."
+	l.Needs = func(v view.Context) []state.Need {
+		needs := []state.Need{{Query: state.QuerySources, Period: 5 * time.Second}}
+		if id := l.List.Selected; v.Site != nil && sourceOf(v, id) != nil {
+			needs = append(needs, state.Need{Query: state.QuerySource, Of: id, Period: 10 * time.Second})
+		}
+		return needs
+	}
+	l.Status = func(v view.Context) widget.ValueStatus {
+		return widget.StatusOf(v.Site.Sources, v.Now, len(v.Site.Sources.Data.Sources) == 0)
+	}
+	l.Columns = func(view.Context) []widget.Column {
+		return []widget.Column{
+			{Title: "device", Width: 20, Min: 10, IDs: true}, {Title: "kind", Width: 9, Rank: 3}, {Title: "state", Width: 14}, {Title: "power", Width: 9, Right: true}, {Title: "age", Width: 7, Right: true},
+			{Title: "a minute", Width: 8, Right: true, Rank: 2}, {Title: "errors", Width: 6, Right: true, Rank: 1}, {Title: "last error", Min: 12, Rank: 4},
+		}
+	}
+	l.Rows = func(v view.Context) []widget.Row {
+		rows := make([]widget.Row, 0, len(v.Site.Sources.Data.Sources))
+		for _, d := range v.Site.Sources.Data.Sources {
+			state := widget.Text(d.State)
+			if role, ok := sourceRoles[d.State]; ok {
+				state.Role = role
+			}
+			rows = append(rows, widget.Row{ID: d.AssetID, Sort: []any{d.AssetID, d.Kind, d.State, known(d.PowerKW), known(d.AgeS), known(d.PerMinute), float64(d.Errors), d.Error}, Cells: []widget.Cell{
+				widget.Text(d.AssetID), widget.QuietText(d.Kind), state, widget.Text(widget.Power(known(d.PowerKW))), widget.Text(ageText(d.AgeS)), widget.QuietText(widget.Significant(known(d.PerMinute))),
+				widget.QuietText(fmt.Sprint(d.Errors)), widget.QuietText(cmp.Or(d.Error, "-")),
+			}})
+		}
+		return rows
+	}
+	l.Detail = sourceDetail
+	return l
+}
+
+func known(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+// ageText writes an age in seconds.
+func ageText(s *float64) string {
+	switch {
+	case s == nil:
+		return "-"
+	case *s < 120:
+		return fmt.Sprintf("%.0f s", *s)
+	case *s < 7200:
+		return fmt.Sprintf("%.0f min", *s/60)
+	case *s < 48*3600:
+		return fmt.Sprintf("%.0f h", *s/3600)
+	}
+	return fmt.Sprintf("%.0f d", *s/86400)
+}
+
+func sourceOf(v view.Context, id string) *api.SourceDevice {
+	return widget.Find(v.Site.Sources.Data.Sources, func(d api.SourceDevice) bool { return d.AssetID == id })
+}
+
+func sourceDetail(v view.Context, id string) []widget.Detail {
+	d := sourceOf(v, id)
+	if d == nil {
+		return nil
+	}
+	lines := []widget.Detail{{Heading: strings.TrimSpace(strings.Join([]string{d.Manufacturer, d.Model, d.Serial}, " "))}}
+	if lines[0].Heading == "" {
+		lines[0].Heading = d.AssetID
+	}
+	add := widget.FormatsOf(&lines)
+	add("connection", "%s, %s", d.Connection, d.Protocol)
+	add("state", "%s; age %s; %s readings a minute", d.State, ageText(d.AgeS), widget.Significant(known(d.PerMinute)))
+	add("readings", "%d, and %d errors", d.Readings, d.Errors)
+	if d.Error != "" {
+		add("last error", "%s: %s", widget.When(d.ErrorAt.Time, v.SiteNow, v.Site.Zone), d.Error)
+	}
+	if len(d.Dropped) > 0 {
+		var words []string
+		for _, name := range widget.SortedKeys(d.Dropped) {
+			words = append(words, fmt.Sprintf("%s %d", name, d.Dropped[name]))
+		}
+		add("dropped", "%s", strings.Join(words, ", "))
+	}
+	if !d.Stored {
+		add("stored", "not as a unit: the inverters of the site have its power, or it measures none")
+	}
+	if v.Site.Wanted(state.QuerySource) != id || len(v.Site.Source.Data.Values) == 0 {
+		return lines
+	}
+	lines = append(lines, widget.Detail{Heading: "Values as read"})
+	for _, value := range v.Site.Source.Data.Values {
+		if value.Value == nil {
+			add(value.Name, "not there")
+			continue
+		}
+		add(value.Name, "%.10g", *value.Value)
+	}
+	if len(v.Site.Source.Data.Registers) > 0 {
+		lines = append(lines, widget.Detail{Heading: "Registers"})
+		for _, r := range v.Site.Source.Data.Registers {
+			add(fmt.Sprint(r.Address), "%s", strings.Trim(fmt.Sprintf("%04x", r.Words), "[]"))
+		}
+	}
+	return lines
+}
+
+// newGateways lists the gateways that send numbered batches.
+func newGateways() *widget.Tab {
+	l := widget.NewTab("gateways")
+	l.Empty = "No gateway has sent data of this site. sunloop gateway invite makes a code with which one joins."
+	l.Needs = func(view.Context) []state.Need {
+		return []state.Need{{Query: state.QueryGateways, Period: 30 * time.Second}}
+	}
+	l.Status = func(v view.Context) widget.ValueStatus {
+		return widget.StatusOf(v.Site.Gateways, v.Now, len(v.Site.Gateways.Data) == 0)
+	}
+	l.Columns = func(view.Context) []widget.Column {
+		return []widget.Column{{Title: "gateway", Width: 24, Min: 10, IDs: true}, {Title: "seen", Width: 14}, {Title: "newest data", Width: 14}, {Title: "to send", Width: 9, Right: true}, {Title: "refused", Width: 8, Right: true, Rank: 1}, {Title: "clock", Width: 14, Min: 12, Rank: 2}}
+	}
+	l.Rows = func(v view.Context) []widget.Row {
+		rows := make([]widget.Row, 0, len(v.Site.Gateways.Data))
+		for _, g := range v.Site.Gateways.Data {
+			clock := widget.QuietText("right")
+			if g.ClockWrong {
+				clock = widget.Text(fmt.Sprintf("off by %s s", widget.Significant(g.ClockOffsetS)))
+				clock.Role = themes.Accent
+			}
+			newest := "-"
+			if !g.LastPointAt.IsZero() {
+				newest = widget.When(g.LastPointAt.Time, v.SiteNow, v.Site.Zone)
+			}
+			rows = append(rows, widget.Row{ID: g.GatewayID + " " + g.Epoch, Sort: []any{g.GatewayID, g.LastSeenAt.String(), g.LastPointAt.String(), float64(g.Backlog), float64(g.Refused), g.ClockOffsetS}, Cells: []widget.Cell{
+				widget.Text(g.GatewayID), widget.Text(widget.When(g.LastSeenAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(newest), widget.Text(fmt.Sprint(g.Backlog)), widget.QuietText(fmt.Sprint(g.Refused)), clock,
+			}})
+		}
+		return rows
+	}
+	return l
+}
