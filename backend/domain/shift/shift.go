@@ -43,20 +43,27 @@ func Tables() []store.Checked { return []store.Checked{entries, looks} }
 
 // entry is the record of an entry.
 type entry struct {
-	EntryID    string            `json:"entry_id" limit:"id"`
-	CustomerID string            `json:"customer_id" limit:"id"`
-	SiteID     string            `json:"site_id" limit:"id"`
-	Kind       string            `json:"kind" limit:"word"`
-	Text       string            `json:"text" limit:"text"`
-	SignedBy   string            `json:"signed_by" limit:"name cut"`
-	SignerID   string            `json:"signer_id" limit:"id"` // user or API key
-	At         api.Time          `json:"at"`
-	Since      api.Time          `json:"since,omitzero"`
-	ReadBy     []api.ShiftReader `json:"read_by,omitempty" limit:"1000"`
+	EntryID    string   `json:"entry_id" limit:"id"`
+	CustomerID string   `json:"customer_id" limit:"id"`
+	SiteID     string   `json:"site_id" limit:"id"`
+	Kind       string   `json:"kind" limit:"word"`
+	Text       string   `json:"text" limit:"text"`
+	SignedBy   string   `json:"signed_by" limit:"name cut"`
+	SignerID   string   `json:"signer_id" limit:"id"` // user or API key
+	At         api.Time `json:"at"`
+	Since      api.Time `json:"since,omitzero"`
+	ReadBy     []reader `json:"read_by,omitempty" limit:"1000"`
+}
+
+// reader is who has read an entry.
+type reader struct {
+	Name string   `json:"name" limit:"name cut"`
+	At   api.Time `json:"at"`
 }
 
 func (e entry) toAPI() api.ShiftEntry {
-	return api.ShiftEntry{EntryID: e.EntryID, SiteID: e.SiteID, Kind: e.Kind, Text: e.Text, SignedBy: e.SignedBy, At: e.At, Since: e.Since, ReadBy: e.ReadBy}
+	return api.ShiftEntry{EntryID: e.EntryID, SiteID: e.SiteID, Kind: e.Kind, Text: e.Text, SignedBy: e.SignedBy, At: e.At, Since: e.Since,
+		ReadBy: record.Convert(e.ReadBy, func(r reader) api.ShiftReader { return api.ShiftReader(r) })}
 }
 
 var entries = store.Table[entry]{
@@ -170,8 +177,8 @@ func (s *Service) Seen(ctx context.Context, scope api.Scope, siteID, entryID str
 			return err
 		}
 		read := func(e entry) error {
-			if e.SignerID != user && len(e.ReadBy) < maxReaders && !slices.ContainsFunc(e.ReadBy, func(r api.ShiftReader) bool { return r.Name == scope.Actor }) {
-				e.ReadBy = append(e.ReadBy, api.ShiftReader{Name: scope.Actor, At: now})
+			if e.SignerID != user && len(e.ReadBy) < maxReaders && !slices.ContainsFunc(e.ReadBy, func(r reader) bool { return r.Name == scope.Actor }) {
+				e.ReadBy = append(e.ReadBy, reader{Name: scope.Actor, At: now})
 				if err := entries.Put(tx, e); err != nil {
 					return fmt.Errorf("store shift entry %s: %w", e.EntryID, err)
 				}
