@@ -77,7 +77,7 @@ func (in *input) json(v any) error {
 		// The decoder would put U+FFFD in its place, and two ids might become one.
 		return invalidBody("not UTF-8")
 	}
-	values, err := shapeWithin(b, reflect.TypeOf(v), cmp.Or(in.most.Values, api.MaxJSONValues))
+	values, err := shapeOf(b, reflect.TypeOf(v), cmp.Or(in.most.Values, api.MaxJSONValues))
 	if err != nil {
 		return err
 	}

@@ -17,12 +17,7 @@ import (
 // fields count as values. Of a text that is not JSON it may return anything: the
 // decoder refuses such a text before it allocates. A refusal names the field, with
 // the limit that the field declares in the type that the text is decoded into.
-func shapeOf(b []byte, into reflect.Type) (values int, err error) {
-	return shapeWithin(b, into, api.MaxJSONValues)
-}
-
-// shapeWithin is shapeOf with another limit of values.
-func shapeWithin(b []byte, into reflect.Type, most int) (values int, err error) {
+func shapeOf(b []byte, into reflect.Type, most int) (values int, err error) {
 	s := shape{into: into}
 	for i := 0; i < len(b); {
 		c := b[i]

@@ -38,7 +38,7 @@ func TestShapeOf(t *testing.T) {
 		{"too many fields", `{` + repeated(`"x":1`, 6000) + `}`, "x", "the body has more than 10000 values", 0},
 		{"a long name", `{"` + strings.Repeat("n", 100) + `":[` + repeated("0", api.MaxJSONList+1) + `]}`, strings.Repeat("n", 64) + "…", "at most 5000 items", 0},
 	} {
-		values, err := shapeOf([]byte(c.text), into)
+		values, err := shapeOf([]byte(c.text), into, api.MaxJSONValues)
 		var refusal *api.Error
 		switch {
 		case c.reason == "":
@@ -98,7 +98,7 @@ func FuzzShape(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		values, err := shapeOf(text, reflect.TypeFor[*api.AssetsRequest]())
+		values, err := shapeOf(text, reflect.TypeFor[*api.AssetsRequest](), api.MaxJSONValues)
 		if !json.Valid(text) {
 			return // it must only return
 		}
