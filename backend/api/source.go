@@ -81,4 +81,4 @@ var ErrSourceNotFound = UnknownID("No such device is read here")
 
 // ListSources lists the devices of a site that the service reads itself. With a device it
 // has its values too.
-var ListSources = define[SourcesRequest, SourcesResponse](&gateways, Operation{Action: ActionSources, Permission: PermissionRead, Fields: Fields{required("site_id")}})
+var ListSources = define[SourcesRequest, SourcesResponse](&gateways, Operation{Action: ActionSources, Permission: PermissionRead, ReadOnly: true, Fields: Fields{required("site_id")}})

@@ -297,6 +297,9 @@ func TestAnalystsWriteNothing(t *testing.T) {
 			if !op.Writes() || op.Permission == api.PermissionNone {
 				continue
 			}
+			if op == api.MarkSeen.Operation {
+				continue // it stores only that the caller has read the shift log
+			}
 			if auth.May(api.RoleAnalyst, op.Permission) {
 				t.Errorf("an analyst may %s %s", route.Name, op.Action)
 			}

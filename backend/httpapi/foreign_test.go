@@ -38,7 +38,8 @@ var idFields = map[string]string{
 	// Items of notifications are looked up below the owner; a route that names others' sites selects nothing.
 	"person_id": "", "channel_id": "", "rotation_id": "", "item_id": "", "channel.channel_id": "", "person.person_id": "", "rotation.rotation_id": "", "route.route_id": "",
 	"route.customer_ids": "", "route.site_ids": "",
-	"skin_id": "", "role_id": "", "group_id": "", "gateway_id": "", // name nothing of a customer's
+	"entry_id": "",                                                  // of the shift log, which is looked up below the site
+	"skin_id":  "", "role_id": "", "group_id": "", "gateway_id": "", // name nothing of a customer's
 }
 
 // mayName are parameters that name a thing, by their names.
