@@ -15,6 +15,7 @@ import (
 	"math"
 	"math/big"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func (r *recorder) OnPublish(c *broker.Client, p packets.Packet) (packets.Packet
 
 func startBroker(t testing.TB, address string, t2 *tls.Config) *testBroker {
 	t.Helper()
-	b := &testBroker{Server: broker.New(&broker.Options{InlineClient: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})}
+	b := &testBroker{Server: broker.New(&broker.Options{InlineClient: true, Logger: slog.New(slog.DiscardHandler)})}
 	l := listeners.NewTCP(listeners.Config{ID: "t", Address: address, TLSConfig: t2})
 	for _, err := range []error{b.AddHook(new(auth.AllowHook), nil), b.AddHook(&recorder{of: b}, nil), b.AddListener(l), b.Serve()} {
 		if err != nil {
@@ -474,7 +475,7 @@ func TestExporter(t *testing.T) {
 	p.flush(f, now)
 	scrape := func() string {
 		w := httptest.NewRecorder()
-		p.Exporter().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		p.Exporter().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		return w.Body.String()
 	}
 	got := scrape()

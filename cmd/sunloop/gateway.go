@@ -402,11 +402,12 @@ func (c *GatewayExplainCmd) Run(ctx context.Context, g *Globals, std streams) er
 	}
 	out := std.out
 	fmt.Fprintf(out, "%s: %s %s, serial number %s, version %s\n", e.Asset, e.Manufacturer, e.Model, cmp.Or(e.Serial, "unknown"), cmp.Or(e.Version, "unknown"))
-	if e.Map != "" {
+	switch {
+	case e.Map != "":
 		fmt.Fprintf(out, "%s at %s, unit %d, map %s\n", e.State, e.Address, e.Unit, e.Map)
-	} else if e.ID != "" {
+	case e.ID != "":
 		fmt.Fprintf(out, "%s at %s as %s\n", e.State, e.Address, e.ID)
-	} else {
+	default:
 		fmt.Fprintf(out, "%s at %s, unit %d, base %d, at most %d registers in a request\n", e.State, e.Address, e.Unit, e.Base, e.Limit)
 	}
 	fmt.Fprintf(out, "power %s, age %s, %d readings, %d errors, dropped: %s\n", kilowatts(e.PowerW), age(e.AgeS), e.Reads, e.Errors, marks(e.Marks))

@@ -146,7 +146,7 @@ func decodeMetric(b []byte) (m metric, err error) {
 		case number == 11 && isNumber:
 			m.value = metricValue{kind: longValue, bits: v}
 		case number == 12 && kind == protowire.Fixed32Type:
-			m.value = metricValue{kind: floatValue, float: float64(math.Float32frombits(uint32(v)))}
+			m.value = metricValue{kind: floatValue, float: float64(math.Float32frombits(uint32(v)))} //nolint:gosec // of 32 bits
 		case number == 13 && kind == protowire.Fixed64Type:
 			m.value = metricValue{kind: floatValue, float: math.Float64frombits(v)}
 		case number == 14 && isNumber:
@@ -201,18 +201,18 @@ func (v *metricValue) number(datatype uint64) float64 {
 	case intValue, longValue:
 		switch datatype {
 		case typeInt8:
-			return float64(int8(v.bits))
+			return float64(int8(v.bits)) //nolint:gosec // the bits of a signed number
 		case typeInt16:
-			return float64(int16(v.bits))
+			return float64(int16(v.bits)) //nolint:gosec // the bits of a signed number
 		case typeInt32:
-			return float64(int32(v.bits))
+			return float64(int32(v.bits)) //nolint:gosec // the bits of a signed number
 		case typeInt64:
-			return float64(int64(v.bits))
+			return float64(int64(v.bits)) //nolint:gosec // the bits of a signed number
 		case typeUInt64:
 			return float64(v.bits)
 		}
 		if v.kind == intValue {
-			return float64(uint32(v.bits))
+			return float64(uint32(v.bits)) //nolint:gosec // of 32 bits
 		}
 		return float64(v.bits)
 	case textValue:

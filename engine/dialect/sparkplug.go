@@ -225,7 +225,9 @@ func (s *sparkplug) define(p payload) map[uint64]definedMetric {
 
 // nameKey is the key of a metric that data name without an alias: above all aliases that
 // are counted from 0.
-func nameKey(rule, n int) uint64 { return 1<<63 | uint64(rule)<<8 | uint64(n) }
+func nameKey(rule, n int) uint64 {
+	return 1<<63 | uint64(rule)<<8 | uint64(n) //nolint:gosec // numbers of rules and devices are not negative
+}
 
 // find returns the rule for a name; -1: none.
 func (s *sparkplug) find(name string) (rule, n int) {

@@ -200,7 +200,6 @@ func (c *collector) unitOf(s *scanner, i int) error {
 		default:
 			return &Error{at(shortened(string(name))), "unknown field: a unit has asset_id, timestamps and values"}
 		}
-		return nil
 	})
 	switch {
 	case err != nil:

@@ -149,11 +149,12 @@ func Parse(text string) (*Map, error) {
 			continue
 		}
 		var err error
-		if w[0][0] >= '0' && w[0][0] <= '9' {
+		switch {
+		case w[0][0] >= '0' && w[0][0] <= '9':
 			err = m.addPoint(w)
-		} else if seen[w[0]] {
+		case seen[w[0]]:
 			err = fmt.Errorf("%s: there are two", w[0])
-		} else {
+		default:
 			seen[w[0]] = true
 			err = m.set(w, line)
 		}
@@ -372,7 +373,7 @@ func (m *Map) Identify() Text { return m.identify }
 func (t Text) Decode(words []uint16) string {
 	var b strings.Builder
 	for _, w := range words {
-		for _, c := range []byte{byte(w >> 8), byte(w)} {
+		for _, c := range []byte{byte(w >> 8), byte(w & 0xFF)} {
 			if c == 0 {
 				return strings.TrimSpace(b.String())
 			}

@@ -11,7 +11,7 @@ import (
 	"app.sunloop/engine/reading"
 )
 
-// huawei and sungrow are images of registers, written from the documents of the vendors:
+// huawei and sungrow are images of registers, written from the tables of the vendors that docs/gateway.md names:
 // addresses with the words from there on.
 var huawei = map[int][]uint16{
 	30000: textWords("SUN2000-10KTL-M1", 15), 30015: textWords("HV2140001234", 10), 30071: {2}, 30073: {0, 10000},

@@ -107,7 +107,7 @@ func (m *Map) Measure(requests []Request, responses [][]uint16) (out reading.Mea
 	return out, values
 }
 
-// RatingW reads the rating; the request is nil if the map has none.
+// Rating reads the rating; the request is nil if the map has none.
 func (m *Map) Rating() (request *Request, value func([]uint16) float64) {
 	if m.rating == nil {
 		return nil, nil
@@ -137,7 +137,7 @@ func (p *Point) decode(words []uint16, lowFirst bool) float64 {
 	case p.kind.float:
 		raw = float64(math.Float32frombits(uint32(bits)))
 	case p.kind.signed:
-		n := int64(bits<<(64-size)) >> (64 - size)
+		n := int64(bits<<(64-size)) >> (64 - size) //nolint:gosec // the bits of a signed number
 		if top := uint64(1) << (size - 1); bits == top || bits == top-1 {
 			return math.NaN()
 		}

@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"context"
+	"errors"
 	"testing"
 )
 
@@ -32,7 +33,7 @@ func TestPermitted(t *testing.T) {
 			t.Errorf("%s %q: %t", tt.message.Topic, tt.message.Payload, got)
 		}
 		c := Client{}
-		if err := c.Publish(context.Background(), tt.message); (err == ErrNotConnected) != tt.want {
+		if err := c.Publish(context.Background(), tt.message); errors.Is(err, ErrNotConnected) != tt.want {
 			t.Errorf("%s: %v", tt.message.Topic, err)
 		}
 	}

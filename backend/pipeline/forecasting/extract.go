@@ -273,7 +273,7 @@ func (r *extractReader) count() int {
 		r.b, r.failed = nil, true
 		return 0
 	}
-	return int(v)
+	return int(v) //nolint:gosec // at most the length of the slice
 }
 
 func (r *extractReader) text() string {
