@@ -18,9 +18,9 @@ type invocation struct {
 	headers                map[string]string // that differ; empty: left out
 }
 
-// recorded are the headers of a recorded request, whose signature is of other credentials:
+// signed are headers in the form of boto3, whose signature is of other credentials:
 // it is not verified.
-var recorded = map[string]string{
+var signed = map[string]string{
 	"Accept-Encoding":       "identity",
 	"User-Agent":            "Boto3/1.40.14 md/Botocore#1.40.14 ua/2.1 os/linux md/arch#x86_64 lang/python#3.12 md/pyimpl#CPython cfg/retry-mode#legacy Botocore/1.40.14",
 	"X-Amz-Date":            "20260415T080000Z",
@@ -38,7 +38,7 @@ func invoke(t *testing.T, v invocation) (*http.Response, map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range recorded {
+	for name, value := range signed {
 		q.Header.Set(name, value)
 	}
 	q.Header.Set("X-Amz-Security-Token", shared.key)
@@ -159,7 +159,7 @@ func TestLambdaRefusals(t *testing.T) {
 		"no key":                        {invocation{"terminalApi", "", list, map[string]string{"X-Amz-Security-Token": "", "Authorization": ""}}, 200, 401, "Unauthorized"},
 		"credentials of AWS":            {invocation{"terminalApi", "", list, map[string]string{"X-Amz-Security-Token": ""}}, 200, 401, "Unauthorized"},
 		"another key":                   {invocation{"terminalApi", "", list, map[string]string{"X-Amz-Security-Token": "opa_prod_none"}}, 200, 401, "Unauthorized"},
-		"the key as access key id":      {invocation{"terminalApi", "", list, map[string]string{"X-Amz-Security-Token": "", "Authorization": strings.Replace(recorded["Authorization"], "sunloop/", shared.key+"/", 1)}}, 200, 200, "assets"},
+		"the key as access key id":      {invocation{"terminalApi", "", list, map[string]string{"X-Amz-Security-Token": "", "Authorization": strings.Replace(signed["Authorization"], "sunloop/", shared.key+"/", 1)}}, 200, 200, "assets"},
 		"the key in the event":          {invocation{"terminalApi", "", strings.Replace(list, "{", `{"headers":{"X-Api-Key":"`+shared.key+`"},`, 1), map[string]string{"X-Amz-Security-Token": ""}}, 200, 200, "assets"},
 		"an unknown unit":               {invocation{"terminalApi", "", ofTerminal("/assets", `{"action": "get", "asset_id": "INV-0"}`), nil}, 200, 404, "Asset not found"},
 		"an unknown action":             {invocation{"terminalApi", "", ofTerminal("/assets", `{"action": "dance"}`), nil}, 200, 400, "Invalid action"},
