@@ -1,10 +1,14 @@
 package backend
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"testing"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
 	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/feed"
 	"app.sunloop/backend/store"
@@ -39,11 +43,20 @@ func TestOperatorsWorkOnFindings(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	crew := feed.Operators{Client: h.Client, Fleet: fleet, Clock: clock, Look: time.Millisecond}
 	for range 2 { // the second finds the orders there
-		if err := crew.Run(t.Context()); err != nil {
+		ctx, cancel := context.WithCancel(t.Context())
+		requests := 0
+		counted := client.New(client.Options{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if requests++; requests > 100 { // of which the first look takes less than half
+				cancel()
+			}
+			return client.InProcess(h.service.Handler()).RoundTrip(r)
+		}), Credential: h.key, Now: time.Now})
+		crew := feed.Operators{Client: counted, Fleet: fleet, Clock: clock, Look: time.Millisecond}
+		if err := crew.Run(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
+		counted.Close()
 	}
 	q := api.ListQuery{SiteID: site.SiteID}
 	orders, err := h.Orders(t.Context(), q, api.OrderRequest{})
@@ -65,3 +78,8 @@ func TestOperatorsWorkOnFindings(t *testing.T) {
 		t.Errorf("inspections %+v, %v", plans, err)
 	}
 }
+
+// roundTrip is a transport by a function.
+type roundTrip func(r *http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

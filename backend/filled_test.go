@@ -154,7 +154,11 @@ func fill(t *testing.T, dir string) (keys filled) {
 		t.Fatalf("the link of a message: %s", page.State)
 	}
 
-	// Work, with a webhook that no endpoint accepts.
+	// A run that a person started, and work, with webhooks that no endpoint accepts.
+	_, err = client.Call(ctx, h.Client, api.StartRun, api.RunsRequest{SiteID: plant.ID, Kind: api.RunDetect})
+	must(err)
+	_, err = client.Call(ctx, h.Client, api.SubscribeEvents, api.SubscriptionsRequest{CustomerID: "acme", Events: []string{"*"}, CallbackURL: "http://127.0.0.1:9/events"})
+	must(err)
 	order := worksite(t, h)
 	_, err = h.Subscribe(ctx, order, "http://127.0.0.1:9/hook")
 	must(err)

@@ -15,6 +15,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/plain"
+	"app.sunloop/tui/view/widget"
 )
 
 // near reports whether two energies agree except for rounding of the wire.
@@ -246,7 +247,7 @@ func (p *plant) holdRecords(h *installation, v *tally, r *rand.Rand, u *unit, la
 	}
 }
 
-var energyWords = regexp.MustCompile(`([\d.,]+) kWh today`)
+var energyWords = regexp.MustCompile(`(([\d.,]+) ([kMG]?Wh)) today`)
 
 // holdPlain checks the lines for scripts and screen readers.
 func (p *plant) holdPlain(v *tally, s api.SiteSummary, want float64) {
@@ -256,9 +257,10 @@ func (p *plant) holdPlain(v *tally, s api.SiteSummary, want float64) {
 		v.hold("plain shows that the energy is unknown", m == nil && strings.Contains(line, "energy of today unknown"), "%v: %q", p, line)
 		return
 	}
-	v.hold("plain shows the summary's energy", m != nil && m[1] == plain.Number(s.TotalKWhToday), "%v: %q for %.3f kWh", p, line, s.TotalKWhToday)
+	v.hold("plain shows the summary's energy", m != nil && m[1] == widget.Energy(s.TotalKWhToday), "%v: %q for %.3f kWh", p, line, s.TotalKWhToday)
 	if m != nil {
-		n, err := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64)
+		n, err := strconv.ParseFloat(m[2], 64)
+		n *= map[string]float64{"Wh": 1e-3, "kWh": 1, "MWh": 1e3, "GWh": 1e6}[m[3]]
 		v.hold("plain is the truth", err == nil && math.Abs(n-want) <= 0.06+0.0051*math.Abs(n), "%v: %q, the truth is %.3f kWh", p, line, want)
 	}
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"math"
@@ -69,8 +70,20 @@ func TestRealFileBecomesAForecast(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkForecast(t, far, now, 720, 54.6, solar.Location{LatitudeDeg: 43, LongitudeDeg: 15})
-	if len(far.Sites) != 1 {
-		t.Errorf("%d sites", len(far.Sites))
+	customer, err := p.Customer(t.Context(), admin, api.ForecastQuery{CustomerID: "acme", HorizonHours: 720})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	if err := customer.Write(func(next func([]byte) ([]byte, error)) (err error) {
+		text, err = next(text)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var written api.GeneratedForecast
+	if err := json.Unmarshal(text, &written); err != nil || len(written.Sites) != 1 || len(written.Sites[0].Forecasts) != 720 {
+		t.Errorf("%d sites, %v", len(written.Sites), err)
 	}
 	m, err := p.Domain.Models.InProduction(t.Context(), "South", sitedata.ModelType)
 	if err != nil || m.Place == nil {

@@ -81,6 +81,7 @@ func TestOneManualRunOfAKind(t *testing.T) {
 		kind  string
 		want  int
 	}{{admin, api.RunTrain, 200}, {admin, api.RunTrain, 409}, {admin, api.RunDetect, 200}, {other, api.RunForecast, 403}} {
+		p.pass(time.Second)
 		if got := start(tt.scope, tt.kind); got != tt.want {
 			t.Errorf("%d: %s: status %d, want %d", i, tt.kind, got, tt.want)
 		}

@@ -29,12 +29,9 @@ func New(records store.Records, now func() time.Time, sites *site.Service) *Serv
 
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked {
-	return []store.Checked{forecasts, days, weatherTable, scoreDays, store.Unchecked(ExtractBucket)}
+	// Extracts are written with each forecast by the package that reads them, and can be made again.
+	return []store.Checked{forecasts, days, weatherTable, scoreDays, store.Unchecked("forecast-extracts")}
 }
-
-// ExtractBucket has, by site, what the newest forecast contributes to that of its customer. It can be
-// made again from the records: it is written with each forecast, by the package that reads it.
-const ExtractBucket = "forecast-extracts"
 
 // Forecast is a forecast as it was issued: even intervals from Start.
 type Forecast struct {

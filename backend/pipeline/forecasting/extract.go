@@ -19,7 +19,7 @@ import (
 // extractBucket has, by site, what GET /forecast of a customer answers of the newest stored forecast:
 // the hourly values as whole thousandths and the energies of days, which take 400 scenarios each to
 // compute. A site whose extract is missing or out of date is answered from its records.
-const extractBucket = domain.ExtractBucket
+const extractBucket = "forecast-extracts"
 
 // extractVersion is that of the format; another one is as none.
 const extractVersion = 1

@@ -50,7 +50,7 @@ func TestRecordsAsStored(t *testing.T) {
 	for _, table := range Tables() {
 		buckets = append(buckets, table.Buckets()...)
 	}
-	if got := strings.Join(buckets, " "); got != "calibrations tracks object-intents progress" {
+	if got := strings.Join(buckets, " "); got != "calibrations tracks unit-rhythms object-intents progress" {
 		t.Errorf("buckets: %s", got)
 	}
 	at := func(n int) time.Time { return day0.AddDate(0, 0, n) }
