@@ -110,7 +110,7 @@ type EventSubscription struct {
 	FormerSecretUntil Time     `json:"former_secret_until,omitzero"`
 }
 
-// EventDelivery is an event on its way to a subscription, with what became of it.
+// EventDelivery is an event that is delivered to a subscription, with the result of its attempts.
 type EventDelivery struct {
 	DeliveryID     string       `json:"delivery_id"` // the webhook-id: the same in each attempt
 	SubscriptionID string       `json:"subscription_id"`

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/domain/notification"
-	"app.sunloop/backend/domain/subscription"
+	"app.sunloop/backend/domain/outbox"
 	"app.sunloop/backend/health"
 	"app.sunloop/backend/metrics"
 	"app.sunloop/backend/pipeline"
@@ -44,13 +43,13 @@ type Open struct {
 		CountActive(ctx context.Context) (map[string]int, error)
 	}
 	Webhooks interface {
-		OutboxStatus(ctx context.Context) (maintenance.OutboxStatus, error)
+		OutboxStatus(ctx context.Context) (outbox.Status, error)
 	}
 	Notifications interface {
 		Status(ctx context.Context) (notification.Status, error)
 	}
 	Events interface {
-		OutboxStatus(ctx context.Context) (subscription.OutboxStatus, error)
+		OutboxStatus(ctx context.Context) (outbox.Status, error)
 	}
 	// LastBackup returns when the newest backup was made; zero if none is known.
 	LastBackup func(ctx context.Context) (time.Time, error)

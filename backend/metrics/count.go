@@ -112,7 +112,7 @@ func (m *Metrics) JobEnded(kind, outcome string, took time.Duration) {
 	m.jobTime.WithLabelValues(kind).Observe(took.Seconds())
 }
 
-// Upload counts what became of a file.
+// Upload counts a file by its outcome.
 func (m *Metrics) Upload(kind, outcome string) {
 	if m == nil {
 		return

@@ -93,6 +93,7 @@ var floors = []struct {
 	{"app.sunloop/backend/notify/channel", []string{"backend/mail", "backend/notify", "backend/webhook"}},
 	{"app.sunloop/backend/metrics", nil},
 	{"app.sunloop/backend/tracing", nil},
+	{"app.sunloop/backend/domain/outbox", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/record", "backend/webhook", "engine/..."}},
 	{"app.sunloop/backend/domain/maintenance", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "backend/webhook", "engine/..."}},
 	{"app.sunloop/backend/domain/subscription", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "backend/stream", "backend/webhook", "engine/..."}},
 	{"app.sunloop/backend/domain/report", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "backend/webhook", "engine/...", "backend/notify", "backend/notify/picture", "internal/clock"}},

@@ -72,7 +72,7 @@ func (c *NotifyTestCmd) Run(ctx context.Context, g *Globals, std streams) error 
 	return err
 }
 
-// NotifyExplainCmd explains what became of an alarm.
+// NotifyExplainCmd explains the notifications of an alarm.
 type NotifyExplainCmd struct {
 	NotifyFlags
 	Alert  string `arg:"" help:"Id of the alarm, as sunloop alerts --json prints it."`

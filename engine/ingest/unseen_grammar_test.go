@@ -287,7 +287,7 @@ func (g *generator) source(power []float64) (written []float64, unit exportUnit)
 	return written, unit
 }
 
-// table is a file on its way: header lines, then rows.
+// table is a file that is being made: header lines, then rows.
 type table struct {
 	header [][]string
 	rows   [][]string

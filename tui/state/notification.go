@@ -28,7 +28,7 @@ type Notify struct {
 	Simulation  Value[Explanation]
 }
 
-// Explanation is what became of an alarm, or what would: its messages in order, and what
+// Explanation has the notifications of an alarm, or those that would be made: its messages in order, and what
 // each route does with it.
 type Explanation struct {
 	Deliveries []api.NotificationDelivery

@@ -87,7 +87,7 @@ type Store struct {
 	dayFull    time.Time
 }
 
-// Request is a query on its way: it holds copies of all that it needs.
+// Request is a query that is being sent: it holds copies of all that it needs.
 type Request struct {
 	Query      Query
 	generation int

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/outbox"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
@@ -138,102 +139,31 @@ func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
 	return nil
 }
 
-// added notifies the deliverer that a delivery waits.
-func (s *Service) added() {
-	select {
-	case s.waiting <- struct{}{}:
-	default:
-	}
-}
-
-// Added receives after deliveries were added; see [webhook.Outbox].
-func (s *Service) Added() <-chan struct{} { return s.waiting }
-
-// NextDelivery is when the next delivery is due; ok is false when none waits.
-func (s *Service) NextDelivery(ctx context.Context) (at time.Time, ok bool, err error) {
-	err = s.Records.View(ctx, func(tx store.Tx) error {
-		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: 1})
-		if err == nil && len(list) > 0 {
-			at, ok = list[0].Due, true
-		}
-		return err
-	})
-	if err != nil {
-		return at, false, fmt.Errorf("query next webhook: %w", err)
-	}
-	return at, ok, nil
+// newQueue is the queue of the deliveries that wait.
+func newQueue(c Config) *outbox.Queue[delivery] {
+	return outbox.New(outbox.Config[delivery]{Name: "webhooks", Records: c.Records, Table: deliveries, Wall: c.Wall, Move: (*delivery).due,
+		Times: func(d delivery) outbox.Times {
+			return outbox.Times{Due: d.Due, Since: d.Since, Created: d.CreatedAt.Time}
+		}})
 }
 
 // Claim takes up to n deliveries that are due and keeps them from others until
 // now+lease. Those whose subscription has ended are dropped.
 func (s *Service) Claim(ctx context.Context, now time.Time, lease time.Duration, n int) (claimed []webhook.Delivery, err error) {
-	if err := s.followClock(ctx); err != nil {
-		return nil, err
-	}
-	// A look first: most calls find nothing, and a write costs a sync.
-	if at, ok, err := s.NextDelivery(ctx); err != nil || !ok || at.After(now) {
-		return nil, err
-	}
-	err = s.Records.Update(ctx, func(tx store.Tx) error {
-		claimed = nil
-		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: n})
+	err = s.Queue.Claim(ctx, now, n, func() { claimed = nil }, func(tx store.Tx, d *delivery) error {
+		one, live, err := s.outgoing(tx, *d)
 		if err != nil {
-			return fmt.Errorf("list the webhooks that are due: %w", err)
+			return err
 		}
-		for _, d := range list {
-			if d.Due.After(now) {
-				break
-			}
-			one, live, err := s.outgoing(tx, d)
-			if err != nil {
-				return err
-			}
-			if live {
-				d.due(now, now.Add(lease))
-				claimed = append(claimed, one)
-			} else {
-				d.over(api.DeliveryDropped)
-			}
-			if err := putDelivery(tx, d); err != nil {
-				return err
-			}
+		if !live {
+			d.over(api.DeliveryDropped)
+			return nil
 		}
+		d.due(now, now.Add(lease))
+		claimed = append(claimed, one)
 		return nil
 	})
 	return claimed, err
-}
-
-// followClock moves waiting deliveries if the clock was set back since the
-// last query, or while the service was down: each restarts its waiting time.
-func (s *Service) followClock(ctx context.Context) error {
-	s.looking.Lock()
-	defer s.looking.Unlock()
-	now := s.Wall().Round(0) // without its monotonic part, which no jump shows
-	if !s.looked.IsZero() && !now.Before(s.looked) {
-		s.looked = now
-		return nil
-	}
-	err := s.Records.Update(ctx, func(tx store.Tx) error {
-		list, _, err := deliveries.List(tx, store.Query{Index: "due"})
-		if err != nil {
-			return fmt.Errorf("list the webhooks that wait: %w", err)
-		}
-		for _, d := range list {
-			by := d.Since.Sub(now)
-			if by <= 0 {
-				continue
-			}
-			d.due(now, d.Due.Add(-by))
-			if err := putDelivery(tx, d); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		s.looked = now
-	}
-	return err
 }
 
 // outgoing is a delivery as it is posted; live is false when its subscription
@@ -284,7 +214,7 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.PostResu
 		paused := v.Status == api.SubscriptionPaused // while it was being sent
 		switch {
 		case v.live():
-			v.recordResult(out)
+			v.health().Record(out)
 		case paused && out.Failure == "":
 			v.LastSuccessAt = api.At(out.At)
 		}
@@ -307,29 +237,14 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.PostResu
 		return putSubscription(tx, v)
 	})
 	if released {
-		s.added()
+		s.Notify()
 	}
 	return err
 }
 
-// recordResult updates the subscription after an attempt.
-func (v *subscription) recordResult(out webhook.PostResult) {
-	at := api.At(out.At)
-	if out.Failure == "" {
-		v.Status, v.StatusReason, v.LastSuccessAt, v.FailingSince = api.SubscriptionActive, "", at, api.Time{}
-		return
-	}
-	if v.FailingSince.IsZero() {
-		v.FailingSince = at
-	}
-	switch {
-	case out.Gone:
-		v.Status, v.StatusReason = api.SubscriptionDisabled, "it answered 410"
-	case at.Sub(v.FailingSince.Time) >= silentFor:
-		v.Status, v.StatusReason = api.SubscriptionDisabled, fmt.Sprintf("it has received nothing for %d days", int(silentFor/day))
-	case out.Next.IsZero():
-		v.Status, v.StatusReason = api.SubscriptionFailing, "a delivery was given up: "+out.Failure
-	}
+// health is what attempts change of the subscription.
+func (v *subscription) health() outbox.Health {
+	return outbox.Health{Status: &v.Status, Reason: &v.StatusReason, LastSuccess: &v.LastSuccessAt, FailingSince: &v.FailingSince}
 }
 
 // settle lets the next of what was kept back go, and completes an active
@@ -400,38 +315,14 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 var _ webhook.Outbox = (*Service)(nil)
 
 // OutboxStatus summarizes the deliveries and subscriptions of all orders.
-type OutboxStatus struct {
-	Waiting  int       // deliveries, among them those that are tried again
-	Oldest   time.Time // when the oldest of them was made; zero: none waits
-	Disabled int       // subscriptions that were given up
-}
-
-// mostWaiting bounds how many deliveries are counted.
-const mostWaiting = 20_000
-
-// OutboxStatus reads all deliveries and subscriptions.
-func (s *Service) OutboxStatus(ctx context.Context) (out OutboxStatus, err error) {
-	err = s.Records.View(ctx, func(tx store.Tx) error {
-		out = OutboxStatus{}
-		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: mostWaiting})
-		if err != nil {
-			return err
-		}
-		for _, d := range list {
-			if out.Waiting++; out.Oldest.IsZero() || d.CreatedAt.Before(out.Oldest) {
-				out.Oldest = d.CreatedAt.Time
-			}
-		}
+func (s *Service) OutboxStatus(ctx context.Context) (outbox.Status, error) {
+	return s.Status(ctx, func(tx store.Tx) (n int, err error) {
 		all, _, err := subscriptions.List(tx, store.Query{})
 		for _, v := range all {
 			if v.Status == api.SubscriptionDisabled {
-				out.Disabled++
+				n++
 			}
 		}
-		return err
+		return n, err
 	})
-	if err != nil {
-		return out, fmt.Errorf("look at the webhooks: %w", err)
-	}
-	return out, nil
 }

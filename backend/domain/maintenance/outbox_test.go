@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/outbox"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
 )
@@ -183,8 +184,8 @@ func TestUnresponsiveSubscriberIsDisabled(t *testing.T) {
 	o := d.order()
 	d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	d.attempt(webhook.PostResult{Failure: "the endpoint was not reachable", Next: d.clock.Add(silentFor - time.Second)})
-	d.clock = d.clock.Add(silentFor - time.Second)
+	d.attempt(webhook.PostResult{Failure: "the endpoint was not reachable", Next: d.clock.Add(outbox.SilentFor - time.Second)})
+	d.clock = d.clock.Add(outbox.SilentFor - time.Second)
 	d.attempt(webhook.PostResult{Failure: "the endpoint was not reachable", Next: d.clock.Add(time.Second)})
 	if v, _ := d.tracked(o.OrderID); v.Status != api.SubscriptionActive {
 		t.Errorf("a second before it is %s", v.Status)
@@ -255,7 +256,7 @@ func TestRetryOverClockJumps(t *testing.T) {
 		}
 		d.clock = d.clock.Add(-time.Hour)
 		if down {
-			d.looked = time.Time{}
+			d.Queue = newQueue(d.Config)
 		}
 		// The elapsed minute is no longer known when it waits again.
 		for _, step := range []struct {

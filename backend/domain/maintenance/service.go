@@ -16,12 +16,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain"
 	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/outbox"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/store"
@@ -57,9 +57,7 @@ type Plans interface {
 // use; all of its state is in the store.
 type Service struct {
 	Config
-	waiting chan struct{} // a hint that a webhook was added
-	looking sync.Mutex
-	looked  time.Time // when the outbox was last looked at, by the clock of this process, which no other's replaces
+	*outbox.Queue[delivery] // of webhooks that wait
 }
 
 // New makes a Service.
@@ -77,7 +75,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg.Domain.Availability.SetWork(stoppedFor)
-	return &Service{Config: cfg, waiting: make(chan struct{}, 1)}, nil
+	return &Service{Config: cfg, Queue: newQueue(cfg)}, nil
 }
 
 // refreshPlans lets the plans show what was changed and committed. If its readers

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/outbox"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
@@ -234,7 +235,7 @@ func (s *Service) Replay(ctx context.Context, scope api.Scope, r api.TrackReques
 		}
 		return nil
 	})
-	s.added()
+	s.Notify()
 	return again, err
 }
 
@@ -254,9 +255,6 @@ func (s *Service) toReplay(tx store.Tx, scope api.Scope, r api.TrackRequest) ([]
 	slices.Reverse(list) // the oldest first
 	return list, nil
 }
-
-// silentFor is how long a place may receive nothing before it is disabled.
-const silentFor = 5 * 24 * time.Hour
 
 // subscriptionMoves are the moves that the owner of a subscription may make,
 // by status.
@@ -310,7 +308,7 @@ func (s *Service) ResumeSubscription(ctx context.Context, scope api.Scope, subsc
 		return "Job tracking resumed", err
 	})
 	if err == nil {
-		s.added()
+		s.Notify()
 	}
 	return v, err
 }
@@ -365,19 +363,16 @@ func (v subscription) allow(to string) error {
 }
 
 // secrets sign what is posted to the subscription, the newest first.
-func (s *Service) secrets(v subscription) (out []string, err error) {
-	sealed := [][]byte{v.Sealed}
-	if s.Wall().Before(v.FormerSecretUntil.Time) {
-		sealed = append(sealed, v.Former)
+func (s *Service) secrets(v subscription) ([]string, error) {
+	return outbox.Secrets(s.Sealer, v.place(), v.Sealed, v.former(s.Wall()))
+}
+
+// former is the former secret while it signs too.
+func (v subscription) former(now time.Time) []byte {
+	if now.Before(v.FormerSecretUntil.Time) {
+		return v.Former
 	}
-	for _, one := range sealed {
-		secret, err := s.Sealer.Open(one, v.place())
-		if err != nil {
-			return nil, fmt.Errorf("open the secret of subscription %s: %w", v.SubscriptionID, err)
-		}
-		out = append(out, string(secret))
-	}
-	return out, nil
+	return nil
 }
 
 // deliveriesOf a subscription, the oldest first.

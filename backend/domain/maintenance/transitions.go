@@ -109,7 +109,7 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 		return s.putOrder(tx, o, "Work order "+strings.ReplaceAll(o.Status, "_", " "), scope.Actor)
 	})
 	if err == nil && changed {
-		s.added()
+		s.Notify()
 		if o.ScheduleID != "" {
 			s.refreshPlans(ctx)
 		}

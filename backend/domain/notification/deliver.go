@@ -261,7 +261,7 @@ func (s *Service) complete(tx store.Tx, d delivery, to *notify.Target, m *notify
 	return nil
 }
 
-// record stores what became of an attempt, and returns the status of the delivery.
+// record stores the result of an attempt, and returns the status of the delivery.
 func (s *Service) record(ctx context.Context, id string, receipt notify.Receipt, failure error, chance float64) (status string, err error) {
 	err = s.Records.Update(ctx, func(tx store.Tx) error {
 		d, err := deliveryByID(tx, id)
@@ -331,7 +331,7 @@ func (s *Service) Retry(ctx context.Context, scope api.Scope, id string) (api.No
 }
 
 // Test sends a message to a person or a channel now, once to each address, and returns
-// what became of it.
+// the result.
 func (s *Service) Test(ctx context.Context, scope api.Scope, r api.NotificationsRequest) ([]api.NotificationResult, error) {
 	owner, err := ownerOf(scope, r.CustomerID)
 	if err != nil {
@@ -382,7 +382,7 @@ func (s *Service) Test(ctx context.Context, scope api.Scope, r api.Notifications
 		sends.Go(func() {
 			attempt, cancel := context.WithTimeout(ctx, sendTimeout)
 			defer cancel()
-			m := notify.Message{ID: s.newID("ntd", now), Kind: notify.KindTest, At: now, Priority: "normal", Title: "Test message of Sunloop",
+			m := notify.Message{ID: s.ids.New("ntd", now), Kind: notify.KindTest, At: now, Priority: "normal", Title: "Test message of Sunloop",
 				Lines: []string{"This channel works. " + scope.Actor + " sent this message."}}
 			receipt, err := s.Sender.Send(attempt, t, m)
 			results[n] = api.NotificationResult{ChannelID: t.ChannelID, Kind: t.Kind, Address: t.Address, Delivered: err == nil, Detail: receipt.Detail}

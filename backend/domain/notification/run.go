@@ -198,7 +198,7 @@ func (s *Service) plan(tx store.Tx, now time.Time) (out planned, err error) {
 	if err != nil {
 		return out, err
 	}
-	in := notify.Input{Now: now, NewID: func(prefix string) string { return s.newID(prefix, now) }}
+	in := notify.Input{Now: now, NewID: func(prefix string) string { return s.ids.New(prefix, now) }}
 	if in.Configs, err = allConfigs(tx); err != nil {
 		return out, err
 	}
@@ -357,7 +357,7 @@ func (s *Service) fan(tx store.Tx, c notify.Config, e notify.Entry) (int, error)
 	}
 	now := s.Wall().UTC()
 	for _, a := range to {
-		d := delivery{DeliveryID: s.newID("ntd", now), EntryID: e.ID, SiteID: e.SiteID, Owner: e.Owner, Recipient: e.Recipient, ChannelID: a.Channel, Address: a.Address,
+		d := delivery{DeliveryID: s.ids.New("ntd", now), EntryID: e.ID, SiteID: e.SiteID, Owner: e.Owner, Recipient: e.Recipient, ChannelID: a.Channel, Address: a.Address,
 			Status: deliveryPending, Message: e.Message, CreatedAt: now, Due: now, Since: now}
 		d.Message.ID = d.DeliveryID
 		if err := deliveries.Put(tx, d); err != nil {

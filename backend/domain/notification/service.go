@@ -1,4 +1,4 @@
-// Package notification keeps who is notified of alarms, how, and what became of it:
+// Package notification keeps who is notified of alarms, how, and with which result:
 // channels, people, rotations and routes; incidents and planned messages; deliveries
 // with their attempts; links by which a message acknowledges its alarms.
 //
@@ -10,7 +10,6 @@ package notification
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,7 +23,6 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/notify"
 	"app.sunloop/backend/store"
-	"github.com/oklog/ulid/v2"
 )
 
 // Sealer encrypts the secrets of channels, bound to their place.
@@ -81,20 +79,7 @@ type Service struct {
 	sending  chan struct{} // a hint that a delivery was added
 	turn     sync.Mutex    // one plan at a time
 
-	ids     sync.Mutex // of last and entropy
-	last    time.Time
-	entropy *ulid.MonotonicEntropy
-}
-
-// newID makes an id. Ids of one process sort in the order in which they were made, also
-// within a millisecond and after the clock was set back: deliveries are sent in it.
-func (s *Service) newID(prefix string, at time.Time) string {
-	s.ids.Lock()
-	defer s.ids.Unlock()
-	if at.After(s.last) {
-		s.last = at
-	}
-	return prefix + "_" + ulid.MustNew(ulid.Timestamp(s.last), s.entropy).String()
+	ids *record.IDs
 }
 
 // New makes a Service, and lets the alarms of the domain be announced.
@@ -105,7 +90,7 @@ func New(c Config) (*Service, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{Config: c, planning: make(chan struct{}, 1), sending: make(chan struct{}, 1), entropy: ulid.Monotonic(rand.Reader, 0)}
+	s := &Service{Config: c, planning: make(chan struct{}, 1), sending: make(chan struct{}, 1), ids: record.NewIDs()}
 	c.Domain.Alerts.OnChange = s.alarmChanged
 	return s, nil
 }
@@ -213,7 +198,7 @@ const (
 	deliveryDead      = "dead" // permanent error, or the last attempt failed
 )
 
-// delivery is a message on its way to an address.
+// delivery is a message that is sent to an address.
 type delivery struct {
 	DeliveryID    string         `json:"delivery_id" limit:"id"`
 	EntryID       string         `json:"entry_id" limit:"id"`
@@ -271,7 +256,7 @@ func (s *Service) alarmChanged(tx store.Tx, before *alert.Alert, a alert.Alert) 
 		return err
 	}
 	now := s.Wall()
-	e := event{EventID: s.newID("nev", now), SiteID: a.SiteID}
+	e := event{EventID: s.ids.New("nev", now), SiteID: a.SiteID}
 	of, err := s.Domain.Sites.SiteIn(tx, api.Unlimited("notifications"), a.SiteID)
 	if err != nil {
 		return fmt.Errorf("read site %s: %w", a.SiteID, err)

@@ -155,13 +155,13 @@ func (s *Service) announce(ctx context.Context, tx store.Tx, all []subscription,
 			continue
 		}
 		if body == nil {
-			body, err = json.Marshal(api.WebhookEvent{EventID: s.newID("evt", now), Type: e.kind, Timestamp: api.At(now), Sequence: number, Object: e.object, ObjectID: e.objectID,
+			body, err = json.Marshal(api.WebhookEvent{EventID: s.ids.New("evt", now), Type: e.kind, Timestamp: api.At(now), Sequence: number, Object: e.object, ObjectID: e.objectID,
 				CustomerID: customer, SiteID: site, AssetID: asset, Data: e.data})
 			if err != nil {
 				return false, fmt.Errorf("encode an event of %s %s: %w", e.object, e.objectID, err)
 			}
 		}
-		d := delivery{DeliveryID: s.newID("evd", now), SubscriptionID: v.SubscriptionID, CustomerID: customer, SiteID: site, Object: e.object, ObjectID: e.objectID,
+		d := delivery{DeliveryID: s.ids.New("evd", now), SubscriptionID: v.SubscriptionID, CustomerID: customer, SiteID: site, Object: e.object, ObjectID: e.objectID,
 			Sequence: number, Body: body, CreatedAt: api.At(now), Origin: store.OriginOf(ctx)}
 		before, err := firstOpen(tx, d.queue())
 		if err != nil {

@@ -9,80 +9,47 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/outbox"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
 )
 
 var _ webhook.Outbox = (*Service)(nil)
 
-// Committed notifies the deliverer that a delivery waits; see [stream.Watcher].
-func (s *Service) Committed() {
-	select {
-	case s.waiting <- struct{}{}:
-	default:
-	}
+// newQueue is the queue of the deliveries that wait.
+func newQueue(c Config) *outbox.Queue[delivery] {
+	return outbox.New(outbox.Config[delivery]{Name: "event deliveries", Records: c.Records, Table: deliveries, Wall: c.Wall, Move: (*delivery).due,
+		Times: func(d delivery) outbox.Times {
+			return outbox.Times{Due: d.Due, Since: d.Since, Created: d.CreatedAt.Time}
+		}})
 }
 
-// Added receives after deliveries were added; see [webhook.Outbox].
-func (s *Service) Added() <-chan struct{} { return s.waiting }
+// Committed notifies the deliverer that a delivery may wait; see [stream.Watcher].
+func (s *Service) Committed() { s.Notify() }
 
-// NextDelivery returns when the next delivery is due; ok is false if none waits.
-func (s *Service) NextDelivery(ctx context.Context) (at time.Time, ok bool, err error) {
-	err = s.Records.View(ctx, func(tx store.Tx) error {
-		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: 1})
-		if err == nil && len(list) > 0 {
-			at, ok = list[0].Due, true
-		}
-		return err
-	})
-	if err != nil {
-		return at, false, fmt.Errorf("read the next event delivery: %w", err)
-	}
-	return at, ok, nil
-}
-
-// Claim returns up to n deliveries that are due, which no one else gets until now+lease.
-// Those whose subscription has ended are dropped, and those of a paused one held.
+// Claim leases up to n deliveries that are due until now+lease. Those whose subscription has
+// ended are dropped, and those of a paused one held.
 func (s *Service) Claim(ctx context.Context, now time.Time, lease time.Duration, n int) (claimed []webhook.Delivery, err error) {
-	if err := s.followClock(ctx); err != nil {
-		return nil, err
-	}
-	// Most calls find nothing, and a write costs a sync.
-	if at, ok, err := s.NextDelivery(ctx); err != nil || !ok || at.After(now) {
-		return nil, err
-	}
-	err = s.Records.Update(ctx, func(tx store.Tx) error {
-		claimed = nil
-		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: n})
+	err = s.Queue.Claim(ctx, now, n, func() { claimed = nil }, func(tx store.Tx, d *delivery) error {
+		v, err := ofDelivery(tx, *d)
 		if err != nil {
-			return fmt.Errorf("list the event deliveries that are due: %w", err)
+			return err
 		}
-		for _, d := range list {
-			if d.Due.After(now) {
-				break
-			}
-			v, err := ofDelivery(tx, d)
-			if err != nil {
-				return err
-			}
-			switch {
-			case v.Status == api.SubscriptionPaused:
-				d.setStatus(api.DeliveryHeld)
-			case !v.live():
-				d.setStatus(api.DeliveryDropped)
-			default:
-				secrets, err := s.secrets(v)
-				if err != nil {
-					return err
-				}
-				d.due(now, now.Add(lease))
-				claimed = append(claimed, webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: api.HideSiteKeys(bytes.Clone(d.Body)), Attempt: d.Attempts + 1,
-					RequestID: d.Origin.RequestID, Trace: d.Origin.Trace})
-			}
-			if err := putDelivery(tx, d); err != nil {
-				return err
-			}
+		switch {
+		case v.Status == api.SubscriptionPaused:
+			d.setStatus(api.DeliveryHeld)
+			return nil
+		case !v.live():
+			d.setStatus(api.DeliveryDropped)
+			return nil
 		}
+		secrets, err := s.secrets(v)
+		if err != nil {
+			return err
+		}
+		d.due(now, now.Add(lease))
+		claimed = append(claimed, webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: api.HideSiteKeys(bytes.Clone(d.Body)), Attempt: d.Attempts + 1,
+			RequestID: d.Origin.RequestID, Trace: d.Origin.Trace})
 		return nil
 	})
 	return claimed, err
@@ -98,37 +65,6 @@ func ofDelivery(tx store.Tx, d delivery) (subscription, error) {
 	return v, err
 }
 
-// followClock moves deliveries that wait if the clock was set back since the last query, or
-// while the service was down: each waits again as long as it had to.
-func (s *Service) followClock(ctx context.Context) error {
-	s.looking.Lock()
-	defer s.looking.Unlock()
-	now := s.Wall().Round(0) // without its monotonic part, which shows no change of the clock
-	if !s.looked.IsZero() && !now.Before(s.looked) {
-		s.looked = now
-		return nil
-	}
-	err := s.Records.Update(ctx, func(tx store.Tx) error {
-		list, _, err := deliveries.List(tx, store.Query{Index: "due"})
-		if err != nil {
-			return fmt.Errorf("list the event deliveries that wait: %w", err)
-		}
-		for _, d := range list {
-			if by := d.Since.Sub(now); by > 0 {
-				d.due(now, d.Due.Add(-by))
-				if err := putDelivery(tx, d); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		s.looked = now
-	}
-	return err
-}
-
 // firstOpen returns the first delivery of a queue that is not over; nil if there is none.
 func firstOpen(tx store.Tx, queue []byte) (*delivery, error) {
 	list, _, err := deliveries.List(tx, store.Query{Index: "open", Prefix: queue, Limit: 1})
@@ -138,8 +74,8 @@ func firstOpen(tx store.Tx, queue []byte) (*delivery, error) {
 	return &list[0], nil
 }
 
-// Delivered stores what became of an attempt, and what follows for the subscription and
-// for the next event of the object.
+// Delivered stores the result of an attempt, updates the subscription, and releases the next
+// event of the object.
 func (s *Service) Delivered(ctx context.Context, id string, out webhook.PostResult) error {
 	released := false
 	err := s.Records.Update(ctx, func(tx store.Tx) error {
@@ -184,33 +120,17 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.PostResu
 		return err
 	})
 	if err == nil && released {
-		s.Committed()
+		s.Notify()
 	}
 	return err
 }
 
 // recordResult updates the subscription after an attempt. A paused one stays so.
 func (v *subscription) recordResult(out webhook.PostResult) {
-	at := api.At(out.At)
-	switch {
-	case out.Failure == "" && v.Status == api.SubscriptionPaused:
-		v.LastSuccessAt = at
-		return
-	case out.Failure == "":
-		v.Status, v.StatusReason, v.LastSuccessAt, v.FailingSince = api.SubscriptionActive, "", at, api.Time{}
-		return
-	case v.Status == api.SubscriptionPaused:
-		return
-	case v.FailingSince.IsZero():
-		v.FailingSince = at
-	}
-	switch {
-	case out.Gone:
-		v.Status, v.StatusReason = api.SubscriptionDisabled, "it answered 410"
-	case at.Sub(v.FailingSince.Time) >= silentFor:
-		v.Status, v.StatusReason = api.SubscriptionDisabled, fmt.Sprintf("it has received nothing for %d days", int(silentFor.Hours()/24))
-	case out.Next.IsZero():
-		v.Status, v.StatusReason = api.SubscriptionFailing, "a delivery was given up: "+out.Failure
+	if v.Status != api.SubscriptionPaused {
+		outbox.Health{Status: &v.Status, Reason: &v.StatusReason, LastSuccess: &v.LastSuccessAt, FailingSince: &v.FailingSince}.Record(out)
+	} else if out.Failure == "" {
+		v.LastSuccessAt = api.At(out.At)
 	}
 }
 
@@ -231,7 +151,7 @@ const atOnce = 500
 // release makes the first held delivery of each object of a subscription pending, if it is
 // live, and drops all if it has ended.
 func (s *Service) release(ctx context.Context, id string) error {
-	defer s.Committed()
+	defer s.Notify()
 	for cursor, more := "", true; more; {
 		err := s.Records.Update(ctx, func(tx store.Tx) error {
 			v, err := byID(tx, api.Unlimited("webhook"), id)
@@ -345,38 +265,14 @@ func (s *Service) sweep(ctx context.Context, what string, part func(tx store.Tx)
 }
 
 // OutboxStatus summarizes the deliveries and subscriptions.
-type OutboxStatus struct {
-	Waiting  int       // deliveries, among them those that are tried again
-	Oldest   time.Time // when the oldest of them was made; zero: none waits
-	Disabled int       // subscriptions that were given up
-}
-
-// mostWaiting bounds the deliveries that are counted.
-const mostWaiting = 20_000
-
-// OutboxStatus reads the deliveries that wait and all subscriptions.
-func (s *Service) OutboxStatus(ctx context.Context) (out OutboxStatus, err error) {
-	err = s.Records.View(ctx, func(tx store.Tx) error {
-		out = OutboxStatus{}
-		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: mostWaiting})
-		if err != nil {
-			return err
-		}
-		for _, d := range list {
-			if out.Waiting++; out.Oldest.IsZero() || d.CreatedAt.Before(out.Oldest) {
-				out.Oldest = d.CreatedAt.Time
-			}
-		}
+func (s *Service) OutboxStatus(ctx context.Context) (outbox.Status, error) {
+	return s.Status(ctx, func(tx store.Tx) (n int, err error) {
 		all, _, err := subscriptions.List(tx, store.Query{})
 		for _, v := range all {
 			if v.Status == api.SubscriptionDisabled {
-				out.Disabled++
+				n++
 			}
 		}
-		return err
+		return n, err
 	})
-	if err != nil {
-		return out, fmt.Errorf("read the status of event deliveries: %w", err)
-	}
-	return out, nil
 }

@@ -10,19 +10,17 @@ package subscription
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/outbox"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
-	"github.com/oklog/ulid/v2"
 )
 
 // Sealer encrypts the secrets of subscriptions, bound to their place.
@@ -53,24 +51,8 @@ type Poster interface {
 // state is in the store, except for the hint that a delivery was added.
 type Service struct {
 	Config
-	waiting chan struct{}
-	looking sync.Mutex
-	looked  time.Time // when the outbox was last read
-
-	ids     sync.Mutex // of last and entropy
-	last    time.Time
-	entropy *ulid.MonotonicEntropy
-}
-
-// newID makes an id. Ids of one process sort in the order in which they were made, also
-// within a millisecond: so does the log.
-func (s *Service) newID(prefix string, at time.Time) string {
-	s.ids.Lock()
-	defer s.ids.Unlock()
-	if at.After(s.last) {
-		s.last = at
-	}
-	return prefix + "_" + ulid.MustNew(ulid.Timestamp(s.last), s.entropy).String()
+	*outbox.Queue[delivery] // of those that wait
+	ids                     *record.IDs
 }
 
 // New makes a Service.
@@ -78,7 +60,7 @@ func New(c Config) (*Service, error) {
 	if c.Records == nil || c.Owner == nil || c.Single == nil || c.Wall == nil || c.Guard == nil || c.Poster == nil || c.Sealer == nil {
 		return nil, errors.New("subscription: records, owners and units of sites, clock, guard, poster and sealer are required")
 	}
-	return &Service{Config: c, waiting: make(chan struct{}, 1), entropy: ulid.Monotonic(rand.Reader, 0)}, nil
+	return &Service{Config: c, Queue: newQueue(c), ids: record.NewIDs()}, nil
 }
 
 // Tables returns the tables of the package, for a check of the data.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/outbox"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
@@ -56,7 +56,7 @@ func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.Subscrip
 			return api.LimitReached("Customer %s has %d subscriptions: that is the most", customer, maxSubscriptions)
 		}
 		now := s.Wall()
-		v = subscription{SubscriptionID: s.newID("evs", now), CustomerID: customer, SiteID: r.SiteID, Events: events, CallbackURL: r.CallbackURL,
+		v = subscription{SubscriptionID: s.ids.New("evs", now), CustomerID: customer, SiteID: r.SiteID, Events: events, CallbackURL: r.CallbackURL,
 			Status: api.SubscriptionActive, CreatedAt: api.At(now), CreatedBy: scope.Actor}
 		if v.Sealed, err = s.Sealer.Seal([]byte(fresh), v.place()); err != nil {
 			return fmt.Errorf("seal the secret of a subscription: %w", err)
@@ -197,19 +197,12 @@ func (s *Service) Rotate(ctx context.Context, scope api.Scope, id string) (_ api
 }
 
 // secrets sign what is posted to the subscription, the newest first.
-func (s *Service) secrets(v subscription) (list []string, err error) {
-	sealed := [][]byte{v.Sealed}
+func (s *Service) secrets(v subscription) ([]string, error) {
+	var former []byte
 	if s.Wall().Before(v.FormerSecretUntil.Time) {
-		sealed = append(sealed, v.Former)
+		former = v.Former
 	}
-	for _, one := range sealed {
-		secret, err := s.Sealer.Open(one, v.place())
-		if err != nil {
-			return nil, fmt.Errorf("open the secret of subscription %s: %w", v.SubscriptionID, err)
-		}
-		list = append(list, string(secret))
-	}
-	return list, nil
+	return outbox.Secrets(s.Sealer, v.place(), v.Sealed, former)
 }
 
 // Preview returns an event of a type with made-up data, as it is posted for a customer or
@@ -258,7 +251,7 @@ func (s *Service) Test(ctx context.Context, scope api.Scope, r api.Subscriptions
 	if err != nil {
 		return api.EventDelivery{}, fmt.Errorf("encode a test event: %w", err)
 	}
-	d := delivery{DeliveryID: s.newID("evd", now), SubscriptionID: v.SubscriptionID, CustomerID: v.CustomerID, SiteID: v.SiteID, Object: e.Object, ObjectID: e.ObjectID,
+	d := delivery{DeliveryID: s.ids.New("evd", now), SubscriptionID: v.SubscriptionID, CustomerID: v.CustomerID, SiteID: v.SiteID, Object: e.Object, ObjectID: e.ObjectID,
 		Sequence: e.Sequence, Body: body, CreatedAt: api.At(now), Attempts: 1, Origin: store.OriginOf(ctx)}
 	out := s.Poster.Post(ctx, webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: api.HideSiteKeys(slices.Clone(body)), Attempt: 1})
 	d.LastAttemptAt, d.AnswerStatus, d.Failure = api.At(out.At), out.Status, out.Failure
@@ -323,7 +316,7 @@ func toReplay(tx store.Tx, scope api.Scope, r api.SubscriptionsRequest) ([]deliv
 	if r.DeliveryID != "" {
 		d, v, err := deliveryByID(tx, scope, r.DeliveryID)
 		if err == nil && d.open() {
-			return nil, v, nil // it is on its way
+			return nil, v, nil // it is being sent
 		}
 		return []delivery{d}, v, err
 	}
@@ -344,6 +337,3 @@ func toReplay(tx store.Tx, scope api.Scope, r api.SubscriptionsRequest) ([]deliv
 	})
 	return list, v, record.Wrap(err, "list the deliveries of subscription "+r.SubscriptionID)
 }
-
-// silentFor is the time without a success after which a subscription is disabled.
-const silentFor = 5 * 24 * time.Hour

@@ -412,7 +412,7 @@ func (im *Importer) recordImport(ctx context.Context, u upload.Upload, site api.
 	})
 }
 
-// fillRecord sets in an upload's record what became of the file.
+// fillRecord sets the outcome of the file in an upload's record.
 func fillRecord(u *upload.Upload, site api.Site, units []api.Asset, r *ingest.Result, words []string) {
 	u.RowsRead, u.RowsStored, u.RowsMissing, u.RowsSkipped = r.Rows.Read, r.Rows.Stored, r.Rows.Missing, r.Rows.Skipped
 	u.Manufacturer = r.Manufacturer

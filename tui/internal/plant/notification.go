@@ -87,7 +87,7 @@ func (p *Plant) Notified(now time.Time) []api.NotificationDelivery {
 	return []api.NotificationDelivery{escalated, held, sent, dead, silent}
 }
 
-// Explained is what became of the alarm of the dead unit.
+// Explained has the notifications of the alarm of the dead unit.
 func (p *Plant) Explained(now time.Time) (list []api.NotificationDelivery, decisions []api.NotificationDecision) {
 	all := p.Notified(now)
 	return []api.NotificationDelivery{all[2], all[3], all[0]}, []api.NotificationDecision{{RouteID: "all", Selects: true, Recipients: []string{"person:anna", "person:boss"}}, {RouteID: "large", Reason: "the route is disabled"}}

@@ -211,7 +211,7 @@ func explanation(heading, empty string, query state.Query, q state.NotifyQuestio
 	}
 }
 
-// NewExplanation explains what became of an alarm: what was sent to whom and when, or what
+// NewExplanation explains the notifications of an alarm: what was sent to whom and when, or what
 // held or suppressed it. A person narrows it.
 func NewExplanation(owner, alertID, person string) view.View {
 	q := state.NotifyQuestion{Owner: owner, AlertID: alertID, PersonID: person}
@@ -306,7 +306,7 @@ func sendTest(owner string, person bool, id string) view.Request {
 	}}}
 }
 
-// TestResults shows what became of a test message, for each address.
+// TestResults shows the result of a test message for each address.
 type TestResults struct {
 	view.Base
 	of      string
