@@ -110,7 +110,7 @@ func TestReplicasCreateOnce(t *testing.T) {
 			t.Error(answer)
 		}
 	}
-	list, _, err := two[1].service.Auth().As(api.Unlimited("test")).Keys(t.Context(), "", api.Page{})
+	list, _, err := two[1].service.Auth().As(api.Unlimited("test")).Keys(t.Context(), auth.KeyFilter{}, api.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
 	"app.sunloop/backend/store/pgtest"
 )
 
@@ -78,7 +79,7 @@ func TestFrozenDatabase(t *testing.T) {
 // keysNamed counts the API keys of a name.
 func keysNamed(t *testing.T, h *instance, name string) (n int) {
 	t.Helper()
-	list, _, err := h.service.Auth().As(api.Unlimited("test")).Keys(t.Context(), "", api.Page{})
+	list, _, err := h.service.Auth().As(api.Unlimited("test")).Keys(t.Context(), auth.KeyFilter{}, api.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}

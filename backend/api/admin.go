@@ -22,18 +22,18 @@ const FieldSSHKeys = "ssh_public_keys"
 // UsersRequest is the body of POST /terminal/users.
 type UsersRequest struct {
 	Action      string   `json:"action,omitempty" limit:"word"`
-	CustomerID  string   `json:"customer_id,omitempty" limit:"id"` // of a list: those who may see it
+	CustomerID  string   `json:"customer_id,omitempty" limit:"id"` // list: users who may see the data of the customer
 	UserID      string   `json:"user_id,omitempty" limit:"id"`
-	Username    string   `json:"username,omitempty" limit:"name"` // in place of user_id too
+	Username    string   `json:"username,omitempty" limit:"name"` // also instead of user_id
 	Password    string   `json:"password,omitempty" limit:"token"`
-	RoleID      string   `json:"role_id,omitempty" limit:"id"`
+	RoleID      string   `json:"role_id,omitempty" limit:"id"`           // add, set, list
 	CustomerIDs []string `json:"customer_ids,omitempty" limit:"1000 id"` // whose data the user sees; * is all
 	SiteIDs     []string `json:"site_ids,omitempty" limit:"1000 id"`     // of these customers; without it, or *, all
-	Active      *bool    `json:"active,omitempty"`                       // false keeps the user out and ends all sessions
-	GroupID     *string  `json:"group_id,omitempty" limit:"id"`          // of the user in the caller's own systems; in tokens from the next one; empty takes it away
-	SkinID      *string  `json:"skin_id,omitempty" limit:"id"`           // also how they look to the user
-	// SSHPublicKeys are the user's for the console over SSH, each a line as in a
-	// .pub file, in place of the former; [] takes all away.
+	Active      *bool    `json:"active,omitempty"`                       // set: false blocks the user and ends all sessions; list: only users who are, or are not
+	GroupID     *string  `json:"group_id,omitempty" limit:"id"`          // of the user in the caller's own systems; in tokens from the next sign-in on; empty removes it
+	SkinID      *string  `json:"skin_id,omitempty" limit:"id"`           // as group_id: appearance of the caller's own systems
+	// SSHPublicKeys are the user's keys for the console over SSH, each a line as in a
+	// .pub file. They replace the former keys; [] removes all.
 	SSHPublicKeys []string `json:"ssh_public_keys,omitzero" limit:"20 token"`
 	Page
 }
@@ -63,24 +63,25 @@ type UserRecord struct {
 	MFAEnrolled   bool     `json:"mfa_enrolled"`                               // has an authenticator
 	RecoveryCodes int      `json:"recovery_codes_left"`                        // of the authenticator
 	SSHPublicKeys []string `json:"ssh_public_keys,omitempty" limit:"20 token"` // for the console over SSH
-	Issuer        string   `json:"issuer,omitempty" limit:"url"`               // of the identity provider by which the user signs in
-	CreatedAt     Time     `json:"created_at"`                                 //
-	LastLoginAt   Time     `json:"last_login_at,omitzero"`                     // absent: never
-	LockedUntil   Time     `json:"locked_until,omitzero"`                      // no code is taken before, as too many were wrong; may be past
+	Issuer        string   `json:"issuer,omitempty" limit:"url"`               // identity provider of the user's sign-in
+	CreatedAt     Time     `json:"created_at"`
+	LastLoginAt   Time     `json:"last_login_at,omitzero"` // absent: never
+	LockedUntil   Time     `json:"locked_until,omitzero"`  // until then no code is accepted, after too many wrong ones; may be in the past
 }
 
 // KeysRequest is the body of POST /terminal/keys.
 type KeysRequest struct {
 	Action           string   `json:"action,omitempty" limit:"word"`
-	CustomerID       string   `json:"customer_id,omitempty" limit:"id"` // of a list: those that open it
+	CustomerID       string   `json:"customer_id,omitempty" limit:"id"` // list: keys with access to the data of the customer
 	APIKeyID         string   `json:"api_key_id,omitempty" limit:"id"`
 	Name             string   `json:"name,omitempty" limit:"name"`                  // what the key is for
-	RoleID           string   `json:"role_id,omitempty" limit:"id"`                 // role_operator when left out
-	PermittedSiteIDs []string `json:"permitted_site_ids,omitempty" limit:"1000 id"` // without it: all of the customers
-	CustomerIDs      []string `json:"customer_ids,omitempty" limit:"1000 id"`       // without it: the administrator's own
-	ExpiresAt        Time     `json:"expires_at,omitzero"`                          // without it: no end; of a rotation: as long as the former was to live
-	OverlapHours     *int     `json:"overlap_hours,omitempty"`                      // of a rotation: for which the former key opens yet; 24 when left out
-	RatePerMinute    *int     `json:"rate_per_minute,omitempty"`                    // accepted requests a minute, 0 for no limit; without it: the contract's, of a collector none
+	RoleID           string   `json:"role_id,omitempty" limit:"id"`                 // create: default role_operator; list: only keys of the role
+	State            string   `json:"state,omitempty" limit:"word"`                 // list: good, expired or revoked
+	PermittedSiteIDs []string `json:"permitted_site_ids,omitempty" limit:"1000 id"` // absent: all sites of the customers
+	CustomerIDs      []string `json:"customer_ids,omitempty" limit:"1000 id"`       // absent: those of the administrator
+	ExpiresAt        Time     `json:"expires_at,omitzero"`                          // absent: never; rotate: absent: that of the former key
+	OverlapHours     *int     `json:"overlap_hours,omitempty"`                      // rotate: hours for which the former key remains valid; default 24
+	RatePerMinute    *int     `json:"rate_per_minute,omitempty"`                    // accepted requests a minute, 0 for no limit; absent: that of the contract, for a collector no limit
 	Page
 }
 
@@ -90,7 +91,7 @@ type KeysResponse struct {
 	Message    string      `json:"message,omitempty"`
 	Keys       []KeyRecord `json:"keys,omitzero"`
 	Key        *KeyRecord  `json:"key,omitempty"`
-	APIKey     string      `json:"api_key,omitempty"` // the key itself, shown once: when it is made
+	APIKey     string      `json:"api_key,omitempty"` // the key, which is returned only by create and rotate
 	APIKeyID   string      `json:"api_key_id,omitempty"`
 	Count      int         `json:"count"`
 	NextCursor string      `json:"next_cursor,omitempty"`
@@ -108,13 +109,13 @@ type KeyRecord struct {
 	CreatedBy        string   `json:"created_by,omitempty" limit:"id"`
 	ExpiresAt        Time     `json:"expires_at,omitzero"` // absent: never
 	RevokedAt        Time     `json:"revoked_at,omitzero"`
-	Replaces         string   `json:"replaces,omitempty" limit:"id"` // the key in whose place it was made
+	Replaces         string   `json:"replaces,omitempty" limit:"id"` // the rotated key that it replaces
 	RateClass        string   `json:"rate_class" limit:"word"`       // default, custom or none
 	RatePerMinute    int      `json:"rate_per_minute"`               // accepted requests a minute and API; 0: no limit
 	Usage            KeyUsage `json:"usage"`
 }
 
-// KeyUsage is what was done with an API key. Counts are at most a minute behind; a crash
+// KeyUsage counts the requests of an API key. The counts are at most a minute old; a crash
 // loses those of the last minute.
 type KeyUsage struct {
 	Requests      int64 `json:"requests"`
@@ -151,8 +152,7 @@ const (
 	MaxOverlap     = 30 * 24 * time.Hour
 )
 
-// ErrUserNotFound is the refusal of an unknown user, or of one whom the caller
-// may not see.
+// ErrUserNotFound refuses the id of a user who does not exist or whom the caller may not see.
 var ErrUserNotFound = UnknownID("User not found")
 
 var users = Route{
@@ -165,9 +165,10 @@ var users = Route{
 
 // Users.
 var (
-	ListUsers = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true, Fields: Fields{since(), pageLimit()}})
-	GetUser   = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionGet, Permission: PermissionUsers, Cacheable: true, Fields: Fields{theUser()}})
-	AddUser   = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionAdd, Permission: PermissionUsers, Idempotent: true,
+	ListUsers = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true,
+		Fields: Fields{optional("role_id").oneOf(RoleAdmin, RoleOperator, RoleTechnician, RoleAnalyst, RoleCollector), since(), pageLimit()}})
+	GetUser = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionGet, Permission: PermissionUsers, Cacheable: true, Fields: Fields{theUser()}})
+	AddUser = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionAdd, Permission: PermissionUsers, Idempotent: true,
 		Fields: Fields{required("username"), required("password"), required("role_id")}})
 	SetUser = userMove(ActionSet, rule(func(r *UsersRequest) error {
 		if r.RoleID == "" && r.CustomerIDs == nil && r.SiteIDs == nil && r.GroupID == nil && r.SkinID == nil && r.Active == nil && r.SSHPublicKeys == nil {
@@ -199,7 +200,8 @@ var keys = Route{
 
 // API keys.
 var (
-	ListKeys  = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true, Fields: Fields{since(), pageLimit()}})
+	ListKeys = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true,
+		Fields: Fields{optional("role_id").oneOf(RoleAdmin, RoleOperator, RoleTechnician, RoleAnalyst, RoleCollector), optional("state").oneOf(KeyStates()...), since(), pageLimit()}})
 	GetKey    = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionGet, Permission: PermissionUsers, Cacheable: true, Fields: Fields{required("api_key_id")}})
 	CreateKey = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionCreate, Permission: PermissionUsers, Idempotent: true, Fields: Fields{required("name")}})
 	RotateKey = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionRotate, Permission: PermissionUsers, Idempotent: true,

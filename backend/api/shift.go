@@ -72,7 +72,7 @@ var shifts = Route{
 // The shift log of a site.
 var (
 	ListShift = define[ShiftRequest, ShiftResponse](&shifts, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
-		Fields: Fields{required("site_id"), pageLimit()}})
+		Fields: Fields{required("site_id"), since(), pageLimit()}})
 	AddShiftNote = define[ShiftRequest, ShiftResponse](&shifts, Operation{Action: ActionNote, Permission: PermissionOrders, Idempotent: true,
 		Fields: Fields{required("site_id"), required("text").text()}})
 	HandOver = define[ShiftRequest, ShiftResponse](&shifts, Operation{Action: ActionHandOver, Permission: PermissionOrders, Idempotent: true,

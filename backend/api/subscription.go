@@ -108,6 +108,7 @@ type EventSubscription struct {
 	LastSuccessAt     Time     `json:"last_success_at,omitzero"`
 	FailingSince      Time     `json:"failing_since,omitzero"`
 	FormerSecretUntil Time     `json:"former_secret_until,omitzero"`
+	UpdatedAtMS       int64    `json:"updated_at_ms,omitempty"` // when it was changed last, in milliseconds since 1970; absent: not known
 }
 
 // EventDelivery is an event that is delivered to a subscription, with the result of its attempts.
@@ -139,7 +140,7 @@ type SubscriptionsRequest struct {
 	SubscriptionID string   `json:"subscription_id,omitempty" limit:"id"`
 	DeliveryID     string   `json:"delivery_id,omitempty" limit:"id"` // replay
 	Since          Time     `json:"since,omitzero"`                   // replay: all events from then on; absent: those that were not delivered
-	Status         string   `json:"status,omitempty" limit:"word"`    // deliveries
+	Status         string   `json:"status,omitempty" limit:"word"`    // list, deliveries
 	Page
 }
 
@@ -176,7 +177,7 @@ var (
 	SubscribeEvents = subscriptionWrite(ActionSubscribe,
 		required("callback_url").withMissing(ErrInvalidCallback.With("field", "callback_url").With("reason", "it is missing")),
 		required("events"), rule((*SubscriptionsRequest).checkEvents))
-	ListEventSubscriptions  = subscriptionRead(ActionList)
+	ListEventSubscriptions  = subscriptionRead(ActionList, since(), optional("status").oneOf(SubscriptionActive, SubscriptionPaused, SubscriptionFailing, SubscriptionDisabled))
 	UnsubscribeEvents       = subscriptionWrite(ActionUnsubscribe, required("subscription_id"))
 	PauseEventSubscription  = subscriptionWrite(ActionPause, required("subscription_id"))
 	ResumeEventSubscription = subscriptionWrite(ActionResume, required("subscription_id"))

@@ -51,7 +51,8 @@ type Subscription struct {
 	FailingSince  Time   `json:"failing_since,omitzero"`
 	StatusReason  string `json:"status_reason,omitempty" limit:"line cut"`
 
-	FormerSecretUntil Time `json:"former_secret_until,omitzero"` // after a rotation: until then the former secret signs too
+	FormerSecretUntil Time  `json:"former_secret_until,omitzero"` // after a rotation: until then the former secret signs too
+	UpdatedAtMS       int64 `json:"updated_at_ms,omitempty"`      // when it was changed last, in milliseconds since 1970; absent: not known
 }
 
 // OrderEvent is what is posted when the status of an order changes: the fields of the

@@ -45,11 +45,11 @@ func TestAdministratorSeesOnlyOwnScope(t *testing.T) {
 		keys[name] = k.ID
 	}
 	m := w.As(acme)
-	users, _, err := m.Users(ctx, "", api.Page{})
+	users, _, err := m.Users(ctx, UserFilter{}, api.Page{})
 	if err != nil || len(users) != 1 || users[0].Username != "own" {
 		t.Errorf("users %+v, %v", users, err)
 	}
-	listed, _, err := m.Keys(ctx, "", api.Page{})
+	listed, _, err := m.Keys(ctx, KeyFilter{}, api.Page{})
 	if err != nil || len(listed) != 1 || listed[0].ID != keys["own"] {
 		t.Errorf("keys %+v, %v", listed, err)
 	}
@@ -285,7 +285,7 @@ func TestPartsJoin(t *testing.T) {
 	for limit := 1; limit <= 6; limit++ {
 		var got []string
 		for p := (api.Page{Limit: limit}); ; {
-			users, next, err := w.As(acme).Users(context.Background(), "acme", p)
+			users, next, err := w.As(acme).Users(context.Background(), UserFilter{CustomerID: "acme"}, p)
 			if err != nil || len(users) > limit {
 				t.Fatalf("%d users, %v", len(users), err)
 			}
@@ -300,7 +300,7 @@ func TestPartsJoin(t *testing.T) {
 			t.Errorf("by %d: %s", limit, d)
 		}
 	}
-	if users, _, err := w.boss().Users(context.Background(), "borealis", api.Page{}); err != nil || len(users) != 0 {
+	if users, _, err := w.boss().Users(context.Background(), UserFilter{CustomerID: "borealis"}, api.Page{}); err != nil || len(users) != 0 {
 		t.Errorf("of another customer: %+v, %v", users, err)
 	}
 }

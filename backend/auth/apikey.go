@@ -43,6 +43,7 @@ type apiKey struct {
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
 	Replaces  string    `json:"replaces,omitempty" limit:"id"` // id of the key that was rotated
 	Rate      int       `json:"rate,omitempty"`                // accepted requests a minute; 0: by its role, noRate: without a limit
+	ChangedAt time.Time `json:"changed_at,omitzero"`           // when a site was removed from its scope
 }
 
 var apiKeys = store.Table[apiKey]{
@@ -266,15 +267,33 @@ func everyIfNone(ids []string) []string {
 	return slices.Clone(ids)
 }
 
-// Keys are those that the administrator may see and that open the customer
-// (empty: any), oldest first, also those that have ended.
-func (m Administrator) Keys(ctx context.Context, customerID string, p api.Page) (keys []APIKey, next string, err error) {
+// changed is when a key was made or changed last; a key that expired changed then.
+func (k apiKey) changed(now time.Time) time.Time {
+	at := later(later(k.CreatedAt, k.RevokedAt), k.ChangedAt)
+	if k.expired(now) {
+		at = later(at, k.ExpiresAt)
+	}
+	return at
+}
+
+// KeyFilter narrows a list of API keys; an empty field selects all.
+type KeyFilter struct {
+	CustomerID  string // whose data the key grants access to
+	Role, State string
+}
+
+// Keys returns the keys that the administrator may see and the filter selects, oldest first,
+// also expired and revoked ones.
+func (m Administrator) Keys(ctx context.Context, f KeyFilter, p api.Page) (keys []APIKey, next string, err error) {
 	err = m.records.View(ctx, func(tx store.Tx) error {
 		keys = nil
 		all, _, err := apiKeys.List(tx, store.Query{})
 		for _, k := range all {
-			if m.sees(k.Customers, k.Sites, k.Role) && (customerID == "" || k.scope().CanCustomer(customerID)) && p.Since(later(k.CreatedAt, k.RevokedAt)) {
+			if m.sees(k.Customers, k.Sites, k.Role) && (f.CustomerID == "" || k.scope().CanCustomer(f.CustomerID)) && (f.Role == "" || f.Role == k.Role) && p.Since(k.changed(m.now())) {
 				d := k.described(m.now())
+				if f.State != "" && f.State != d.State {
+					continue
+				}
 				var failed error
 				if d.Usage, failed = m.usageOf(tx, k.ID); failed != nil {
 					return failed

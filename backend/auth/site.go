@@ -24,6 +24,7 @@ func (s *Service) RemoveSite(ctx context.Context, customerID, siteID string) err
 			if !changed {
 				continue
 			}
+			k.ChangedAt = s.now().UTC()
 			if k.Sites = sites; len(sites) == 0 && k.RevokedAt.IsZero() {
 				k.RevokedAt = s.now().UTC()
 			}
@@ -48,6 +49,7 @@ func (s *Service) RemoveSite(ctx context.Context, customerID, siteID string) err
 					return err
 				}
 			}
+			a.ChangedAt = s.now().UTC()
 			if err := accounts.Put(tx, a); err != nil {
 				return err
 			}

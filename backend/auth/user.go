@@ -34,6 +34,7 @@ type account struct {
 	External    *external       `json:"external,omitempty"`                   // signs in by a provider
 	SSHKeys     []string        `json:"ssh_keys,omitempty" limit:"20 token"`  // public ones, as in a .pub file
 	Networks    []signInNetwork `json:"networks,omitempty" limit:"16"`        // latest first
+	ChangedAt   time.Time       `json:"changed_at,omitzero"`                  // by an administrator, or with a site that was removed
 }
 
 // authenticator is an enrolled one.
@@ -267,14 +268,21 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// Users are those whom the administrator may see and who may see the customer
-// (empty: any), by name.
-func (m Administrator) Users(ctx context.Context, customerID string, p api.Page) (users []User, next string, err error) {
+// UserFilter narrows a list of users; a zero field selects all.
+type UserFilter struct {
+	CustomerID string // who may see it
+	Role       string
+	Active     *bool
+}
+
+// Users returns the users whom the administrator may see and the filter selects, by name.
+func (m Administrator) Users(ctx context.Context, f UserFilter, p api.Page) (users []User, next string, err error) {
 	err = m.records.View(ctx, func(tx store.Tx) error {
 		users = nil
 		all, _, err := accounts.List(tx, store.Query{Index: "name"})
 		for _, a := range all {
-			if m.sees(a.Customers, a.Sites, a.Role) && (customerID == "" || a.principal().CanCustomer(customerID)) && p.Since(later(a.CreatedAt, a.LastLoginAt)) {
+			if m.sees(a.Customers, a.Sites, a.Role) && (f.CustomerID == "" || a.principal().CanCustomer(f.CustomerID)) && (f.Role == "" || f.Role == a.Role) && (f.Active == nil || *f.Active != a.Inactive) &&
+				p.Since(later(later(a.CreatedAt, a.LastLoginAt), a.ChangedAt)) {
 				users = append(users, a.user())
 			}
 		}
@@ -420,6 +428,7 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		if err := keepsReservedName(a.Username, was.Customers, a.Customers); err != nil {
 			return err
 		}
+		a.ChangedAt = m.now().UTC()
 		after = a.user()
 		if err := accounts.Put(tx, a); err != nil {
 			return err

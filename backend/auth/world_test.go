@@ -103,12 +103,12 @@ func (w *world) change(name string, c UserChange) error {
 }
 
 func (w *world) users() ([]User, error) {
-	users, _, err := w.boss().Users(context.Background(), "", api.Page{})
+	users, _, err := w.boss().Users(context.Background(), UserFilter{}, api.Page{})
 	return users, err
 }
 
 func (w *world) keys() ([]APIKey, error) {
-	keys, _, err := w.boss().Keys(context.Background(), "", api.Page{})
+	keys, _, err := w.boss().Keys(context.Background(), KeyFilter{}, api.Page{})
 	return keys, err
 }
 

@@ -16,7 +16,7 @@ func (s *server) userHandlers() {
 		return api.UsersResponse{Success: true, Message: message, User: &r, UserID: u.ID, Count: 1}, err
 	}
 	handle(s, api.ListUsers, func(ctx context.Context, c *caller, r *api.UsersRequest) (api.UsersResponse, error) {
-		list, next, err := s.Auth.As(c.scope).Users(ctx, r.CustomerID, r.Page)
+		list, next, err := s.Auth.As(c.scope).Users(ctx, auth.UserFilter{CustomerID: r.CustomerID, Role: r.RoleID, Active: r.Active}, r.Page)
 		return api.UsersResponse{Success: true, Users: recordsOf(list, auth.User.Record), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.GetUser, func(ctx context.Context, c *caller, r *api.UsersRequest) (api.UsersResponse, error) {
@@ -104,7 +104,7 @@ func (s *server) keyHandlers() {
 		return api.KeysResponse{Success: true, Message: message, Key: &r, APIKey: plain, APIKeyID: k.ID, Count: 1}, err
 	}
 	handle(s, api.ListKeys, func(ctx context.Context, c *caller, r *api.KeysRequest) (api.KeysResponse, error) {
-		list, next, err := s.Auth.As(c.scope).Keys(ctx, r.CustomerID, r.Page)
+		list, next, err := s.Auth.As(c.scope).Keys(ctx, auth.KeyFilter{CustomerID: r.CustomerID, Role: r.RoleID, State: r.State}, r.Page)
 		return api.KeysResponse{Success: true, Keys: recordsOf(list, auth.APIKey.Record), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.GetKey, func(ctx context.Context, c *caller, r *api.KeysRequest) (api.KeysResponse, error) {

@@ -21,7 +21,7 @@ var decided = map[string]string{
 
 // asked are the operations for which one of them is a question.
 var asked = map[string]string{"alerts ": "state", "alerts list": "state", "schedule list": "status", "order list": "status", "notifications list": "status",
-	"subscriptions deliveries": "status", "ml-models ": "status", "ml-models list": "status", "issues ": "status", "issues list": "status"}
+	"subscriptions deliveries": "status", "subscriptions list": "status", "keys ": "state", "keys list": "state", "ml-models ": "status", "ml-models list": "status", "issues ": "status", "issues list": "status"}
 
 // TestMassAssignment: a body that also names what the service decides is refused if the
 // operation has no such field. Otherwise it is answered, and changes what is kept, as if it

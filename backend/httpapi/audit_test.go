@@ -210,7 +210,7 @@ func TestPanicLeavesARecord(t *testing.T) {
 func TestSignInsAreRecorded(t *testing.T) {
 	w := newWorld(t, nil)
 	w.user("ana", api.RoleAnalyst, ownCustomer)
-	users, _, err := w.auth.As(api.Unlimited("")).Users(context.Background(), "", api.Page{})
+	users, _, err := w.auth.As(api.Unlimited("")).Users(context.Background(), auth.UserFilter{}, api.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,15 +8,15 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// lookupLifetime is how long the telemetry paths take a site's or a unit's record as
-// known: their answers need only whose it is and its zone, and a console asks
-// every few seconds.
+// lookupLifetime is how long the telemetry paths use a site's or a unit's record without
+// reading it again: their responses need only its owner and its zone, and a console sends
+// requests every few seconds.
 const lookupLifetime = 5 * time.Second
 
 const maxLookups = 4096
 
-// lookupCache remembers sites and units that were looked up. The zero value is
-// ready.
+// lookupCache keeps the records of sites and units that were looked up. The zero value is
+// ready to use.
 type lookupCache struct {
 	mu     sync.Mutex
 	sites  map[string]timed[[]api.Site] // by id, of all customers
@@ -29,8 +29,8 @@ type timed[T any] struct {
 	until time.Time
 }
 
-// invalidate drops all: something was changed through this handler. What another
-// replica changed is seen when the time is over.
+// invalidate removes all records, after a change through this handler. The changes of another
+// replica are seen after [lookupLifetime].
 func (p *lookupCache) invalidate() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,8 +38,8 @@ func (p *lookupCache) invalidate() {
 	p.gen++
 }
 
-// get returns what is remembered in the map that at picks, or looks it up.
-// The caller's scope is checked in permit, on what comes out of here.
+// get returns the value of key in the map that at selects, or looks it up.
+// The scope of the caller is checked on the result, in permit.
 func get[K comparable, T any](p *lookupCache, at func() *map[K]timed[T], key K, now time.Time, lookUp func() (T, error)) (T, error) {
 	p.mu.Lock()
 	known, ok := (*at())[key]
@@ -78,7 +78,13 @@ func (s *server) siteOf(ctx context.Context, scope api.Scope, t target) (api.Sit
 		return api.Site{}, err
 	}
 	site, err := scope.Choose(all, t.customerID)
-	if err != nil || t.cached {
+	switch {
+	case err != nil && t.cached: // an upload or another replica may have created the site since
+		if all, err = lookUp(); err != nil {
+			return api.Site{}, err
+		}
+		return scope.Choose(all, t.customerID)
+	case err != nil || t.cached:
 		return site, err
 	}
 	return s.Sites.Site(ctx, scope, site.SiteID)

@@ -38,7 +38,7 @@ var idFields = map[string]string{
 	// Items of notifications are looked up below the owner; a route that names others' sites selects nothing.
 	"person_id": "", "channel_id": "", "rotation_id": "", "item_id": "", "channel.channel_id": "", "person.person_id": "", "rotation.rotation_id": "", "route.route_id": "",
 	"route.customer_ids": "", "route.site_ids": "",
-	"entry_id": "",                                                  // of the shift log, which is looked up below the site
+	"entry_id": "entry",
 	"skin_id":  "", "role_id": "", "group_id": "", "gateway_id": "", // name nothing of a customer's
 }
 
@@ -61,6 +61,8 @@ func (w *world) foreignThings(of ids, who string) things {
 	}
 	text := func(m map[string]any, field string) string { return m[field].(string) }
 	t := things{"customer": of.customer, "site": of.site, "asset": of.asset, "device": "TERM-" + of.site, "actor": who, "version": "9.9.9", "run": "int_" + who}
+	t["event subscription"] = text(post(api.PathSubscriptions, fmt.Sprintf(`{"action":"subscribe","site_id":%q,"callback_url":"https://example.org/events/%s","events":["order.*"]}`, of.site, who)), "subscription_id")
+	t["entry"] = post(api.PathShift, fmt.Sprintf(`{"action":"note","site_id":%q,"text":%q}`, of.site, who))["entry"].(map[string]any)["entry_id"].(string)
 	t["detection"] = w.judgeOf(of, true)
 	issues, _, err := w.domain.Issues.Issues(ctx, all, api.ListQuery{SiteID: of.site})
 	if err != nil || len(issues) == 0 {
@@ -83,8 +85,10 @@ func (w *world) foreignThings(of ids, who string) things {
 	t["order"] = text(post(api.PathOrder, fmt.Sprintf(`{"action":"create","asset_id":%q,"schedule_id":%q,"bom_id":%q,"assigned_technician":%q,"estimated_duration_hours":4,"priority":"high"}`, of.asset, t["schedule"], t["bom"], who)), "order_id")
 	t["subscription"] = text(post(api.PathTrack, fmt.Sprintf(`{"action":"subscribe","order_id":%q,"callback_url":"https://example.org/%s"}`, t["order"], who)), "subscription_id")
 	post(api.PathOrder, fmt.Sprintf(`{"action":"start","order_id":%q}`, t["order"]))
-	deliveries := post(api.PathTrack, fmt.Sprintf(`{"action":"deliveries","subscription_id":%q}`, t["subscription"]))["deliveries"].([]any)
-	t["delivery"] = text(deliveries[0].(map[string]any), "delivery_id")
+	for kind, path := range map[string]string{"": api.PathTrack, "event ": api.PathSubscriptions} {
+		deliveries := post(path, fmt.Sprintf(`{"action":"deliveries","subscription_id":%q}`, t[kind+"subscription"]))["deliveries"].([]any)
+		t[kind+"delivery"] = text(deliveries[0].(map[string]any), "delivery_id")
+	}
 	t["user"] = text(post(api.PathUsers, fmt.Sprintf(`{"action":"add","username":%q,"password":"correct horse","role_id":"role_admin","customer_ids":[%q]}`, who, of.customer)), "user_id")
 	t["key"] = text(post(api.PathKeys, fmt.Sprintf(`{"action":"create","name":%q,"customer_ids":[%q]}`, who, of.customer)), "api_key_id")
 	t["upload"] = "upl_" + who
@@ -130,6 +134,9 @@ func namingParameters(t *testing.T, route *api.Route) (list []idParameter) {
 		if !known {
 			t.Errorf("the parameter %q of %s may name a thing of another customer's, and has no row in idFields", name, route.Name)
 		}
+		if route.Name == "subscriptions" && (kind == "subscription" || kind == "delivery") {
+			kind = "event " + kind
+		}
 		if kind != "" && schema["$ref"] == nil {
 			list = append(list, idParameter{name, kind, in, schema["type"] == "array"})
 		}
@@ -169,9 +176,10 @@ func namingParameters(t *testing.T, route *api.Route) (list []idParameter) {
 }
 
 // absentIDs stand in the rows of [requests] for things that are not there.
-var absentIDs = regexp.MustCompile(`(ord|sch|bom|iss|sub|whd|ntd|alt|usr|key|avc)_0`)
+var absentIDs = regexp.MustCompile(`(ord|sch|bom|iss|sub|whd|ntd|alt|usr|key|avc|evs|evd|shf)_0`)
 
-var kindOf = map[string]string{"ord": "order", "sch": "schedule", "bom": "bom", "iss": "issue", "sub": "subscription", "whd": "delivery", "ntd": "delivery", "alt": "alert", "usr": "user", "key": "key", "avc": "change"}
+var kindOf = map[string]string{"ord": "order", "sch": "schedule", "bom": "bom", "iss": "issue", "sub": "subscription", "whd": "delivery", "ntd": "delivery", "alt": "alert", "usr": "user", "key": "key", "avc": "change",
+	"evs": "event subscription", "evd": "event delivery", "shf": "entry"}
 
 // named sends the request of an operation about one's own things, with one
 // parameter that names another.

@@ -49,3 +49,19 @@ func TestLatestIsTheLastRecord(t *testing.T) {
 		t.Errorf("units %v, want %v", ids, want)
 	}
 }
+
+// TestLatestOfANewSite reads a site before and after it was created by something else than a request, as an upload does: the
+// read before must not hide it.
+func TestLatestOfANewSite(t *testing.T) {
+	w := newWorld(t, nil)
+	const url = "/telemetry/latest?site_id=Third"
+	if r := w.as("admin", "GET", url, ""); r.Code != 404 {
+		t.Fatalf("HTTP %d %s", r.Code, r.Body)
+	}
+	if _, err := w.domain.Sites.SetSite(t.Context(), api.Unlimited("test"), api.Site{SiteID: "Third", CustomerID: ownCustomer}); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.as("admin", "GET", url, ""); r.Code != 200 {
+		t.Errorf("HTTP %d %s", r.Code, r.Body)
+	}
+}

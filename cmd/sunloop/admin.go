@@ -181,7 +181,7 @@ type UserListCmd struct{}
 // Run lists the users.
 func (UserListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return withDataFolder(g, func(s *backend.Service) error {
-		users, _, err := s.Auth().As(api.Unlimited(commandLine)).Users(ctx, "", api.Page{})
+		users, _, err := s.Auth().As(api.Unlimited(commandLine)).Users(ctx, auth.UserFilter{}, api.Page{})
 		for _, u := range users {
 			state := "active"
 			if !u.Active {

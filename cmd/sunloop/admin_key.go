@@ -61,7 +61,7 @@ type KeyListCmd struct{}
 // Run lists the keys.
 func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return withDataFolder(g, func(s *backend.Service) error {
-		keys, _, err := s.Auth().As(api.Unlimited(commandLine)).Keys(ctx, "", api.Page{})
+		keys, _, err := s.Auth().As(api.Unlimited(commandLine)).Keys(ctx, auth.KeyFilter{}, api.Page{})
 		for _, k := range keys {
 			state := k.State
 			switch {

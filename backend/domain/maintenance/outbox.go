@@ -121,7 +121,7 @@ func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
 		}
 		if v.Status == api.SubscriptionCompleted { // the order continues
 			v.Status = api.SubscriptionActive
-			if err := putSubscription(tx, v); err != nil {
+			if err := s.putSubscription(tx, &v); err != nil {
 				return err
 			}
 		}
@@ -234,7 +234,7 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.PostResu
 		if !s.Wall().Before(v.FormerSecretUntil.Time) {
 			v.Former, v.FormerSecretUntil = nil, api.Time{}
 		}
-		return putSubscription(tx, v)
+		return s.putSubscription(tx, &v)
 	})
 	if released {
 		s.Notify()

@@ -40,13 +40,14 @@ type subscription struct {
 	AssetID    string `json:"asset_id" limit:"id"`
 	Sealed     []byte `json:"sealed" limit:"4096"`           // the secret
 	Former     []byte `json:"former,omitempty" limit:"4096"` // the one before, which signs until FormerSecretUntil
+	UpdatedMS  int64  `json:"updated_ms,omitempty"`
 }
 
 func (v subscription) toAPI() api.Subscription {
 	return api.Subscription{
 		SubscriptionID: v.SubscriptionID, OrderID: v.OrderID, CallbackURL: v.CallbackURL, Status: v.Status, CreatedAt: v.CreatedAt, SiteID: v.SiteID,
 		CreatedBy: v.CreatedBy, LastSuccessAt: v.LastSuccessAt, FailingSince: v.FailingSince, StatusReason: v.StatusReason,
-		FormerSecretUntil: v.FormerSecretUntil,
+		FormerSecretUntil: v.FormerSecretUntil, UpdatedAtMS: v.UpdatedMS,
 	}
 }
 
@@ -103,7 +104,7 @@ func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.TrackReq
 			v = all[at]
 			if v.Status == api.SubscriptionDisabled || v.Status == api.SubscriptionCompleted {
 				v.Status, v.StatusReason, v.FailingSince = api.SubscriptionActive, "", api.Time{}
-				return putSubscription(tx, v)
+				return s.putSubscription(tx, &v)
 			}
 			return nil
 		}
@@ -117,7 +118,7 @@ func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.TrackReq
 			return fmt.Errorf("seal the secret of a subscription: %w", err)
 		}
 		secret = fresh
-		if err := putSubscription(tx, v); err != nil {
+		if err := s.putSubscription(tx, &v); err != nil {
 			return err
 		}
 		return s.note(tx, v.CustomerID, v.SiteID, v.AssetID, api.PhaseAct, "Job tracking subscribed", "order "+v.OrderID, scope.Actor)
@@ -133,8 +134,10 @@ func subscriptionsOf(tx store.Tx, orderID string) ([]subscription, error) {
 	return all, nil
 }
 
-func putSubscription(tx store.Tx, v subscription) error {
-	if err := subscriptions.Put(tx, v); err != nil {
+// putSubscription stores a subscription as changed now.
+func (s *Service) putSubscription(tx store.Tx, v *subscription) error {
+	v.UpdatedMS = s.Now().UnixMilli()
+	if err := subscriptions.Put(tx, *v); err != nil {
 		return fmt.Errorf("store subscription %s: %w", v.SubscriptionID, err)
 	}
 	return nil
@@ -152,7 +155,7 @@ func (s *Service) Subscriptions(ctx context.Context, scope api.Scope, q api.List
 	}
 	list, next, err := record.List(ctx, s.Records, subscriptions, sq, q.Page, func(v subscription) bool {
 		return within(scope, q, v.CustomerID, v.SiteID, v.AssetID) && v.Status != api.SubscriptionDeleted &&
-			q.Since(record.Latest(v.CreatedAt, record.Latest(v.LastSuccessAt, v.FailingSince)).Time)
+			q.SinceUnix(v.UpdatedMS, record.Latest(v.CreatedAt, record.Latest(v.LastSuccessAt, v.FailingSince)))
 	})
 	out := make([]api.Subscription, len(list))
 	for i, v := range list {
@@ -170,7 +173,7 @@ func (s *Service) Unsubscribe(ctx context.Context, scope api.Scope, subscription
 			return err
 		}
 		v.Status, v.Sealed, v.Former, v.FormerSecretUntil = api.SubscriptionDeleted, nil, nil, api.Time{}
-		if err := putSubscription(tx, v); err != nil {
+		if err := s.putSubscription(tx, &v); err != nil {
 			return err
 		}
 		if err := dropHeld(tx, v.SubscriptionID); err != nil {
@@ -347,7 +350,7 @@ func (s *Service) changeSubscription(ctx context.Context, scope api.Scope, subsc
 		if err != nil || title == "" {
 			return err
 		}
-		if err := putSubscription(tx, v); err != nil {
+		if err := s.putSubscription(tx, &v); err != nil {
 			return err
 		}
 		return s.note(tx, v.CustomerID, v.SiteID, v.AssetID, api.PhaseAct, title, "order "+v.OrderID, scope.Actor)

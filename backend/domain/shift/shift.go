@@ -53,6 +53,7 @@ type entry struct {
 	At         api.Time `json:"at"`
 	Since      api.Time `json:"since,omitzero"`
 	ReadBy     []reader `json:"read_by,omitempty" limit:"1000"`
+	UpdatedMS  int64    `json:"updated_ms,omitempty"` // when it was made or read last, in milliseconds since 1970
 }
 
 // reader is who has read an entry.
@@ -100,7 +101,7 @@ func (s *Service) List(ctx context.Context, scope api.Scope, siteID string, page
 	if err != nil {
 		return nil, seen, "", err
 	}
-	found, next, err := record.List(ctx, s.records, entries, store.Query{Prefix: store.Key(at.SiteID), Reverse: true}, page, func(entry) bool { return true })
+	found, next, err := record.List(ctx, s.records, entries, store.Query{Prefix: store.Key(at.SiteID), Reverse: true}, page, func(e entry) bool { return page.SinceUnix(e.UpdatedMS, e.At) })
 	return record.Convert(found, entry.toAPI), seen, next, record.Wrap(err, "list the shift log of site "+at.SiteID)
 }
 
@@ -121,7 +122,7 @@ func (s *Service) Add(ctx context.Context, scope api.Scope, siteID, kind, text s
 			return err
 		}
 		now := s.now()
-		e = entry{EntryID: record.NewID("shf", now), CustomerID: at.CustomerID, SiteID: at.SiteID, Kind: kind, Text: strings.TrimSpace(text), SignedBy: scope.Actor, SignerID: userID(scope), At: api.At(now)}
+		e = entry{EntryID: record.NewID("shf", now), CustomerID: at.CustomerID, SiteID: at.SiteID, Kind: kind, Text: strings.TrimSpace(text), SignedBy: scope.Actor, SignerID: userID(scope), At: api.At(now), UpdatedMS: now.UnixMilli()}
 		title := "Note of the shift"
 		if kind == api.ShiftHandOver {
 			title = "Shift handed over"
@@ -159,7 +160,8 @@ func lastHandOver(tx store.Tx, siteID string) (at api.Time, err error) {
 // and marks the entries until then as read by the caller; entryID is marked in any case.
 // It returns the time, and the entry if one was named.
 func (s *Service) Seen(ctx context.Context, scope api.Scope, siteID, entryID string, until api.Time) (seen api.Time, named *api.ShiftEntry, err error) {
-	now := api.At(s.now())
+	clock := s.now()
+	now := api.At(clock)
 	if until.After(now.Time) {
 		return seen, nil, api.InvalidField("until", "must not be in the future")
 	}
@@ -178,7 +180,7 @@ func (s *Service) Seen(ctx context.Context, scope api.Scope, siteID, entryID str
 		}
 		read := func(e entry) error {
 			if e.SignerID != user && len(e.ReadBy) < maxReaders && !slices.ContainsFunc(e.ReadBy, func(r reader) bool { return r.Name == scope.Actor }) {
-				e.ReadBy = append(e.ReadBy, reader{Name: scope.Actor, At: now})
+				e.ReadBy, e.UpdatedMS = append(e.ReadBy, reader{Name: scope.Actor, At: now}), clock.UnixMilli()
 				if err := entries.Put(tx, e); err != nil {
 					return fmt.Errorf("store shift entry %s: %w", e.EntryID, err)
 				}

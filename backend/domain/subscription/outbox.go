@@ -96,7 +96,7 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.PostResu
 			if !s.Wall().Before(v.FormerSecretUntil.Time) {
 				v.Former, v.FormerSecretUntil = nil, api.Time{}
 			}
-			if err := putSubscription(tx, v); err != nil {
+			if err := s.putSubscription(tx, &v); err != nil {
 				return err
 			}
 		}

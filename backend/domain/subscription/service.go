@@ -85,6 +85,7 @@ type subscription struct {
 	Sealed            []byte   `json:"sealed" limit:"4096"`           // the secret
 	Former            []byte   `json:"former,omitempty" limit:"4096"` // the one before, which signs until FormerSecretUntil
 	FormerSecretUntil api.Time `json:"former_secret_until,omitzero"`
+	UpdatedMS         int64    `json:"updated_ms,omitempty"`
 }
 
 var subscriptions = store.Table[subscription]{
@@ -104,7 +105,7 @@ var subscriptions = store.Table[subscription]{
 func (v subscription) toAPI() api.EventSubscription {
 	return api.EventSubscription{SubscriptionID: v.SubscriptionID, CustomerID: v.CustomerID, SiteID: v.SiteID, Events: v.Events, CallbackURL: v.CallbackURL,
 		Status: v.Status, StatusReason: v.StatusReason, CreatedAt: v.CreatedAt, CreatedBy: v.CreatedBy, LastSuccessAt: v.LastSuccessAt,
-		FailingSince: v.FailingSince, FormerSecretUntil: v.FormerSecretUntil}
+		FailingSince: v.FailingSince, FormerSecretUntil: v.FormerSecretUntil, UpdatedAtMS: v.UpdatedMS}
 }
 
 // live reports whether events are posted to it.
@@ -215,8 +216,10 @@ func putDelivery(tx store.Tx, d delivery) error {
 	return record.Wrap(deliveries.Put(tx, d), "store delivery "+d.DeliveryID)
 }
 
-func putSubscription(tx store.Tx, v subscription) error {
-	return record.Wrap(subscriptions.Put(tx, v), "store subscription "+v.SubscriptionID)
+// putSubscription stores a subscription as changed now.
+func (s *Service) putSubscription(tx store.Tx, v *subscription) error {
+	v.UpdatedMS = s.Wall().UnixMilli()
+	return record.Wrap(subscriptions.Put(tx, *v), "store subscription "+v.SubscriptionID)
 }
 
 // byID returns the subscription of an id, if the scope covers it.

@@ -48,7 +48,7 @@ func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.Subscrip
 		if same >= 0 {
 			if v = all[same]; v.Status == api.SubscriptionDisabled {
 				v.Status, v.StatusReason, v.FailingSince = api.SubscriptionActive, "", api.Time{}
-				return putSubscription(tx, v)
+				return s.putSubscription(tx, &v)
 			}
 			return nil
 		}
@@ -62,7 +62,7 @@ func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.Subscrip
 			return fmt.Errorf("seal the secret of a subscription: %w", err)
 		}
 		secret = fresh
-		return putSubscription(tx, v)
+		return s.putSubscription(tx, &v)
 	})
 	return v.toAPI(), secret, err
 }
@@ -95,7 +95,8 @@ func (s *Service) List(ctx context.Context, scope api.Scope, r api.Subscriptions
 		q = store.Query{Index: "customer", Prefix: store.Key(r.CustomerID)}
 	}
 	list, cursor, err := record.List(ctx, s.Records, subscriptions, q, r.Page, func(v subscription) bool {
-		return v.Status != api.SubscriptionDeleted && v.visible(scope) && (r.CustomerID == "" || r.CustomerID == v.CustomerID)
+		return v.Status != api.SubscriptionDeleted && v.visible(scope) && (r.CustomerID == "" || r.CustomerID == v.CustomerID) &&
+			r.SinceUnix(v.UpdatedMS, record.Latest(v.CreatedAt, record.Latest(v.LastSuccessAt, v.FailingSince))) && record.Is(r.Status, v.Status)
 	})
 	return record.Convert(list, subscription.toAPI), cursor, err
 }
@@ -124,7 +125,7 @@ func (s *Service) change(ctx context.Context, scope api.Scope, id string, change
 		if err := change(tx, &v); err != nil {
 			return err
 		}
-		return putSubscription(tx, v)
+		return s.putSubscription(tx, &v)
 	})
 	return v.toAPI(), err
 }
