@@ -96,6 +96,14 @@ func TestPlantOverMosquitto(t *testing.T) {
 	}
 	m := new(memory)
 	ahead := time.Until(noon) // of the plant's clock, which is by day
+	simulate := func(args ...string) {
+		t.Helper()
+		args = append(args, "--port", strconv.Itoa(port), "--start", time.Now().Add(ahead).UTC().Format("2006-01-02T15:04:05"), "--dialects", "sparkplug,opendtu,json,victron,tasmota", "--interval", "2", "--retained-stale")
+		if out, err := exec.Command(simulator, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	simulate("--seconds", "1") // leaves retained values of yesterday and of before, which are no readings
 	p, err := NewPoller(Options{Config: c, Store: m, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(ahead) }})
 	if err != nil {
 		t.Fatal(err)
@@ -108,12 +116,11 @@ func TestPlantOverMosquitto(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	until(t, "connections to the broker", func() bool {
+		return !slices.ContainsFunc(p.Status().Brokers, func(b BrokerStatus) bool { return !b.Connected })
+	})
 	truthFile := filepath.Join(dir, "truth")
-	plant := exec.Command(simulator, "--port", strconv.Itoa(port), "--start", time.Now().Add(ahead).UTC().Format("2006-01-02T15:04:05"), "--dialects", "sparkplug,opendtu,json,victron,tasmota", "--interval", "2", "--seconds", "60", "--truth", truthFile,
-		"--duplicate", "--out-of-order", "--seq-gaps", "--missing-birth", "--retained-stale", "--historical", "--nulls", "--u32-long", "--drop-after", "25", "--speed", "1")
-	if out, err := plant.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	simulate("--seconds", "60", "--truth", truthFile, "--duplicate", "--out-of-order", "--seq-gaps", "--missing-birth", "--historical", "--nulls", "--u32-long", "--drop-after", "25")
 	time.Sleep(3 * time.Second) // the last messages are complete after a second
 	cancel()
 	running.Wait()
@@ -129,8 +136,49 @@ type published struct {
 	Dialect string
 	Device  *string
 	Topic   string
+	Seq     int
 	Values  map[string]*float64
 	Notes   []string
+}
+
+// withoutNames returns the data of Sparkplug that no reader can name: those of a session
+// before its births, which are requested, and those that the simulator held back and then
+// discarded.
+func withoutNames(lines []published) map[int]bool {
+	unnamed := map[int]bool{}
+	born := false
+	var held []int
+	for i, v := range lines {
+		late := slices.Contains(v.Notes, "late")
+		switch {
+		case v.Dialect != "sparkplug":
+			continue
+		case strings.Contains(v.Topic, "/NBIRTH/"):
+			for _, k := range held {
+				unnamed[k] = true
+			}
+			born, held = true, nil
+			continue
+		case !strings.Contains(v.Topic, "/DDATA/"):
+			continue
+		case v.Seq == 1: // the first message of a session has no birth before it
+			born = false
+		}
+		if late {
+			held = append(held, i)
+		}
+		unnamed[i] = !born
+		if !late && !slices.Contains(v.Notes, "lost") { // what was held back follows this one
+			for _, k := range held {
+				unnamed[k] = !born
+			}
+			held = nil
+		}
+	}
+	for _, k := range held {
+		unnamed[k] = true
+	}
+	return unnamed
 }
 
 // compareWithTruth compares stored powers with those that were published.
@@ -145,7 +193,6 @@ func compareWithTruth(t *testing.T, file string, ahead time.Duration, m *memory,
 	served := map[string]map[int64][]float64{} // powers by second
 	must := map[string]map[int64]float64{}     // those that have to be stored
 	var lines []published
-	var births []int64
 	scan := bufio.NewScanner(f)
 	scan.Buffer(nil, 1<<20)
 	for scan.Scan() {
@@ -153,12 +200,10 @@ func compareWithTruth(t *testing.T, file string, ahead time.Duration, m *memory,
 		if err := json.Unmarshal(scan.Bytes(), &v); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(v.Topic, "/NBIRTH/") {
-			births = append(births, v.Sim.Unix())
-		}
 		lines = append(lines, v)
 	}
-	for _, v := range lines {
+	unnamed := withoutNames(lines)
+	for i, v := range lines {
 		if v.Device == nil || !strings.HasPrefix(*v.Device, "inv") {
 			continue
 		}
@@ -181,8 +226,11 @@ func compareWithTruth(t *testing.T, file string, ahead time.Duration, m *memory,
 		if v.Dialect == "opendtu" || v.Dialect == "victron" { // without its own time: that of its arrival
 			at = time.UnixMilli(int64(v.Wall * 1000)).Add(ahead).Unix()
 		}
-		if strings.Contains(notes, "historical") {
+		switch {
+		case strings.Contains(notes, "historical"):
 			at -= 3600
+		case strings.Contains(notes, "stale") && (v.Dialect == "json" || v.Dialect == "tasmota"): // with their own time
+			at -= 24 * 3600
 		}
 		if served[id] == nil {
 			served[id], must[id] = map[int64][]float64{}, map[int64]float64{}
@@ -190,9 +238,7 @@ func compareWithTruth(t *testing.T, file string, ahead time.Duration, m *memory,
 		for d := int64(-2); d <= 2; d++ {
 			served[id][at+d] = append(served[id][at+d], *power)
 		}
-		// Data before a birth, which is requested, have no names; the simulator discards those that it holds back.
-		unnamed := v.Dialect == "sparkplug" && slices.ContainsFunc(births, func(b int64) bool { return v.Sim.Unix() < b && v.Sim.Unix() >= b-20 })
-		if !strings.Contains(notes, "lost") && !strings.Contains(notes, "stale") && !unnamed && !math.IsNaN(*power) {
+		if !strings.Contains(notes, "lost") && !strings.Contains(notes, "stale") && !unnamed[i] && !math.IsNaN(*power) {
 			must[id][at] = *power
 		}
 	}

@@ -50,6 +50,7 @@ var order = []struct {
 	{"curtailment", false, func(s *session) stage { return newCurtailment(s) }},
 	{"limits and constant readings of single units", false, func(s *session) stage { return newPlateaus(s) }},
 	{"thermal derating", true, func(s *session) stage { return newDerating(s) }},
+	{"DC inputs of units", false, func(s *session) stage { return s.inputs }},
 	{"the day of each unit against its peers", true, func(*session) stage { return relate{} }},
 	{"trackers", true, func(s *session) stage { return newTrackers(s) }},
 	{"partial shading", true, func(s *session) stage { return newShading(s) }},
@@ -75,6 +76,7 @@ type session struct {
 	clock    int64               // seconds by which the stamps are late, as far as is known
 	holdings []holding           // the latest constant readings of each unit
 	losses   *losses             // the units' models of their own past
+	inputs   *inputLosses        // the DC inputs of the units against each other
 	produced []producedDay       // what the site produced without another fault, by day
 }
 
@@ -124,7 +126,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	s.modules, s.clipped = newModules(s.in), make([][]Span, len(s.in.Units))
 	s.lastOn = make([]int64, len(s.in.Units))
 	quality, sensor := newQuality(len(s.in.Units)), newSensor(s)
-	s.losses = newLosses(s)
+	s.losses, s.inputs = newLosses(s), newInputLosses(s)
 	stages := make([]stage, len(order))
 	for i, row := range order {
 		stages[i] = row.begin(s)

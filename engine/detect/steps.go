@@ -522,7 +522,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 		r.observed = slices.DeleteFunc(slices.Clone(r.observed), func(e Evidence) bool { return e.Kind == "same_day" })
 		r.observed = append(r.observed, shows("same_day", 0.5, float64(len(r.units)), 1, "units", "%d units lost about the same part within %d days: one cause.", len(r.units), togetherDays))
 		st.record = r
-	} else {
+	} else if st.record.family != StringOutage || !s.inputs.open(k) { // else the record of the input says it
 		st.record = s.open(st.record)
 	}
 	u.steps = append(u.steps, st)

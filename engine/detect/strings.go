@@ -63,7 +63,7 @@ func (c *stringOutages) look(v *view, s *session) {
 			continue
 		}
 		c.units[k].take(v, s, k, u.relative)
-		s.memory.units[k].hold(StringOutage, c.units[k].record != nil || c.units[k].sum > 2)
+		s.memory.units[k].hold(StringOutage, c.units[k].record != nil || c.units[k].sum > 2 || s.inputs.open(k))
 	}
 }
 
@@ -139,7 +139,10 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 	}
 	f := newFacts()
 	f.days, f.spread, f.code, f.rating = len(c.low), spread, c.code, s.rating(k)
-	c.record = s.open(&record{family: StringOutage, units: []int{k}, start: c.since, detected: end, lastSeen: end, losses: c.lost, fraction: step, seen: f})
+	r := &record{family: StringOutage, units: []int{k}, start: c.since, detected: end, lastSeen: end, losses: c.lost, fraction: step, seen: f}
+	if c.record = r; !s.inputs.open(k) { // else the record of the input says it
+		c.record = s.open(r)
+	}
 }
 
 // isDrifting reports whether the excursion still grows: its second half is

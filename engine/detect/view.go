@@ -39,6 +39,7 @@ type unitView struct {
 	acVolts  []float64
 	cabinet  []float64   // °C
 	inputs   [][]float64 // current of each DC input, A
+	numbers  []int       // of these inputs, from 1
 	raw      []float64   // kW as read, credible or not
 	heard    []bool      // something new arrived for the cell
 	expected []float64   // kW; NaN where nothing is known
@@ -102,6 +103,7 @@ type source struct {
 	power, counter, state, run, code, light, tm []float64
 	cabinet, acVolts                            []float64
 	dcVolts, dcAmps                             [][]float64 // of each input that has a column
+	numbers                                     []int       // of the inputs of dcAmps
 	scale                                       float64     // kW for each unit of the power column
 	next                                        int         // first row not yet laid
 	clock                                       int64       // seconds that the stamps are late, as far as is known
@@ -118,7 +120,7 @@ func newSource(f series.Frame, step int64) (source, bool) {
 			s.dcVolts = append(s.dcVolts, v)
 		}
 		if a := f.Values(series.DCCurrent(n)); a != nil {
-			s.dcAmps = append(s.dcAmps, a)
+			s.dcAmps, s.numbers = append(s.dcAmps, a), append(s.numbers, n)
 		}
 	}
 	s.power = f.Values(series.PowerKW)
@@ -381,7 +383,7 @@ func (v *view) resize(sources []source) {
 	if v.units == nil {
 		v.units = make([]unitView, len(sources))
 		for k := range sources {
-			v.units[k].inputs = make([][]float64, len(sources[k].dcAmps))
+			v.units[k].inputs, v.units[k].numbers = make([][]float64, len(sources[k].dcAmps)), sources[k].numbers
 		}
 	}
 	fit(&v.light, v.cells)

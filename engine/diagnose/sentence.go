@@ -76,6 +76,12 @@ func (c *context) summary(e detect.Event) string {
 	case detect.TrackerFault:
 		return fmt.Sprintf("The tracker of %s does not follow the sun %s; %s lost.", who, since, lost)
 	case detect.StringOutage:
+		switch text, dead := e.Inputs(); {
+		case dead:
+			return fmt.Sprintf("%s gets no current from %s %s: %.1f %% of its production; %s lost.", who, text, since, 100*e.LossFraction, lost)
+		case text != "":
+			return fmt.Sprintf("%s gets less current from %s than before %s: %.1f %% of its production is missing; %s lost.", who, text, since, 100*e.LossFraction, lost)
+		}
 		return fmt.Sprintf("%s makes %.1f %% less than %s %s%s; %s lost.", who, 100*e.LossFraction, basis(e), since, wholeStrings(e), lost)
 	case detect.CapacityChange:
 		return fmt.Sprintf("%s makes %.1f %% more than before %s.", who, value("relative_yield")-100, since)
