@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +66,42 @@ func TestFleetOpensANewSite(t *testing.T) {
 	o.pass(2)
 	if got := o.m.data.siteRecord().SiteID; got != "Havelland" {
 		t.Errorf("on screen is %q", got)
+	}
+}
+
+// At 200 columns there is a heat map next to the list, of the sites and of the units of the
+// selected one, which are asked for; at 120 columns there is none and nothing is asked.
+func TestFleetHeatMap(t *testing.T) {
+	other := plant.New()
+	other.SiteID, other.Customer, other.Units = "Havelland", "north", 3
+	asked := map[string]int{}
+	count := func(_ *Options, s *plant.Service) {
+		s.Refuse(func(r *http.Request) *api.Error {
+			if q := r.URL.Query(); r.URL.Path == api.PathSiteData && q.Get("resolution") == api.Resolution15Min {
+				asked[q.Get("site_id")]++
+			}
+			return nil
+		})
+	}
+	d := start(t, 200, 60, count, plant.New(), other)
+	d.pass(2)
+	d.shows("Sites by hour", "of expected power", "Units of Sibaya", "of the median of peers", "INV-08")
+	if asked["Sibaya"] == 0 || asked["Havelland"] != 0 {
+		t.Errorf("asked for the units of %v", asked)
+	}
+	d.press("/", "havel", "enter")
+	d.pass(2)
+	d.shows("Units of Havelland")
+	d.hides("INV-08", "Kalahari") // the map has the sites that the filter leaves
+	if asked["Havelland"] == 0 {
+		t.Errorf("asked for the units of %v", asked)
+	}
+	clear(asked)
+	d = start(t, 120, 36, count, plant.New(), other)
+	d.pass(70)
+	d.hides("Sites by hour")
+	if len(asked) != 0 {
+		t.Errorf("at 120 columns: asked for the units of %v", asked)
 	}
 }
 

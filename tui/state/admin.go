@@ -3,6 +3,8 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"strings"
+	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
@@ -18,6 +20,8 @@ const (
 
 	QueryAllUploads Query = "all uploads"
 	QueryImport     Query = "import" // the upload that [Need.Of] names
+
+	QueryFleetUnits Query = "fleet units" // today's power of the units of the site that [Need.Of] names, see [FleetUnitsOf]
 )
 
 // Admin is the data that belongs to no site: the fleet, and data for administrators.
@@ -30,6 +34,49 @@ type Admin struct {
 
 	Uploads Value[[]api.Upload] // of all sites, newest first
 	Import  Value[api.Upload]   // of this console, whose progress is shown
+
+	FleetUnits Value[FleetUnits]
+}
+
+// FleetUnits is today at one site of the fleet: its units and what they reported.
+type FleetUnits struct {
+	Site   api.SiteRef
+	Assets []api.Asset
+	Day    Day
+}
+
+// FleetUnitsOf names a site to [QueryFleetUnits]. Neither ids nor names of time zones have a tab.
+func FleetUnitsOf(f api.FleetSite) string {
+	return strings.Join([]string{f.CustomerID, f.SiteID, f.Timezone}, "\t")
+}
+
+// fleetUnits asks for the units of a site and their means of a quarter of an hour since its midnight.
+func fleetUnits(ctx context.Context, c *client.Client, r Request) (FleetUnits, error) {
+	part := append(strings.Split(r.id, "\t"), "", "")
+	out := FleetUnits{Site: api.SiteRef{CustomerID: part[0], SiteID: part[1]}}
+	zone, err := time.LoadLocation(part[2])
+	if err != nil {
+		zone = time.UTC
+	}
+	out.Day.Start, out.Day.End = midnight(r.now, zone), nextMidnight(r.now, zone)
+	out.Assets, err = everyPage(func(p api.Page) ([]api.Asset, string, error) {
+		v, err := c.Assets(ctx, api.ListQuery{CustomerID: out.Site.CustomerID, SiteID: out.Site.SiteID, Page: p})
+		if err != nil {
+			return nil, "", err
+		}
+		return v.Assets, v.NextCursor, nil
+	})
+	if err != nil {
+		return out, err
+	}
+	v, err := c.SiteRecords(ctx, api.RecordsQuery{
+		CustomerID: out.Site.CustomerID, SiteID: out.Site.SiteID, Start: api.At(out.Day.Start), End: api.LastBefore(out.Day.End), Resolution: api.Resolution15Min,
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Day = out.Day.With(v.Records)
+	return out, nil
 }
 
 // Trail is the result of a query of the audit trail.
@@ -125,6 +172,7 @@ var adminSources = map[Query]source{
 		v, err := c.Upload(ctx, r.id)
 		return field(v, err, func() api.Upload { return *v })
 	})),
+	QueryFleetUnits: asked(anywhere(func(s *Store) *Value[FleetUnits] { return &s.Admin.FleetUnits }, fleetUnits)),
 	QueryAudit: asked(anywhere(func(s *Store) *Value[Trail] { return &s.Admin.Audit }, func(ctx context.Context, c *client.Client, r Request) (Trail, error) {
 		return trail(ctx, c, r.id)
 	})),

@@ -23,8 +23,12 @@ import (
 // fleetPeriod is how often the day of all sites is asked for: one request.
 const fleetPeriod = 15 * time.Second
 
+// fleetUnitsPeriod is how often the units of the selected site are asked for.
+const fleetUnitsPeriod = time.Minute
+
 // fleet is the screen of all accessible sites, optionally grouped by customer.
 type fleet struct {
+	screen     *widget.TableView
 	byCustomer bool
 	open       map[string]bool // customers whose sites are shown
 
@@ -32,12 +36,16 @@ type fleet struct {
 	at     time.Time
 	sites  []api.FleetSite
 	labels func(api.SiteRef) string
+
+	hours chart.Heat // sites over their day
+	units chart.Heat // units of the selected site over its day
+	day   view.DayMemo
 }
 
 // NewFleet lists all accessible sites, those that lose most now first.
 func NewFleet() *widget.TableView {
 	f := &fleet{open: map[string]bool{}}
-	return &widget.TableView{
+	f.screen = &widget.TableView{
 		Heading: "Fleet", Query: state.QueryFleet, Period: fleetPeriod, Enter: "open the site",
 		Empty: "No accessible sites. Press esc, then U, to import a file of a site's production.",
 		List:  widget.List{SortBy: -1},
@@ -47,7 +55,13 @@ func NewFleet() *widget.TableView {
 			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Min: 24, Rank: 6},
 		},
 		Rows: f.rows, Detail: f.detail, Head: f.drawTotals, Wide: true, Leaves: true, Keys: keymap.FleetList,
-		Act: f.act,
+		Act: f.act, Side: f.drawMaps,
+		More: func(id string) []state.Need {
+			if i := slices.IndexFunc(f.sites, func(s api.FleetSite) bool { return fleetID(s) == id }); i >= 0 && f.screen.Beside() {
+				return []state.Need{{Query: state.QueryFleetUnits, Of: state.FleetUnitsOf(f.sites[i]), Period: fleetUnitsPeriod, Focused: true}}
+			}
+			return nil
+		},
 		Reason: func(a keymap.Action, _ string, v view.Context) string {
 			if a == keymap.GroupFleet && !f.severalCustomers(v) {
 				return "all sites belong to one customer"
@@ -62,6 +76,7 @@ func NewFleet() *widget.TableView {
 			return widget.StatusOf(v.Admin.Fleet, v.Now, len(v.Admin.Fleet.Data) == 0)
 		},
 	}
+	return f.screen
 }
 
 // act opens a site, opens or closes a customer, or switches the groups.

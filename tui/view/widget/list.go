@@ -51,6 +51,10 @@ type List struct {
 	top     int // first row's y in the region last drawn
 }
 
+// Drawn returns the ids of the rows that the filter left when the list was drawn last, in
+// their order.
+func (l *List) Drawn() []string { return l.ids }
+
 // Draw draws the header, if there is room for two rows, and the rows that fit.
 // The caller shows by [List.Range] that not all rows fit.
 func (l *List) Draw(r terminal.Region, v view.Context, columns []Column, rows []Row) {

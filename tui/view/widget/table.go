@@ -34,12 +34,23 @@ type TableView struct {
 	ExportRows func(v view.Context) [][]string                               // nil: the rows as they are drawn
 	More       func(id string) []state.Need                                  // further queries, about the chosen row
 	Wide       bool                                                          // the list has the whole width, however wide the screen
-	Leaves     bool                                                          // enter leaves the screen
-	Enter      string                                                        // what enter does, for the last line; empty: not shown
-	List       List
-	page       Page
-	listAt     terminal.Rect
+	// Side draws next to the list and its details, on screens of at least SideFrom columns,
+	// what belongs to the row with that id; nil: nothing. The list keeps its natural width.
+	Side   func(r terminal.Region, v view.Context, id string)
+	Leaves bool   // enter leaves the screen
+	Enter  string // what enter does, for the last line; empty: not shown
+	List   List
+	beside bool // Side was drawn last
+	page   Page
+	listAt terminal.Rect
 }
+
+// SideFrom is the width from which a list has a drawing next to it, in cells, and leastSide
+// the least width of that.
+const (
+	SideFrom  = 180
+	leastSide = 60
+)
 
 // Detail is one line of a row's details: a heading, or a text with a label
 // before it, which may be empty.
@@ -81,6 +92,9 @@ func Find[T any](items []T, is func(T) bool) *T {
 	}
 	return nil
 }
+
+// Beside reports whether there was room for Side when the screen was drawn last.
+func (s *TableView) Beside() bool { return s.beside }
 
 // Title returns the title of the screen.
 func (s *TableView) Title() string { return s.Heading }
@@ -130,6 +144,7 @@ func (s *TableView) SelectRow(id string) { s.List.Selected = id }
 func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	rows := s.Rows(v)
+	s.beside = false
 	if len(rows) == 0 {
 		s.List.Draw(r.Region(terminal.Rect{}), v, s.Columns, nil)
 		s.drawEmpty(r, v)
@@ -143,6 +158,16 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 		head = s.Head(r, v)
 		r, h = r.Region(terminal.Rect{Y: head, W: w, H: h - head}), h-head
 	}
+	if s.List.Selected == "" {
+		s.List.Selected = rows[0].ID
+	}
+	if s.beside = s.Side != nil && w >= SideFrom; s.beside {
+		part := min(naturalWidth(s.Columns, rows)+1, w-leastSide-2)
+		defer s.Side(r.Region(terminal.Rect{X: part + 2, W: w - part - 2, H: h}), v, s.List.Current())
+		r.VLine(part, 0, h, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))
+		w = part - 1
+		r = r.Region(terminal.Rect{W: w, H: h})
+	}
 	listH := min(len(rows)+1, max(h/2, 3))
 	listArea, detailArea := terminal.Rect{W: w, H: listH}, terminal.Rect{Y: listH + 1, W: w, H: h - listH - 1}
 	if w >= 110 && !s.Wide {
@@ -150,9 +175,6 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 		listArea, detailArea = terminal.Rect{W: part, H: h}, terminal.Rect{X: part + 2, W: w - part - 2, H: h}
 	} else {
 		r.HLine(0, listH, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))
-	}
-	if s.List.Selected == "" {
-		s.List.Selected = rows[0].ID
 	}
 	s.List.Draw(r.Region(listArea), v, s.Columns, rows)
 	s.listAt = listArea
