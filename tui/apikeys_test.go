@@ -61,7 +61,7 @@ func startOffice(t *testing.T, w, h int, role string, customers ...string) *offi
 // keys returns those that the service holds, oldest first.
 func (o *office) keys() []auth.APIKey {
 	o.t.Helper()
-	keys, _, err := o.service.Auth().As(api.Unlimited("test")).Keys(context.Background(), "", api.Page{})
+	keys, _, err := o.service.Auth().As(api.Unlimited("test")).Keys(context.Background(), auth.KeyFilter{}, api.Page{})
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/themes"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/internal/stage"
 	"app.sunloop/tui/settings"
@@ -39,9 +40,17 @@ func TestFleetIsFirst(t *testing.T) {
 	}
 	d := start(t, 120, 36, nil, plant.New(), other)
 	d.shows("sites", "of exp.")
-	d.press("S", "Havel")
-	d.shows("kW lost") // the choice of the site has the same facts
-	d.press("enter")
+	d.press("S")
+	// The choice of the site has the same facts, with the strip of the day.
+	d.shows("of exp.", "kW lost", "data up to date")
+	grid, strips := d.m.frame.grid, map[themes.Color]bool{}
+	for i := range 120 * 36 {
+		strips[grid.Cell(i%120, i/120).Style.BG] = true
+	}
+	if !strips[d.m.prefs.palette.Color(themes.HeatNormal)] {
+		t.Error("the choice of the site has no strip of the day")
+	}
+	d.press("Havel", "enter")
 	if d.place() != "Observe" || d.m.data.Site.SiteID != "Havelland" {
 		t.Errorf("the choice of a site leads to %s of %s", d.place(), d.m.data.Site.SiteID)
 	}

@@ -11,6 +11,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/app"
 	"app.sunloop/tui/view/plant"
@@ -198,17 +199,19 @@ func (m *Model) themeDialog() view.Dialog {
 
 func (m *Model) siteDialog() view.Dialog {
 	var choices []widget.Choice
-	sites, facts := m.data.Sites.Data, map[api.SiteRef]string{}
+	sites, fleet := m.data.Sites.Data, map[api.SiteRef]api.FleetSite{}
 	label := state.SiteLabels(sites)
 	for _, f := range m.data.Admin.Fleet.Data {
-		facts[f.Ref()] = plant.SiteFacts(f)
+		fleet[f.Ref()] = f
 	}
 	for _, s := range sites {
-		detail, ok := facts[s.Ref()]
-		if !ok {
-			detail = fmt.Sprintf("%s, %s, %s", s.Name, widget.Power(s.CapacityKW), widget.CountOf(s.AssetCount, "unit", "units"))
+		choice := widget.Choice{Text: label(s.Ref()), Terms: s.Name, Do: view.OpenSite{Site: s.Ref()}}
+		if f, ok := fleet[s.Ref()]; ok {
+			choice.Detail, choice.Strip = plant.SiteFacts(f), func(r terminal.Region, v view.Context) { plant.DrawHours(r, f.Hours, v) }
+		} else {
+			choice.Detail = fmt.Sprintf("%s, %s, %s", s.Name, widget.Power(s.CapacityKW), widget.CountOf(s.AssetCount, "unit", "units"))
 		}
-		choices = append(choices, widget.Choice{Text: label(s.Ref()), Detail: detail, Terms: s.Name, Do: view.OpenSite{Site: s.Ref()}})
+		choices = append(choices, choice)
 	}
 	d := widget.NewChooser("Site", "", choices, nil)
 	d.Mark(m.data.siteLabel(m.data.siteRecord()))

@@ -57,7 +57,7 @@ func NewFleet() *widget.TableView {
 		Rows: f.rows, Detail: f.detail, Head: f.drawTotals, Wide: true, Leaves: true, Keys: keymap.FleetList,
 		Act: f.act, Side: f.drawMaps,
 		More: func(id string) []state.Need {
-			if i := slices.IndexFunc(f.sites, func(s api.FleetSite) bool { return fleetID(s) == id }); i >= 0 && f.screen.Beside() {
+			if i := slices.IndexFunc(f.sites, func(s api.FleetSite) bool { return fleetID(s) == id }); i >= 0 && f.screen.SideDrawn() {
 				return []state.Need{{Query: state.QueryFleetUnits, Of: state.FleetUnitsOf(f.sites[i]), Period: fleetUnitsPeriod, Focused: true}}
 			}
 			return nil
@@ -377,7 +377,7 @@ func (f *fleet) siteRow(v view.Context, site api.FleetSite, mark string) widget.
 		Cells: []widget.Cell{
 			{Text: mark + f.labels(site.Ref()), Role: themes.Text}, {Text: widget.Power(power), Role: valueRole}, {Text: widget.Percent(of), Role: ofRole}, {Text: widget.Power(lack), Role: valueRole},
 			{Text: alarmWords(site), Draw: func(r terminal.Region) { drawAlarms(r, site, v) }}, {Text: pr, Role: valueRole}, {Text: available, Role: valueRole}, {Text: today, Role: valueRole},
-			{Text: age, Role: ageRole}, {Draw: func(r terminal.Region) { drawHours(r, site.Hours, v) }},
+			{Text: age, Role: ageRole}, {Draw: func(r terminal.Region) { DrawHours(r, site.Hours, v) }},
 		},
 	}
 }
@@ -446,8 +446,8 @@ func drawAlarms(r terminal.Region, f api.FleetSite, v view.Context) {
 	}
 }
 
-// drawHours draws a strip of the day: grey where a site made what was expected.
-func drawHours(r terminal.Region, hours []*float64, v view.Context) {
+// DrawHours draws a strip of the day: grey where a site made what was expected.
+func DrawHours(r terminal.Region, hours []*float64, v view.Context) {
 	w, _ := r.Size()
 	pen := v.Pen
 	if v.ASCII {

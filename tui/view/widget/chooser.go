@@ -26,7 +26,13 @@ type Choice struct {
 	Quiet  bool         // only listed in searches
 	Recent bool         // chosen lately, at place Order of those
 	Order  int
+	// Strip draws a figure of StripWidth cells at the right end, where the texts leave room;
+	// nil: none.
+	Strip func(r terminal.Region, v view.Context)
 }
+
+// StripWidth is the width of the figure of a choice, in cells.
+const StripWidth = 24
 
 // Chooser is a list with a search field: the palette, and the choices of site and
 // theme.
@@ -65,9 +71,22 @@ func (c *Chooser) Title() string { return c.title }
 func (c *Chooser) Size(w, h int) (int, int) {
 	want := 40
 	for _, choice := range c.choices {
-		want = max(want, terminal.Width(choice.Text)+max(terminal.Width(choice.Detail), terminal.Width(choice.Why))+terminal.Width(choice.Key)+5)
+		want = max(want, choice.width()+choice.strip())
 	}
 	return min(want, w-8), min(len(c.choices)+4, h-4)
+}
+
+// width returns the cells of the texts of a choice, strip those of its figure with the gap
+// before it.
+func (c Choice) width() int {
+	return terminal.Width(c.Text) + max(terminal.Width(c.Detail), terminal.Width(c.Why)) + terminal.Width(c.Key) + 5
+}
+
+func (c Choice) strip() int {
+	if c.Strip == nil {
+		return 0
+	}
+	return StripWidth + 2
 }
 
 // Draw draws the query and what it finds.
@@ -84,6 +103,7 @@ func (c *Chooser) Draw(r terminal.Region, v view.Context) {
 	}
 	rows := max(h-4, 1)
 	top := max(0, c.at-rows+1)
+	strips := !slices.ContainsFunc(c.choices, func(choice Choice) bool { return choice.width()+choice.strip() > w })
 	for i := top; i < len(c.shown) && i < top+rows; i++ {
 		y := 2 + i - top
 		choice := c.shown[i]
@@ -93,6 +113,10 @@ func (c *Chooser) Draw(r terminal.Region, v view.Context) {
 		}
 		x := r.PutIn(0, y, w, choice.Text, v.Palette.Style(role), v.ASCII)
 		end := w
+		if choice.Strip != nil && strips {
+			end -= choice.strip()
+			choice.Strip(r.Region(terminal.Rect{X: w - StripWidth, Y: y, W: StripWidth, H: 1}), v)
+		}
 		if choice.Key != "" {
 			end = r.PutRight(w, y, choice.Key, v.Palette.Style(themes.Key)) - 2
 		}
@@ -100,7 +124,7 @@ func (c *Chooser) Draw(r terminal.Region, v view.Context) {
 			r.PutRight(end, y, terminal.Truncate(detail, room, v.ASCII), v.Palette.Style(themes.Dim))
 		}
 		if i == c.at {
-			r.Shade(terminal.Rect{Y: y, W: w, H: 1}, v.Palette.Style(themes.Selection))
+			r.ShadeRow(terminal.Rect{Y: y, W: w, H: 1}, v.Palette.Style(themes.Selection), v.Palette.Style(themes.Panel))
 		}
 	}
 	KeyLine(r, h-1, v, "enter", "choose", "esc", "back")

@@ -36,13 +36,13 @@ type TableView struct {
 	Wide       bool                                                          // the list has the whole width, however wide the screen
 	// Side draws next to the list and its details, on screens of at least SideFrom columns,
 	// what belongs to the row with that id; nil: nothing. The list keeps its natural width.
-	Side   func(r terminal.Region, v view.Context, id string)
-	Leaves bool   // enter leaves the screen
-	Enter  string // what enter does, for the last line; empty: not shown
-	List   List
-	beside bool // Side was drawn last
-	page   Page
-	listAt terminal.Rect
+	Side      func(r terminal.Region, v view.Context, id string)
+	Leaves    bool   // enter leaves the screen
+	Enter     string // what enter does, for the last line; empty: not shown
+	List      List
+	sideDrawn bool // Side was drawn last
+	page      Page
+	listAt    terminal.Rect
 }
 
 // SideFrom is the width from which a list has a drawing next to it, in cells, and leastSide
@@ -93,8 +93,8 @@ func Find[T any](items []T, is func(T) bool) *T {
 	return nil
 }
 
-// Beside reports whether there was room for Side when the screen was drawn last.
-func (s *TableView) Beside() bool { return s.beside }
+// SideDrawn reports whether there was room for Side when the screen was drawn last.
+func (s *TableView) SideDrawn() bool { return s.sideDrawn }
 
 // Title returns the title of the screen.
 func (s *TableView) Title() string { return s.Heading }
@@ -144,7 +144,7 @@ func (s *TableView) SelectRow(id string) { s.List.Selected = id }
 func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	rows := s.Rows(v)
-	s.beside = false
+	s.sideDrawn = false
 	if len(rows) == 0 {
 		s.List.Draw(r.Region(terminal.Rect{}), v, s.Columns, nil)
 		s.drawEmpty(r, v)
@@ -161,7 +161,7 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	if s.List.Selected == "" {
 		s.List.Selected = rows[0].ID
 	}
-	if s.beside = s.Side != nil && w >= SideFrom; s.beside {
+	if s.sideDrawn = s.Side != nil && w >= SideFrom; s.sideDrawn {
 		part := min(naturalWidth(s.Columns, rows)+1, w-leastSide-2)
 		defer s.Side(r.Region(terminal.Rect{X: part + 2, W: w - part - 2, H: h}), v, s.List.Current())
 		r.VLine(part, 0, h, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))
