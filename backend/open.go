@@ -138,8 +138,16 @@ type databaseStorage struct {
 	ended func(store.TransactionEvent) // optional
 }
 
-// View reports the transaction when it has ended.
+// Together reports its transaction when it has ended.
+func (h databaseStorage) Together(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	return h.observed(ctx, store.TransactionRead, func() error { return h.Storage.Together(ctx, n, do) })
+}
+
+// View reports the transaction when it has ended, unless it is a part of one of Together.
 func (h databaseStorage) View(ctx context.Context, fn func(tx store.Tx) error) error {
+	if store.TogetherOf(ctx) != nil {
+		return h.Storage.View(ctx, fn)
+	}
 	return h.observed(ctx, store.TransactionRead, func() error { return h.Storage.View(ctx, fn) })
 }
 

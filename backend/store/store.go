@@ -52,6 +52,11 @@ var (
 type Records interface {
 	View(ctx context.Context, fn func(tx Tx) error) error
 	Update(ctx context.Context, fn func(tx Tx) error) error
+	// Together calls do for 0 to n-1 in goroutines, and joins their errors. Each gets a
+	// ctx for its calls of View and of the reads of Telemetry. A database makes those
+	// of all in as few queries as one of them makes, and over one committed state; do may
+	// be called again for an i. Memory of what they read is needed for all of them.
+	Together(ctx context.Context, n int, do func(ctx context.Context, i int) error) error
 }
 
 // Tx is a transaction over ordered keys. Slices that it hands out are valid

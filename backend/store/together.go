@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"sync"
 )
 
 // GetMany returns the values at keys, nil for one that is absent.
@@ -27,7 +28,10 @@ func GetMany(tx Tx, bucket string, keys [][]byte) ([][]byte, error) {
 // prefetched is how many keys are announced at a time.
 const prefetched = 1000
 
-type joinedKey struct{}
+type (
+	joinedKey   struct{}
+	togetherKey struct{}
+)
 
 // WithTx returns a ctx whose View and Update run their closures in tx, instead of in
 // transactions of their own. It is for calls within the closure that tx belongs to.
@@ -90,4 +94,33 @@ func UpdateEach(ctx context.Context, records Records, n int, all bool, refused f
 			return errs, err
 		}
 	}
+}
+
+// WithTogether returns the ctx of a goroutine of [Records.Together], with what the store
+// needs to recognise its reads.
+func WithTogether(ctx context.Context, reads any) context.Context {
+	return context.WithValue(ctx, togetherKey{}, reads)
+}
+
+// TogetherOf returns what [WithTogether] has put into ctx, nil if there is nothing.
+func TogetherOf(ctx context.Context) any { return ctx.Value(togetherKey{}) }
+
+// atOnce is how many goroutines of AtOnce run at a time.
+const atOnce = 4
+
+// AtOnce is [Records.Together] of a store that gains nothing by making reads together: some
+// calls of do run at a time.
+func AtOnce(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	errs := make([]error, n)
+	turns := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range n {
+		turns <- struct{}{}
+		all.Go(func() {
+			errs[i] = do(ctx, i)
+			<-turns
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

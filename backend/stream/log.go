@@ -117,6 +117,11 @@ func (l *Log) View(ctx context.Context, fn func(tx store.Tx) error) error {
 	return l.records.View(ctx, fn)
 }
 
+// Together is that of the records.
+func (l *Log) Together(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	return l.records.Together(ctx, n, do)
+}
+
 // Update is that of the records, with the changes in the log.
 func (l *Log) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 	some, waits := false, false

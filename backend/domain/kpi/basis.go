@@ -44,17 +44,10 @@ func ratingsOf(site api.Site, all []api.Asset, estimated map[string]bool) map[st
 
 // ratings are the ratings of the site's units, by their ids.
 func (s *Service) ratings(ctx context.Context, site api.Site, units []api.Asset) (map[string]kpi.Rating, error) {
-	estimated := map[string]bool{}
-	err := s.records.View(ctx, func(tx store.Tx) error {
-		clear(estimated)
-		for _, a := range units {
-			is, err := s.sites.Estimated(tx, a)
-			if err != nil {
-				return err
-			}
-			estimated[a.AssetID] = is
-		}
-		return nil
+	var estimated map[string]bool
+	err := s.records.View(ctx, func(tx store.Tx) (err error) {
+		estimated, err = s.sites.EstimatedOf(tx, units)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the estimated capacities of site %s: %w", site.SiteID, err)

@@ -2,10 +2,8 @@ package kpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/alert"
@@ -21,26 +19,22 @@ func (s *Service) Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) (
 	if err != nil {
 		return nil, "", err
 	}
-	out, errs := make([]api.FleetSite, len(list)), make([]error, len(list))
-	turns := make(chan struct{}, fleetAtOnce)
-	var all sync.WaitGroup
-	for i, site := range list {
-		turns <- struct{}{}
-		all.Go(func() {
-			out[i], errs[i] = s.fleetSite(ctx, site)
-			<-turns
+	out := make([]api.FleetSite, len(list))
+	for from := 0; from < len(list); from += fleetAtOnce {
+		part := list[from:min(from+fleetAtOnce, len(list))]
+		err := s.records.Together(ctx, len(part), func(ctx context.Context, i int) (err error) {
+			out[from+i], err = s.fleetSite(ctx, part[i])
+			return err
 		})
-	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, "", err
+		if err != nil {
+			return nil, "", err
+		}
 	}
 	return out, next, nil
 }
 
-// fleetAtOnce is how many sites of a fleet are summed up at a time: with a database, a site waits
-// for some dozen round trips.
-const fleetAtOnce = 4
+// fleetAtOnce is how many sites of a fleet are read together.
+const fleetAtOnce = 100
 
 // fleetSite sums up a site. A panic is an error, as it would end the process in a goroutine of the list.
 func (s *Service) fleetSite(ctx context.Context, site api.Site) (f api.FleetSite, err error) {

@@ -337,6 +337,22 @@ func (s *Service) Estimated(tx store.Tx, asset api.Asset) (bool, error) {
 	return err == nil, err
 }
 
+// EstimatedOf returns the ids of those assets whose capacity is an estimate.
+func (s *Service) EstimatedOf(tx store.Tx, list []api.Asset) (map[string]bool, error) {
+	keys := make([][]byte, len(list))
+	for i, a := range list {
+		keys[i] = assetKey(a)
+	}
+	values, err := store.GetMany(tx, estimatesBucket, keys)
+	estimated := map[string]bool{}
+	for i, v := range values {
+		if v != nil {
+			estimated[list[i].AssetID] = true
+		}
+	}
+	return estimated, err
+}
+
 // EstimateCapacity sets the capacity of a unit, unless it has one that is not an
 // estimate, or does not exist.
 func (s *Service) EstimateCapacity(tx store.Tx, siteID, assetID string, kW float64) error {

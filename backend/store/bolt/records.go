@@ -28,6 +28,11 @@ func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
 	})
 }
 
+// Together calls do for 0 to n-1.
+func (s *Store) Together(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	return store.AtOnce(ctx, n, do)
+}
+
 // Update runs fn and commits what it wrote. fn may run more than once.
 func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 	if tx := store.JoinedTx(ctx); tx != nil {

@@ -25,7 +25,7 @@ func (s *Store) Check(ctx context.Context) []error {
 	}
 	for _, id := range ids {
 		err := s.transact(ctx, snapshot, func(tx pgx.Tx) error {
-			in := &site{ctx: ctx, tx: tx, id: id}
+			in := &site{ctx: ctx, reads: direct{tx}, tx: tx, id: id}
 			if err := in.load(); err != nil {
 				return err
 			}

@@ -20,8 +20,11 @@ func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
 	if tx := store.JoinedTx(ctx); tx != nil {
 		return fn(tx)
 	}
+	if seat := seatOf(ctx); seat != nil {
+		return fn(&records{ctx: ctx, reads: seat, store: s, known: map[string]*known{}})
+	}
 	return s.transact(ctx, snapshot, func(tx pgx.Tx) error {
-		return fn(&records{ctx: ctx, tx: tx, store: s, known: map[string]*known{}})
+		return fn(&records{ctx: ctx, reads: direct{tx}, store: s, known: map[string]*known{}})
 	})
 }
 
@@ -33,7 +36,7 @@ func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 	}
 	fn = store.RunCommitHook(ctx, fn)
 	return s.transact(ctx, serial, func(tx pgx.Tx) error {
-		r := &records{ctx: ctx, tx: tx, store: s, writable: true, known: map[string]*known{}}
+		r := &records{ctx: ctx, reads: direct{tx}, tx: tx, store: s, writable: true, known: map[string]*known{}}
 		err := fn(r)
 		if r.broken != nil && (err == nil || retryable(r.broken)) {
 			return r.broken // whatever the result of fn, the database does not continue
@@ -49,7 +52,8 @@ func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 // has to see them in the database, so that a transaction costs few round trips.
 type records struct {
 	ctx      context.Context
-	tx       pgx.Tx
+	reads    reads
+	tx       pgx.Tx // of an Update
 	store    *Store
 	writable bool
 	known    map[string]*known // by bucket and key
@@ -100,9 +104,8 @@ func (r *records) Get(bucket string, key []byte) ([]byte, error) {
 	}
 	if k == nil {
 		k = &known{bucket: bucket, key: bytes.Clone(key)}
-		shard, rest := shardOf(k.key)
-		err := r.tx.QueryRow(r.ctx, `SELECT value FROM sunloop.kv WHERE bucket = $1 AND shard = $2 AND key = $3`, bucket, shard, rest).Scan(&k.value)
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		var err error
+		if k.value, err = r.reads.value(r.ctx, bucket, k.key); err != nil {
 			return nil, r.fault("get from", bucket, err)
 		}
 		r.known[id] = k
@@ -122,26 +125,13 @@ func (r *records) Prefetch(bucket string, keys [][]byte) error {
 	if r.writable || len(keys) == 0 {
 		return nil
 	}
-	shards, rests := make([][]byte, len(keys)), make([][]byte, len(keys))
+	values, err := r.reads.values(r.ctx, bucket, keys)
+	if err != nil {
+		return r.fault("read ahead in", bucket, err)
+	}
 	r.ahead = make(map[string]*known, len(keys))
 	for i, key := range keys {
-		shards[i], rests[i] = shardOf(key)
-		r.ahead[ident(bucket, key)] = &known{bucket: bucket, key: key}
-	}
-	rows, err := r.tx.Query(r.ctx, `SELECT kv.shard, kv.key, kv.value FROM unnest($2::bytea[], $3::bytea[]) AS wanted (shard, key)
-		JOIN sunloop.kv ON kv.bucket = $1 AND kv.shard = wanted.shard AND kv.key = wanted.key`, bucket, shards, rests)
-	if err != nil {
-		return r.fault("read ahead in", bucket, err)
-	}
-	var shard, rest, value []byte
-	_, err = pgx.ForEachRow(rows, []any{&shard, &rest, &value}, func() error {
-		if k := r.ahead[ident(bucket, append(shard[:len(shard):len(shard)], rest...))]; k != nil {
-			k.value = append(make([]byte, 0, len(value)), value...)
-		}
-		return nil
-	})
-	if err != nil {
-		return r.fault("read ahead in", bucket, err)
+		r.ahead[ident(bucket, key)] = &known{bucket: bucket, key: key, value: values[i]}
 	}
 	return nil
 }
@@ -205,7 +195,11 @@ func (r *records) flush() error {
 func (r *records) Scan(bucket string, from, to []byte, reverse bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		from, to := bytes.Clone(from), bytes.Clone(to)
-		for n := scanFirst; ; n = min(2*n, scanMost) {
+		most := scanMost
+		if _, together := r.reads.(*seat); together {
+			most = scanMostTogether
+		}
+		for n := scanFirst; ; n = min(2*n, most) {
 			if to != nil && bytes.Compare(from, to) >= 0 {
 				return
 			}
@@ -236,10 +230,12 @@ func (r *records) Scan(bucket string, from, to []byte, reverse bool) iter.Seq2[s
 	}
 }
 
-// How many entries a Scan fetches at first, and at most.
+// How many entries a Scan fetches at first, and at most, and at most in a goroutine of
+// Together, since the pages of all goroutines are in memory at a time.
 const (
-	scanFirst = 64
-	scanMost  = 1024
+	scanFirst        = 64
+	scanMost         = 1024
+	scanMostTogether = 128
 )
 
 // wrote reports whether any write except the first n was to a key of the range.
@@ -252,46 +248,12 @@ func (r *records) wrote(seen int, bucket string, from, to []byte) bool {
 	return false
 }
 
-// fetch reads up to n entries of a range. A range within one shard reads only
-// that shard, which a distributed database has in one place.
+// fetch reads up to n entries of a range.
 func (r *records) fetch(bucket string, from, to []byte, reverse bool, n int) ([]store.Entry, error) {
 	if err := r.flush(); err != nil {
 		return nil, err
 	}
-	shard, rest := shardOf(from)
-	sql, args := `SELECT shard, key, value FROM sunloop.kv WHERE bucket = $1`, []any{bucket}
-	arg := func(b []byte) string {
-		args = append(args, b)
-		return fmt.Sprintf("$%d", len(args))
-	}
-	toShard, toRest := shardOf(to)
-	within := len(rest)+len(shard) > 0 && bytes.HasSuffix(shard, []byte{0, 1}) && to != nil
-	switch {
-	case within && bytes.Equal(toShard, shard):
-		sql += ` AND shard = ` + arg(shard) + ` AND key >= ` + arg(rest) + ` AND key < ` + arg(toRest)
-	case within && bytes.Equal(to, store.After(shard)):
-		sql += ` AND shard = ` + arg(shard) + ` AND key >= ` + arg(rest)
-	default:
-		sql += ` AND (shard, key) >= (` + arg(shard) + `, ` + arg(rest) + `)`
-		if to != nil {
-			sql += ` AND (shard, key) < (` + arg(toShard) + `, ` + arg(toRest) + `)`
-		}
-	}
-	if reverse {
-		sql += ` ORDER BY shard DESC, key DESC`
-	} else {
-		sql += ` ORDER BY shard, key`
-	}
-	rows, err := r.tx.Query(r.ctx, fmt.Sprintf("%s LIMIT %d", sql, n), args...)
-	if err != nil {
-		return nil, r.fault("scan", bucket, err)
-	}
-	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e store.Entry, err error) {
-		var key []byte
-		err = row.Scan(&e.Key, &key, &e.Value)
-		e.Key = append(e.Key, key...)
-		return e, err
-	})
+	entries, err := r.reads.page(r.ctx, keyRange{bucket, from, to, reverse}, n)
 	if err != nil {
 		return nil, r.fault("scan", bucket, err)
 	}

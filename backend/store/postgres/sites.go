@@ -31,13 +31,17 @@ func (h sites) Sites(ctx context.Context) ([]string, error) {
 
 // View runs fn over one committed state.
 func (h sites) View(ctx context.Context, id string, fn func(r telemetry.Reader) error) error {
-	return h.store.transact(ctx, snapshot, func(tx pgx.Tx) error {
-		s := &site{ctx: ctx, tx: tx, id: id}
+	read := func(r reads) error {
+		s := &site{ctx: ctx, reads: r, id: id}
 		if err := s.load(); err != nil {
 			return err
 		}
 		return fn(s)
-	})
+	}
+	if seat := seatOf(ctx); seat != nil {
+		return read(seat)
+	}
+	return h.store.transact(ctx, snapshot, func(tx pgx.Tx) error { return read(direct{tx}) })
 }
 
 // Change is one transaction that holds the lock of the site's row: changes of a
@@ -45,7 +49,7 @@ func (h sites) View(ctx context.Context, id string, fn func(r telemetry.Reader) 
 // not blocked.
 func (h sites) Change(ctx context.Context, id string, _ bool, fn func(c telemetry.Change) error) error {
 	return h.store.transact(ctx, locking, func(tx pgx.Tx) error {
-		s := &site{ctx: ctx, tx: tx, id: id}
+		s := &site{ctx: ctx, reads: direct{tx}, tx: tx, id: id}
 		if err := s.lock(); err != nil {
 			return err
 		}
@@ -62,7 +66,8 @@ func (c change) Update(fn func(w telemetry.Writer) error) error { return fn(c.si
 // site is a site in a transaction.
 type site struct {
 	ctx            context.Context
-	tx             pgx.Tx
+	reads          reads
+	tx             pgx.Tx // of a change
 	id             string
 	layout, roster []byte
 	fresh          bool // nothing was stored of it before this transaction
@@ -84,16 +89,17 @@ const siteRow = `SELECT layout, roster FROM sunloop.site WHERE site = $1`
 const lockIdle = "2min"
 
 // load reads the site's row.
-func (s *site) load() error { return s.found(s.tx.QueryRow(s.ctx, siteRow, s.id)) }
-
-func (s *site) found(row pgx.Row) error {
-	err := row.Scan(&s.layout, &s.roster)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && len(s.layout) == 0 {
-		s.fresh, s.layout, s.roster = true, nil, nil
-		return nil
-	}
-	s.fresh = false
+func (s *site) load() (err error) {
+	s.layout, s.roster, err = s.reads.site(s.ctx, s.id)
+	s.found()
 	return fault("read the site", err)
+}
+
+// found notes whether the row that was read is one with telemetry.
+func (s *site) found() {
+	if s.fresh = len(s.layout) == 0; s.fresh {
+		s.layout, s.roster = nil, nil
+	}
 }
 
 // lock locks the site's row, which it creates if needed. The server ends the
@@ -117,7 +123,11 @@ func (s *site) lockRow() error {
 	answers := s.tx.SendBatch(s.ctx, &b)
 	_, err := answers.Exec()
 	if err == nil {
-		err = s.found(answers.QueryRow())
+		s.layout, s.roster = nil, nil
+		if err = answers.QueryRow().Scan(&s.layout, &s.roster); errors.Is(err, pgx.ErrNoRows) {
+			err = nil
+		}
+		s.found()
 	}
 	if closed := answers.Close(); err == nil {
 		err = closed
@@ -136,18 +146,7 @@ func (s *site) Assets(ids ...string) ([]telemetry.Asset, error) {
 	if s.fresh {
 		return nil, nil
 	}
-	sql, args := `SELECT asset, ref FROM sunloop.asset WHERE site = $1`, []any{s.id}
-	if len(ids) > 0 {
-		sql, args = sql+` AND asset = ANY($2::text[])`, append(args, ids)
-	}
-	rows, err := s.tx.Query(s.ctx, sql+` ORDER BY asset`, args...)
-	if err != nil {
-		return nil, fault("list assets", err)
-	}
-	assets, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a telemetry.Asset, err error) {
-		err = row.Scan(&a.ID, &a.Ref)
-		return a, err
-	})
+	assets, err := s.reads.assets(s.ctx, s.id, ids)
 	return assets, fault("list assets", err)
 }
 
@@ -163,32 +162,16 @@ func locations(n int, at func(i int) telemetry.Location) (refs []int32, starts [
 
 // Get returns a value for each place.
 func (s *site) Get(p telemetry.Section, at []telemetry.Location) ([][]byte, error) {
-	values := make([][]byte, len(at))
 	if s.fresh || len(at) == 0 {
-		return values, nil
+		return make([][]byte, len(at)), nil
 	}
 	refs, starts := locations(len(at), func(i int) telemetry.Location { return at[i] })
-	rows, err := s.tx.Query(s.ctx, `SELECT p.n::integer, c.value FROM unnest($2::integer[], $3::bigint[]) WITH ORDINALITY AS p (ref, start, n)
-		CROSS JOIN LATERAL (SELECT value FROM sunloop.`+tables[p]+` t WHERE t.site = $1 AND t.ref = p.ref AND t.start = p.start LIMIT 1) c`, s.id, refs, starts)
-	if err != nil {
-		return nil, fault("read "+tables[p], err)
-	}
-	var n int
-	var value []byte
-	_, err = pgx.ForEachRow(rows, []any{&n, &value}, func() error {
-		values[n-1] = value // made for each row
-		return nil
-	})
+	values, err := s.reads.places(s.ctx, s.id, p, refs, starts)
 	return values, fault("read "+tables[p], err)
 }
 
 // Overlapping yields the assets' values that may overlap from..to.
 func (s *site) Overlapping(p telemetry.Section, refs []uint32, from, to int64, limit int) iter.Seq2[telemetry.Cell, error] {
-	sql := `SELECT r.ref, c.start, c.value FROM unnest($2::integer[], $3::bigint[]) WITH ORDINALITY AS r (ref, since, n)
-		CROSS JOIN LATERAL (SELECT start, value FROM sunloop.` + tables[p] + ` t WHERE t.site = $1 AND t.ref = r.ref AND t.start < $4
-			AND t.start >= coalesce((SELECT max(start) FROM sunloop.` + tables[p] + ` b WHERE b.site = $1 AND b.ref = r.ref AND b.start <= r.since), r.since)
-			ORDER BY t.start LIMIT $5) c
-		ORDER BY r.n, c.start LIMIT $5`
 	return func(yield func(telemetry.Cell, error) bool) {
 		since, yielded := from, 0
 		for len(refs) > 0 && !s.fresh {
@@ -203,9 +186,9 @@ func (s *site) Overlapping(p telemetry.Section, refs []uint32, from, to int64, l
 			if again {
 				n++
 			}
-			cells, err := s.cells(tables[p], sql, s.id, list, sinces, to, n)
+			cells, err := s.reads.overlapping(s.ctx, s.id, p, list, sinces, to, n)
 			if err != nil {
-				yield(telemetry.Cell{}, err)
+				yield(telemetry.Cell{}, fault("read "+tables[p], err))
 				return
 			}
 			for i, c := range cells {
@@ -231,23 +214,21 @@ func (s *site) Overlapping(p telemetry.Section, refs []uint32, from, to int64, l
 
 // All yields a whole part, ascending.
 func (s *site) All(p telemetry.Section) iter.Seq2[telemetry.Cell, error] {
-	return s.ordered(p, telemetry.Location{Start: math.MinInt64}, math.MaxInt32, math.MaxInt64)
+	return s.ordered(p, telemetry.Location{Start: math.MinInt64}, telemetry.Location{Ref: math.MaxInt32, Start: math.MaxInt64})
 }
 
 // Rows yields the rows of from..to.
 func (s *site) Rows(from, to int64) iter.Seq2[telemetry.Cell, error] {
-	return s.ordered(telemetry.Tail, telemetry.Location{Start: from}, 0, to)
+	return s.ordered(telemetry.Tail, telemetry.Location{Start: from}, telemetry.Location{Start: to})
 }
 
-// ordered yields the values from a place on, up to a ref, that start before to.
-func (s *site) ordered(p telemetry.Section, from telemetry.Location, ref int32, to int64) iter.Seq2[telemetry.Cell, error] {
-	sql := `SELECT ref, start, value FROM sunloop.` + tables[p] + `
-		WHERE site = $1 AND (ref, start) >= ($2, $3) AND (ref, start) < ($4, $5) ORDER BY ref, start LIMIT $6`
+// ordered yields the values from a place to before another.
+func (s *site) ordered(p telemetry.Section, from, to telemetry.Location) iter.Seq2[telemetry.Cell, error] {
 	return func(yield func(telemetry.Cell, error) bool) {
 		for at := from; !s.fresh; {
-			cells, err := s.cells(tables[p], sql, s.id, int32(at.Ref), at.Start, ref, to, cellsAtOnce)
+			cells, err := s.reads.ordered(s.ctx, s.id, p, at, to, cellsAtOnce)
 			if err != nil {
-				yield(telemetry.Cell{}, err)
+				yield(telemetry.Cell{}, fault("read "+tables[p], err))
 				return
 			}
 			for _, c := range cells {
@@ -262,19 +243,6 @@ func (s *site) ordered(p telemetry.Section, from telemetry.Location, ref int32, 
 			at.Start++
 		}
 	}
-}
-
-// cells are a query's.
-func (s *site) cells(table, sql string, args ...any) ([]telemetry.Cell, error) {
-	rows, err := s.tx.Query(s.ctx, sql, args...)
-	if err != nil {
-		return nil, fault("read "+table, err)
-	}
-	cells, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c telemetry.Cell, err error) {
-		err = row.Scan(&c.Ref, &c.Start, &c.Value)
-		return c, err
-	})
-	return cells, fault("read "+table, err)
 }
 
 // Clear removes all but the row that is locked.

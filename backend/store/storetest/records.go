@@ -40,6 +40,8 @@ func Records(t *testing.T, open Open) {
 		{"panic", recordsPanic},
 		{"in commit", recordsInCommit},
 		{"each", recordsEach},
+		{"together", recordsTogether},
+		{"together, one by one", recordsTogetherEnds},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t, newClock().Now)) })
 	}

@@ -39,6 +39,7 @@ func Telemetry(t *testing.T, open Open) {
 		{"read while writing", telemetryReadWriting},
 		{"concurrent", telemetryConcurrent},
 		{"cancelled", telemetryCancelled},
+		{"together", telemetryTogether},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := newClock()
