@@ -66,6 +66,7 @@ type UserRecord struct {
 	Issuer        string   `json:"issuer,omitempty" limit:"url"`               // identity provider of the user's sign-in
 	CreatedAt     Time     `json:"created_at"`
 	LastLoginAt   Time     `json:"last_login_at,omitzero"` // absent: never
+	UpdatedAtMS   int64    `json:"updated_at_ms"`          // when the record was changed last or the user signed in, in milliseconds since 1970
 	LockedUntil   Time     `json:"locked_until,omitzero"`  // until then no code is accepted, after too many wrong ones; may be in the past
 }
 
@@ -109,6 +110,7 @@ type KeyRecord struct {
 	CreatedBy        string   `json:"created_by,omitempty" limit:"id"`
 	ExpiresAt        Time     `json:"expires_at,omitzero"` // absent: never
 	RevokedAt        Time     `json:"revoked_at,omitzero"`
+	UpdatedAtMS      int64    `json:"updated_at_ms"`                 // when it was changed or expired last, in milliseconds since 1970
 	Replaces         string   `json:"replaces,omitempty" limit:"id"` // the rotated key that it replaces
 	RateClass        string   `json:"rate_class" limit:"word"`       // default, custom or none
 	RatePerMinute    int      `json:"rate_per_minute"`               // accepted requests a minute and API; 0: no limit

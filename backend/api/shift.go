@@ -21,14 +21,15 @@ var ErrShiftEntryNotFound = UnknownID("Shift entry not found")
 // ShiftEntry is an entry of a site's shift log: a note, or a hand-over to the next
 // person. It is never changed, except that those who read it are added.
 type ShiftEntry struct {
-	EntryID  string        `json:"entry_id" limit:"id"`
-	SiteID   string        `json:"site_id" limit:"id"`
-	Kind     string        `json:"kind" limit:"word"`
-	Text     string        `json:"text" limit:"text"`
-	SignedBy string        `json:"signed_by" limit:"name cut"` // user or API key whose request made it
-	At       Time          `json:"at"`
-	Since    Time          `json:"since,omitzero"`                 // of a hand-over: the former one
-	ReadBy   []ShiftReader `json:"read_by,omitempty" limit:"1000"` // in the order of reading, without the signer
+	EntryID     string        `json:"entry_id" limit:"id"`
+	SiteID      string        `json:"site_id" limit:"id"`
+	Kind        string        `json:"kind" limit:"word"`
+	Text        string        `json:"text" limit:"text"`
+	SignedBy    string        `json:"signed_by" limit:"name cut"` // user or API key whose request made it
+	At          Time          `json:"at"`
+	Since       Time          `json:"since,omitzero"`                 // of a hand-over: the former one
+	ReadBy      []ShiftReader `json:"read_by,omitempty" limit:"1000"` // in the order of reading, without the signer
+	UpdatedAtMS int64         `json:"updated_at_ms,omitempty"`        // when it was made or read last, in milliseconds since 1970; absent: not known
 }
 
 // ShiftReader is a person who read an entry.

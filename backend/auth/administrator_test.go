@@ -250,7 +250,7 @@ func TestRotatedKeyOverlaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := APIKey{ID: done.Key.ID, Name: "gateway", Role: api.RoleAnalyst, Customers: []string{"acme"}, Sites: []string{"roof"}, CreatedAt: w.clock.now(), CreatedBy: "boss",
-		ExpiresAt: w.clock.now().Add(100 * time.Hour), Replaces: first.ID, State: api.KeyGood, Rate: Rate{Class: api.RateDefault}}
+		ExpiresAt: w.clock.now().Add(100 * time.Hour), Replaces: first.ID, State: api.KeyGood, UpdatedAt: w.clock.now(), Rate: Rate{Class: api.RateDefault}}
 	if d := cmp.Diff(want, done.Key); d != "" {
 		t.Error(d)
 	}

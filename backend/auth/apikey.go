@@ -64,6 +64,7 @@ type APIKey struct {
 	RevokedAt time.Time // zero: not revoked
 	Replaces  string    // id of the key in whose place it was made
 	State     string    // one of [api.KeyStates] when it was looked at
+	UpdatedAt time.Time // when it was changed or expired last
 	Rate      Rate
 	Usage     Usage
 }
@@ -89,7 +90,7 @@ func (k apiKey) rate() Rate {
 }
 
 func (k apiKey) described(now time.Time) APIKey {
-	d := APIKey{k.ID, k.Name, k.Role, k.Customers, k.Sites, k.CreatedAt, k.CreatedBy, k.ExpiresAt, k.RevokedAt, k.Replaces, api.KeyGood, k.rate(), Usage{}}
+	d := APIKey{k.ID, k.Name, k.Role, k.Customers, k.Sites, k.CreatedAt, k.CreatedBy, k.ExpiresAt, k.RevokedAt, k.Replaces, api.KeyGood, k.changed(now), k.rate(), Usage{}}
 	switch {
 	case !k.RevokedAt.IsZero():
 		d.State = api.KeyRevoked
@@ -107,7 +108,7 @@ func (k APIKey) Scope() api.Scope {
 // Record is the key as administrators read one.
 func (k APIKey) Record() api.KeyRecord {
 	r := api.KeyRecord{APIKeyID: k.ID, Name: k.Name, RoleID: k.Role, PermittedSiteIDs: k.Sites, CustomerIDs: k.Customers, State: k.State,
-		CreatedAt: api.At(k.CreatedAt), CreatedBy: k.CreatedBy, Replaces: k.Replaces,
+		CreatedAt: api.At(k.CreatedAt), CreatedBy: k.CreatedBy, Replaces: k.Replaces, UpdatedAtMS: k.UpdatedAt.UnixMilli(),
 		RateClass: k.Rate.Class, RatePerMinute: k.Rate.Minutes, Usage: k.Usage.record()}
 	if k.Rate.Class == api.RateDefault {
 		r.RatePerMinute = api.RequestsPerMinute

@@ -74,13 +74,14 @@ type User struct {
 	Issuer        string   // of the provider by which the user signs in; empty: by password
 	CreatedAt     time.Time
 	LastLoginAt   time.Time // zero: never
-	LockedUntil   time.Time // no code is taken before, as too many were wrong; zero, or past: any
+	LockedUntil   time.Time // until then no code is accepted, after too many wrong ones; zero or past: not locked
+	UpdatedAt     time.Time // of the last change or sign-in
 }
 
 // Record is the user as administrators read one.
 func (u User) Record() api.UserRecord {
 	r := api.UserRecord{UserID: u.ID, Username: u.Username, RoleID: u.Role, RoleName: RoleName(u.Role), CustomerIDs: u.Customers, SiteIDs: u.Sites, GroupID: u.GroupID, SkinID: u.SkinID,
-		Active: u.Active, SSHPublicKeys: u.SSHKeys, MFAEnrolled: u.Enrolled, RecoveryCodes: u.RecoveryCodes, Issuer: u.Issuer, CreatedAt: api.At(u.CreatedAt)}
+		Active: u.Active, SSHPublicKeys: u.SSHKeys, MFAEnrolled: u.Enrolled, RecoveryCodes: u.RecoveryCodes, Issuer: u.Issuer, CreatedAt: api.At(u.CreatedAt), UpdatedAtMS: u.UpdatedAt.UnixMilli()}
 	if !u.LastLoginAt.IsZero() {
 		r.LastLoginAt = api.At(u.LastLoginAt)
 	}
@@ -92,7 +93,7 @@ func (u User) Record() api.UserRecord {
 
 func (a account) user() User {
 	u := User{ID: a.ID, Username: a.Username, Role: a.Role, Customers: a.Customers, Sites: everyIfNone(a.Sites), GroupID: a.GroupID, SkinID: a.SkinID, Active: !a.Inactive, SSHKeys: a.SSHKeys,
-		CreatedAt: a.CreatedAt, LastLoginAt: a.LastLoginAt}
+		CreatedAt: a.CreatedAt, LastLoginAt: a.LastLoginAt, UpdatedAt: later(later(a.CreatedAt, a.LastLoginAt), a.ChangedAt)}
 	if a.TOTP != nil {
 		u.Enrolled, u.RecoveryCodes = true, len(a.TOTP.Recovery)
 	}
@@ -282,7 +283,7 @@ func (m Administrator) Users(ctx context.Context, f UserFilter, p api.Page) (use
 		all, _, err := accounts.List(tx, store.Query{Index: "name"})
 		for _, a := range all {
 			if m.sees(a.Customers, a.Sites, a.Role) && (f.CustomerID == "" || a.principal().CanCustomer(f.CustomerID)) && (f.Role == "" || f.Role == a.Role) && (f.Active == nil || *f.Active != a.Inactive) &&
-				p.Since(later(later(a.CreatedAt, a.LastLoginAt), a.ChangedAt)) {
+				p.Since(a.user().UpdatedAt) {
 				users = append(users, a.user())
 			}
 		}

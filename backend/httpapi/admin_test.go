@@ -46,7 +46,7 @@ func TestUsersOverTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &api.UserRecord{UserID: made.UserID, Username: "Ana", RoleID: api.RoleOperator, RoleName: "Operator", CustomerIDs: []string{ownCustomer}, SiteIDs: []string{"*"}, Active: true, CreatedAt: api.At(w.clock.now())}
+	want := &api.UserRecord{UserID: made.UserID, Username: "Ana", RoleID: api.RoleOperator, RoleName: "Operator", CustomerIDs: []string{ownCustomer}, SiteIDs: []string{"*"}, Active: true, CreatedAt: api.At(w.clock.now()), UpdatedAtMS: w.clock.now().UnixMilli()}
 	if d := cmp.Diff(want, made.User); d != "" {
 		t.Error(d)
 	}

@@ -63,7 +63,7 @@ type reader struct {
 }
 
 func (e entry) toAPI() api.ShiftEntry {
-	return api.ShiftEntry{EntryID: e.EntryID, SiteID: e.SiteID, Kind: e.Kind, Text: e.Text, SignedBy: e.SignedBy, At: e.At, Since: e.Since,
+	return api.ShiftEntry{EntryID: e.EntryID, SiteID: e.SiteID, Kind: e.Kind, Text: e.Text, SignedBy: e.SignedBy, At: e.At, Since: e.Since, UpdatedAtMS: e.UpdatedMS,
 		ReadBy: record.Convert(e.ReadBy, func(r reader) api.ShiftReader { return api.ShiftReader(r) })}
 }
 
