@@ -2,7 +2,13 @@ package backend
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,5 +67,100 @@ func TestLiveSamples(t *testing.T) {
 	site.CustomerID = "other"
 	if err := live.Register(ctx, site, nil); err == nil {
 		t.Error("a site of another customer is registered")
+	}
+}
+
+// TestReportedFaults sends what a unit reports, as a gateway does: the finding is there
+// when the response comes, before a run of the detector; the runs keep it while it is
+// reported, in another hour too, and end it when the unit runs again.
+func TestReportedFaults(t *testing.T) {
+	var clock atomic.Int64
+	clock.Store(time.Date(2026, 6, 15, 10, 10, 0, 0, time.UTC).Unix())
+	now := func() time.Time { return time.Unix(clock.Load(), 0).UTC() }
+	h := open(t, Config{DataDir: t.TempDir(), Now: now})
+	ctx := t.Context()
+	lat, lon := 48.0, 11.0
+	live := h.service.Live()
+	units := []api.Asset{}
+	for _, id := range []string{"A", "B", "C"} {
+		units = append(units, api.Asset{AssetID: id, Name: id, Type: "solar_inverter", CapacityKW: 50, SiteID: "roof", CustomerID: "default"})
+	}
+	if err := live.Register(ctx, api.Site{SiteID: "roof", CustomerID: "default", Timezone: "Europe/Berlin", CapacityKW: 150, Latitude: &lat, Longitude: &lon}, units); err != nil {
+		t.Fatal(err)
+	}
+	send := func(state, code int, watts float64) {
+		t.Helper()
+		var body []string
+		add := func(id, quantity string, v float64) {
+			body = append(body, fmt.Sprintf(`{"asset_id":%q,"timestamp":%d,"quantity":%q,"value":%g}`, id, clock.Load(), quantity, v))
+		}
+		for _, id := range []string{"A", "B", "C"} {
+			s, c, kW := state, code, watts/1000
+			if id != "A" {
+				s, c, kW = 4, 0, 30
+			}
+			add(id, "power_kw", kW)
+			add(id, "inverter_state", float64(s))
+			add(id, "error_code", float64(c))
+		}
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/telemetry/write?site_id=roof", strings.NewReader(`{"points":[`+strings.Join(body, ",")+`]}`))
+		r.Header.Set("X-API-Key", h.key)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if h.service.Handler().ServeHTTP(w, r); w.Code != http.StatusOK {
+			t.Fatalf("HTTP %d %s", w.Code, w.Body)
+		}
+	}
+	active := func(family string) *api.Finding {
+		r, err := h.Findings(ctx, api.ListQuery{CustomerID: "default", SiteID: "roof"})
+		if errors.Is(err, api.ErrNoSummaries) {
+			return nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range r.MLEnhancedActivities {
+			if f.Active && f.FaultFamily == family {
+				return &r.MLEnhancedActivities[i]
+			}
+		}
+		return nil
+	}
+	detected := func() {
+		t.Helper()
+		if _, err := h.Detect(ctx, api.AssetRef{AssetID: "A", SiteID: "roof", CustomerID: "default"}, 24); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(4, 0, 30_000)
+	detected()
+	clock.Add(10)
+	send(7, 1, 0)
+	f := active("ground_or_insulation_fault")
+	if f == nil || f.AssetID != "A" || f.StartedAt.Unix() != clock.Load() || !strings.Contains(f.Evidence[0].Text, "GROUND_FAULT") {
+		t.Fatalf("%+v", f)
+	}
+	id := f.SummaryID
+	for range 3 {
+		clock.Add(600)
+		send(7, 1, 0)
+		detected()
+		if f := active("ground_or_insulation_fault"); f == nil || f.SummaryID != id {
+			t.Fatalf("after a run of the detector: %+v", f)
+		}
+	}
+	alerts, err := h.Alerts(ctx, api.ListQuery{CustomerID: "default", SiteID: "roof"}, "")
+	if err != nil || len(alerts.Alerts) != 1 {
+		t.Errorf("%+v, %v", alerts, err)
+	}
+	clock.Add(600)
+	send(4, 0, 30_000)
+	for range 3 { // an outage of half an hour ends when the power has been back as long
+		clock.Add(900)
+		send(4, 0, 30_000)
+	}
+	detected()
+	if f := active("ground_or_insulation_fault"); f != nil {
+		t.Errorf("it lasts: %+v", f)
 	}
 }

@@ -168,6 +168,7 @@ func New(c Config) (*Pipeline, error) {
 	p.Imports.LargestFile, p.Imports.Free = c.LargestFile, c.Free
 	p.Forecasts = &forecasting.Forecaster{Data: data, HorizonHours: c.HorizonHours, KeepForecasts: c.Keep.Forecasts}
 	p.Detections = &detection.Detector{Data: data, Repairs: c.Repairs}
+	p.Live.Report = p.Detections.RecordReported
 	p.Training = &training.Trainer{Data: data, Imports: p.Imports, Forecasts: p.Forecasts, Detections: p.Detections,
 		Workers: c.TrainWorkers, TrainingDays: c.TrainingDays, Quiet: c.Quiet}
 	p.Snapshots = &snapshot.Builder{Data: data, Forecasts: p.Forecasts, Partner: c.Partner}

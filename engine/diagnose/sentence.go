@@ -67,6 +67,9 @@ func (c *context) summary(e detect.Event) string {
 	case detect.Curtailment:
 		return fmt.Sprintf("%s %s held at %.0f %% of the rating %s; %s not made.", who, was, value("common_plateau")+value("own_plateau"), since, lost)
 	case detect.ThermalDerating:
+		if _, ok := e.Find("low_plateau"); !ok {
+			return fmt.Sprintf("%s reports that it is too hot %s.", who, since)
+		}
 		return fmt.Sprintf("%s derates at about %.0f %% of its rating when it is hot %s; %s lost.", who, value("low_plateau"), since, lost)
 	case detect.SnowCover:
 		if n := len(e.Occasions); n > 1 {
@@ -81,6 +84,8 @@ func (c *context) summary(e detect.Event) string {
 			return fmt.Sprintf("%s gets no current from %s %s: %.1f %% of its production; %s lost.", who, text, since, 100*e.LossFraction, lost)
 		case text != "":
 			return fmt.Sprintf("%s gets less current from %s than before %s: %.1f %% of its production is missing; %s lost.", who, text, since, 100*e.LossFraction, lost)
+		case e.LossFraction == 0:
+			return fmt.Sprintf("%s reports a blown string fuse %s.", who, since)
 		}
 		return fmt.Sprintf("%s makes %.1f %% less than %s %s%s; %s lost.", who, 100*e.LossFraction, basis(e), since, wholeStrings(e), lost)
 	case detect.CapacityChange:

@@ -15,6 +15,9 @@ type Run struct {
 	Site         api.Site
 	ModelVersion string // of the detector
 	From, Now    time.Time
+	// Read is when the run read its data: a finding that was recorded later is not ended
+	// by it. Zero: just now.
+	Read time.Time
 	Units        []string // that were judged
 	Events       []Event
 	Analyses     map[string]api.Analysis // by asset
@@ -51,6 +54,9 @@ type DayYield struct {
 // its family.
 func (r Run) evaluated(f Finding) bool {
 	if slices.Contains(r.NotJudged, f.FaultFamily) || slices.Contains(r.LongRunFamilies, f.FaultFamily) && f.StartedAt.Before(r.LearnedAt) {
+		return false
+	}
+	if !r.Read.IsZero() && f.UpdatedAtMS > r.Read.UnixMilli() {
 		return false
 	}
 	for _, u := range f.Units() {

@@ -124,6 +124,10 @@ func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []str
 		return finding.RunResult{}, err
 	}
 	run := de.runRecord(site, units, in, report, deep)
+	run.Read = de.Now()
+	if err := de.withReported(ctx, site, units, state, &run, report); err != nil {
+		return finding.RunResult{}, err
+	}
 	if run.Events, err = de.withoutSilent(ctx, site.SiteID, run.Events); err != nil {
 		return finding.RunResult{}, err
 	}

@@ -13,7 +13,6 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/names"
 	"app.sunloop/backend/store"
-	"app.sunloop/engine/series"
 )
 
 // gateway is what is stored of the batches of a gateway: a sender that numbers them from
@@ -186,7 +185,7 @@ func (l *Live) Collect(ctx context.Context, of api.Site, keyID string, w *api.Wr
 		if r.CreatedAssets, err = l.createUnits(ctx, s, frames); err != nil {
 			return r, err
 		}
-		if err := l.store(ctx, s, frames, s.isUrgent(frames)); err != nil {
+		if err := l.store(ctx, s, frames, false); err != nil {
 			return r, err
 		}
 		for _, f := range frames {
@@ -294,25 +293,6 @@ func (l *Live) createUnits(ctx context.Context, s *site, frames []store.AssetFra
 	}
 	s.units, s.unitsAt = units, l.Wall()
 	return created, nil
-}
-
-// stateFault is the operating state of a faulty unit, in SunSpec models 101 to 103.
-const stateFault = 7
-
-// isUrgent reports whether a unit reports a fault that it did not report in its former
-// samples.
-func (s *site) isUrgent(frames []store.AssetFrame) (urgent bool) {
-	for _, f := range frames {
-		n := f.Frame.Len() - 1
-		state, code := f.Frame.At(series.InverterState, n), f.Frame.At(series.ErrorCode, n)
-		if math.IsNaN(state) && math.IsNaN(code) {
-			continue
-		}
-		faulty := state == stateFault || code > 0
-		urgent = urgent || faulty && !s.faulty[f.AssetID]
-		s.faulty[f.AssetID] = faulty
-	}
-	return urgent
 }
 
 // Gateways lists the gateways of sites in a scope, by site.

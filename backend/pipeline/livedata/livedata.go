@@ -21,6 +21,9 @@ import (
 // Live stores samples. Its methods are safe for concurrent use.
 type Live struct {
 	*sitedata.Data
+	// Report records what units of a site report with their newest samples; nil: nothing
+	// is recorded before the detector runs.
+	Report func(ctx context.Context, siteID string) error
 
 	mu    sync.Mutex
 	sites map[string]*site
@@ -38,9 +41,19 @@ type site struct {
 	peaksKW map[string]float64
 	newest  map[string]time.Time // sample of each unit that the state does not have yet
 
-	units   map[string]bool // that are known to be there
-	unitsAt time.Time       // when they were read
-	faulty  map[string]bool // units whose last samples report a fault
+	units   map[string]bool   // that are known to be there
+	unitsAt time.Time         // when they were read
+	reports map[string]report // what units report, by asset
+
+	reportDue bool      // a unit reports a fault that is not recorded yet
+	reportAt  time.Time // when reports were recorded last
+}
+
+// report is what the newest sample of a unit says of a fault.
+type report struct {
+	at    int64
+	code  float64 // event bits; 0: none
+	fault bool    // the unit says that it is faulty
 }
 
 // site returns the entry of a site, which it makes for the first sample.
@@ -49,7 +62,7 @@ func (l *Live) site(is api.Site) *site {
 	defer l.mu.Unlock()
 	s := l.sites[is.SiteID]
 	if s == nil {
-		s = &site{Site: is, peaksKW: map[string]float64{}, newest: map[string]time.Time{}, faulty: map[string]bool{}}
+		s = &site{Site: is, peaksKW: map[string]float64{}, newest: map[string]time.Time{}, reports: map[string]report{}}
 		l.sites[is.SiteID] = s
 	}
 	return s
@@ -61,6 +74,9 @@ func New(d *sitedata.Data) *Live { return &Live{Data: d, sites: map[string]*site
 // stateEvery is the time between two updates of a site's state, which starts jobs:
 // they run by the clock as well, so that each commit of samples needs no second one.
 const stateEvery = 10 * time.Minute
+
+// reportEvery is the shortest time between two records of what units of a site report.
+const reportEvery = 2 * time.Second
 
 // urgentEvery is the shortest time between two detections that faults cause.
 const urgentEvery = time.Minute
@@ -150,8 +166,55 @@ func (l *Live) store(ctx context.Context, s *site, frames []store.AssetFrame, ur
 			}
 		}
 	}
-	s.urgent = s.urgent || urgent
-	return l.announce(ctx, s)
+	appeared, ended := s.noteReports(frames)
+	s.reportDue = s.reportDue || appeared
+	s.urgent = s.urgent || urgent || appeared || ended
+	err := l.announce(ctx, s)
+	l.recordReports(ctx, s)
+	return err
+}
+
+// recordReports records faults that units report, if there are new ones. Their samples are
+// stored: a failure is repeated with the next ones.
+func (l *Live) recordReports(ctx context.Context, s *site) {
+	if since := l.Now().Sub(s.reportAt); !s.reportDue || l.Report == nil || since >= 0 && since < reportEvery {
+		return
+	}
+	if err := l.Report(ctx, s.SiteID); err != nil {
+		if ctx.Err() == nil {
+			l.Logger.WarnContext(ctx, "record what units report", "site_id", s.SiteID, "error", err)
+		}
+		return
+	}
+	s.reportDue, s.reportAt = false, l.Now()
+}
+
+// stateFault is the operating state of a faulty unit, in SunSpec models 101 to 103.
+const stateFault = 7
+
+// noteReports notes what units say of faults. appeared: a unit reports one that it did not
+// report before; ended: one does not any more.
+func (s *site) noteReports(frames []store.AssetFrame) (appeared, ended bool) {
+	for _, f := range frames {
+		n := f.Frame.Len() - 1
+		if n < 0 {
+			continue
+		}
+		state, code := f.Frame.At(series.InverterState, n), f.Frame.At(series.ErrorCode, n)
+		was := s.reports[f.AssetID]
+		if math.IsNaN(state) && math.IsNaN(code) || f.Frame.Times[n] < was.at {
+			continue
+		}
+		is := report{at: f.Frame.Times[n], fault: state == stateFault}
+		if code > 0 {
+			is.code = code
+		}
+		reports := is.fault || is.code > 0
+		appeared = appeared || reports && (is.code != was.code || is.fault && !was.fault)
+		ended = ended || !reports && (was.fault || was.code > 0)
+		s.reports[f.AssetID] = is
+	}
+	return appeared, ended
 }
 
 // announce updates the state of a site that has new samples, if the last update is long
@@ -194,6 +257,7 @@ func (l *Live) announceAll(ctx context.Context) {
 	for _, s := range sites {
 		s.mu.Lock()
 		err := l.announce(ctx, s)
+		l.recordReports(ctx, s)
 		s.mu.Unlock()
 		if err != nil && ctx.Err() == nil {
 			l.Logger.WarnContext(ctx, "announce samples", "site_id", s.SiteID, "error", err)
