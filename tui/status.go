@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -98,6 +99,9 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 			role = themes.Warning
 		}
 		left = append(left, part{[]span{{"  data " + ago(age), role}}, 1})
+		if text := unitAge(v); text != "" {
+			left = append(left, part{[]span{{", " + text, themes.Warning}}, 2})
+		}
 	}
 	// Left and right parts share the line: the least important part is left out first.
 	worst := 6
@@ -107,6 +111,42 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 	drawSpans(r, 1, ranked(left, worst), m)
 	end := ranked(right, worst)
 	drawSpans(r, max(w-1-width(end), 1), end, m)
+}
+
+// unitAge says which unit has older data than its site: the selected one, else how many
+// and the age of the oldest; empty if all units are as new.
+func unitAge(v view.Context) string {
+	newest, day := v.Site.Summary.Data.LastUpdated.Time, v.Site.Day.Data
+	if len(day.Units) == 0 || v.Site.Day.At.IsZero() {
+		return ""
+	}
+	late, oldest, selected := 0, newest, ""
+	for _, a := range v.Site.Assets.Data {
+		last, since := day.Start, "none today"
+		if u, ok := day.Unit(a.AssetID); ok && len(u.Records) > 0 {
+			last = u.Records[len(u.Records)-1].Timestamp.Time
+			since = ago(v.SiteNow.Sub(last))
+		}
+		if newest.Sub(last) <= dataLate {
+			continue
+		}
+		late++
+		if last.Before(oldest) {
+			oldest = last
+		}
+		if a.AssetID == v.Selection.AssetID {
+			selected = cmp.Or(a.Name, a.AssetID) + " " + since
+		}
+	}
+	switch {
+	case late == 0:
+		return ""
+	case selected != "":
+		return selected
+	case !oldest.After(day.Start):
+		return fmt.Sprintf("%d of %d units none today", late, len(v.Site.Assets.Data))
+	}
+	return fmt.Sprintf("%d of %d units up to %s", late, len(v.Site.Assets.Data), ago(v.SiteNow.Sub(oldest)))
 }
 
 // dataLate is the age of the newest telemetry from which a warning is

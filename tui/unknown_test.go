@@ -148,6 +148,24 @@ func TestStaleSiteHasNoPower(t *testing.T) {
 	}
 }
 
+// The status line says how old the data of units are that are behind those of their site.
+func TestAgeOfUnits(t *testing.T) {
+	behind := plant.New()
+	behind.Late = map[int]time.Duration{3: 2 * time.Hour, 5: 3 * time.Hour}
+	d := start(t, 120, 36, nil, behind)
+	d.shows("2 of 8 units up to 3 h old")
+	d.m.nav.selection.AssetID = "INV-04"
+	d.pass(1)
+	d.shows("Inverter 4 2 h old")
+	for _, w := range []int{80, 120} {
+		fresh := start(t, w, 36, nil)
+		fresh.hides("of 8 units up to", "units none today")
+	}
+	behind.Late = map[int]time.Duration{3: 24 * time.Hour}
+	d = start(t, 120, 36, nil, behind)
+	d.shows("1 of 8 units none today")
+}
+
 // After a refusal with Retry-After everything is asked for again when the wait
 // ends, whatever its period.
 func TestAskedAgainAfterTheWait(t *testing.T) {

@@ -3,10 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"app.sunloop/backend/gateway"
 )
 
 // TestGatewayCommandLines: a wrong command line of the gateway's commands ends with
@@ -59,5 +66,59 @@ func TestGatewayCommandLines(t *testing.T) {
 		if _, err := os.Stat(data); err == nil {
 			t.Fatalf("%q made the data folder", tt.args)
 		}
+	}
+}
+
+// TestGatewayTail prints each reading of a gateway once, as it comes, of all devices or of
+// one; a device that was never read has none.
+func TestGatewayTail(t *testing.T) {
+	t.Parallel()
+	folder, err := os.MkdirTemp("", "gw") // a short path: a socket has at most 100 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	tail := func(args ...string) (status int, out, errs string) {
+		var o, e bytes.Buffer
+		status = run(t.Context(), append([]string{"gateway", "tail", "--data", folder}, args...), streams{os.Stdin, &o, &e})
+		return status, o.String(), e.String()
+	}
+	if status, _, errs := tail(); status != 1 || !strings.Contains(errs, "no gateway runs with this data folder") {
+		t.Errorf("without a gateway: %d, %q", status, errs)
+	}
+	l, err := net.Listen("unix", filepath.Join(folder, "gateway.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int64
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := asked.Add(1) - 1
+		at, watts := time.Date(2026, 6, 15, 10, 0, int(10*n), 0, time.UTC), 5000+float64(n)
+		same := time.Date(2026, 6, 15, 9, 59, 0, 0, time.UTC)
+		s := gateway.Status{Devices: []gateway.DeviceStatus{
+			{Device: gateway.Device{Asset: "I1"}, State: gateway.StateReading, LastRead: &at, PowerW: &watts},
+			{Device: gateway.Device{Asset: "I2"}, State: gateway.StateUnreachable, LastRead: &same},
+			{Device: gateway.Device{Asset: "I3"}, State: gateway.StateWaiting},
+		}}
+		_ = json.NewEncoder(w).Encode(s)
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { server.Close() })
+	status, out, errs := tail("-n", "3")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != 0 || errs != "" || len(lines) != 3 || !strings.HasPrefix(lines[0], "2026-06-15T10:00:00Z  I1 ") || !strings.HasSuffix(lines[0], "5.00 kW") ||
+		!strings.HasPrefix(lines[1], "2026-06-15T09:59:00Z  I2 ") || !strings.HasSuffix(lines[1], "-") || !strings.HasPrefix(lines[2], "2026-06-15T10:00:10Z  I1 ") {
+		t.Errorf("exit status %d, %q, %q", status, errs, lines)
+	}
+	status, out, _ = tail("I1", "-n", "1", "--json")
+	var d gateway.DeviceStatus
+	if err := json.Unmarshal([]byte(out), &d); status != 0 || err != nil || d.Asset != "I1" || d.PowerW == nil || *d.PowerW < 5000 {
+		t.Errorf("exit status %d, %q, %v", status, out, err)
+	}
+	if status, _, errs := tail("I9"); status != 1 || !strings.Contains(errs, "sunloop gateway status lists them") {
+		t.Errorf("an unknown device: %d, %q", status, errs)
+	}
+	if status, _, errs := tail("--count=-1"); status != 2 || !strings.Contains(errs, "--count -1") {
+		t.Errorf("a wrong count: %d, %q", status, errs)
 	}
 }

@@ -19,8 +19,9 @@ type Plant struct {
 	Units    int
 	Zone     *time.Location
 	Step     time.Duration
-	Silent   time.Duration      // since the newest sample
-	Name     func(i int) string // of unit i; nil names them INV-01 and so on
+	Silent   time.Duration         // since the newest sample
+	Late     map[int]time.Duration // since that of single units, beyond Silent
+	Name     func(i int) string    // of unit i; nil names them INV-01 and so on
 }
 
 // New returns a plant of eight units in Johannesburg, sampled each five minutes.
@@ -99,7 +100,7 @@ func (p *Plant) Records(from, to, now time.Time) map[string][]api.Record {
 		first = first.Add(p.Step)
 	}
 	for i := range p.Units {
-		id := p.UnitID(i)
+		id, now := p.UnitID(i), now.Add(-p.Late[i])
 		for t := first; t.Before(to) && !t.After(now); t = t.Add(p.Step) {
 			kw := p.PowerKW(i, t)
 			out[id] = append(out[id], api.Record{
@@ -117,7 +118,7 @@ func (p *Plant) Means(from, to, now time.Time) map[string][]api.Record {
 	now = now.Add(-p.Silent)
 	out := map[string][]api.Record{}
 	for i := range p.Units {
-		id := p.UnitID(i)
+		id, now := p.UnitID(i), now.Add(-p.Late[i])
 		for t := from.Truncate(bucket); t.Before(to) && !t.After(now); t = t.Add(bucket) {
 			sum, n := 0.0, 0
 			for s := t; s.Before(t.Add(bucket)) && !s.After(now); s = s.Add(p.Step) {
