@@ -17,10 +17,10 @@ type Run struct {
 	From, Now    time.Time
 	// Read is when the run read its data: a finding that was recorded later is not ended
 	// by it. Zero: just now.
-	Read time.Time
-	Units        []string // that were judged
-	Events       []Event
-	Analyses     map[string]api.Analysis // by asset
+	Read     time.Time
+	Units    []string // that were judged
+	Events   []Event
+	Analyses map[string]api.Analysis // by asset
 	// Requested are the assets whose run was asked for: their detections are
 	// stored even when they say nothing new.
 	Requested []string
