@@ -214,8 +214,9 @@ func (m *Model) ask() tea.Cmd {
 	if m.in == nil {
 		return nil
 	}
+	images := m.wantsImages()
 	return m.runFor(terminal.QueryWait(terminal.Remote(m.o.getenv)), func(ctx context.Context) tea.Msg {
-		a, err := terminal.Query(ctx, m.in, m.out)
+		a, err := terminal.Query(ctx, m.in, m.out, images)
 		if err != nil {
 			return noticeMsg{"The terminal cannot be written to: " + err.Error(), themes.Warning}
 		}
@@ -250,6 +251,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.frame.size, m.frame.dirty = layout.Size{Columns: msg.Width, Rows: msg.Height}, true
+		if m.prefs.images != nil { // the size of a cell may be another one
+			return m, m.ask()
+		}
 	case tea.KeyMsg:
 		m.data.Planner.MarkActive(now)
 		m.frame.dirty, m.frame.touched = true, true
@@ -314,6 +318,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case terminalMsg:
 		m.asked--
 		m.out.SetSync(msg.Sync)
+		m.takeGraphics(msg.Answers)
 		m.frame.dirty, m.prefs.light = true, !msg.Dark()
 		if m.prefs.light && m.o.AutoTheme {
 			m.applyTheme(themes.Daylight)
@@ -350,6 +355,9 @@ func (m *Model) context() view.Context {
 	v := view.Context{
 		Site: m.data.Site, Admin: &m.data.Admin, Sites: m.data.Sites.Data, User: m.session.user, Now: m.o.Now(), SiteNow: m.siteNow(), Selection: m.nav.selection,
 		Palette: m.prefs.palette, ASCII: m.o.ASCII, Pen: m.o.Pen, Keys: m.o.Keys, Memo: &m.data.memo,
+	}
+	if m.bare() { // an image would cover a dialog
+		v.Images = m.prefs.images
 	}
 	if m.session.user != nil && m.session.user.RoleID == api.RoleAnalyst {
 		v.ReadOnly = "your role only reads"

@@ -34,7 +34,7 @@ func Run(ctx context.Context, o Options) error {
 			o.FPS = slowFPS
 		}
 	}
-	out := terminal.NewOutput(o.Out, terminal.OutputOptions{Tmux: o.getenv("TMUX") != ""})
+	out := terminal.NewOutput(o.Out, terminal.OutputOptions{Tmux: o.getenv("TMUX") != "", Now: o.Now})
 	in := terminal.NewInput(o.In, terminal.InputOptions{Remote: remote, Now: o.Now})
 	defer func() { _ = in.Close() }() // the terminal is restored either way
 	m := New(ctx, o, out, in)

@@ -29,6 +29,8 @@ type preferences struct {
 	palette *terminal.Palette
 	light   bool // the terminal said that its background is
 	mouse   bool
+
+	images *chart.Images // draws charts as images; nil: in cells
 }
 
 func newPreferences(o Options) preferences {
@@ -173,12 +175,17 @@ func (m *Model) apply(name, value string) tea.Cmd {
 			m.o.Profile = p
 		}
 		m.useTheme(m.prefs.theme)
+		return m.askForImages()
 	case settings.Graph, settings.ASCII:
 		m.o.ASCII = m.prefs.value(settings.ASCII) == settings.On
 		m.o.Pen, _ = chart.ParsePen(m.prefs.value(settings.Graph), m.o.getenv("TERM"))
 		if m.o.ASCII {
 			m.o.Pen = chart.ASCII
 		}
+		return m.askForImages()
+	case settings.Images:
+		m.takeGraphics(terminal.Answers{})
+		return m.askForImages()
 	case settings.Mouse:
 		if m.prefs.mouse != on {
 			return m.toggleMouse()
@@ -199,6 +206,33 @@ func (m *Model) apply(name, value string) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// wantsImages reports whether charts are to be images on a terminal that takes them. The console
+// of Linux writes the request to the screen.
+func (m *Model) wantsImages() bool {
+	return m.prefs.value(settings.Images) == "auto" && !m.o.ASCII && m.o.Profile != themes.NoColor && m.o.getenv("TERM") != "linux"
+}
+
+// askForImages queries the terminal after a change of settings, if charts are to be images.
+func (m *Model) askForImages() tea.Cmd {
+	if !m.wantsImages() {
+		m.takeGraphics(terminal.Answers{})
+		return nil
+	}
+	return m.ask()
+}
+
+// takeGraphics draws charts as images if the settings and the terminal allow it.
+func (m *Model) takeGraphics(a terminal.Answers) {
+	m.prefs.images = nil
+	if !m.wantsImages() {
+		a.Graphics = terminal.NoGraphics
+	}
+	if a.Graphics != terminal.NoGraphics {
+		m.prefs.images = &chart.Images{Cell: a.Cell}
+	}
+	m.out.SetGraphics(a.Graphics)
 }
 
 func (m *Model) useTheme(t themes.Theme) {

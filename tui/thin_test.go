@@ -104,11 +104,19 @@ func reportMilliseconds(b *testing.B, took []time.Duration) {
 // BenchmarkThinBytes is what a terminal of 120×36 is sent: the first frames
 // until everything is there, and then on average over ten minutes in which a
 // sample comes each five seconds.
-func BenchmarkThinBytes(b *testing.B) {
+func BenchmarkThinBytes(b *testing.B) { benchmarkBytes(b, nil) }
+
+// BenchmarkThinBytesImages is the same with charts as images.
+func BenchmarkThinBytesImages(b *testing.B) { benchmarkBytes(b, withImages) }
+
+func benchmarkBytes(b *testing.B, with func(*Options, *plant.Service)) {
 	for b.Loop() {
 		live := plant.New()
 		live.Step = 5 * time.Second
-		d := start(b, 120, 36, nil, live)
+		d := start(b, 120, 36, with, live)
+		if with != nil {
+			d.send(reported)
+		}
 		first := d.line.n
 		d.pass(600)
 		b.ReportMetric(float64(first), "B/first")

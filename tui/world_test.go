@@ -47,10 +47,15 @@ type world struct {
 type counter struct {
 	n     int
 	heard strings.Builder // bells, notes and copies
+	sent  []byte          // everything, if keep is set
+	keep  bool
 }
 
 func (c *counter) Write(p []byte) (int, error) {
 	c.n += len(p)
+	if c.keep {
+		c.sent = append(c.sent, p...)
+	}
 	if bytes.ContainsRune(p, '\a') {
 		c.heard.Write(p)
 	}
@@ -83,7 +88,7 @@ func start(t testing.TB, w, h int, change func(*Options, *plant.Service), plants
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(func() { cancel(); o.Client.Close() })
-	out := terminal.NewOutput(d.line, terminal.OutputOptions{})
+	out := terminal.NewOutput(d.line, terminal.OutputOptions{Now: o.Now})
 	if _, err := out.WriteString("\x1b[?1049h"); err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,7 @@ type LookFlags struct {
 	Theme      string `default:"auto" help:"Theme: auto, control-room, daylight, contrast, mono, sundown, or a theme of the configuration folder."`
 	Color      string `default:"auto" help:"Colours of the terminal: auto, none, 16, 256 or true."`
 	Graph      string `default:"auto" help:"Characters for charts: auto, braille, block or ascii."`
+	Images     string `default:"off" help:"Charts as images: off, or auto on terminals with Kitty graphics or sixel."`
 	ASCII      bool   `help:"Draw with ASCII characters only."`
 	FPS        int    `name:"fps" default:"0" help:"Maximum frames per second (20; over SSH 10)."`
 	Mouse      bool   `default:"true" negatable:"" help:"Enable the mouse."`

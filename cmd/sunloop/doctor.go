@@ -130,7 +130,7 @@ func (c *DoctorCmd) ask(ctx context.Context, r *report, in, out *os.File, remote
 	}()
 	ctx, cancel := context.WithTimeout(ctx, terminal.QueryWait(remote))
 	defer cancel()
-	answers, err := terminal.Query(ctx, input, terminal.NewOutput(out, terminal.OutputOptions{}))
+	answers, err := terminal.Query(ctx, input, terminal.NewOutput(out, terminal.OutputOptions{}), true)
 	silent := ctx.Err() != nil
 	if restored := term.Restore(int(in.Fd()), before); err == nil {
 		err = restored
@@ -149,6 +149,9 @@ func (c *DoctorCmd) ask(ctx context.Context, r *report, in, out *os.File, remote
 	}
 	r.line("background", "%s", background)
 	r.line("whole frames", "%s", map[bool]string{true: "yes: large frames are marked and drawn at once (mode 2026)", false: "not supported: a large frame may be drawn in parts"}[answers.Sync])
+	r.line("images", "%s", map[terminal.Graphics]string{
+		terminal.NoGraphics: "not supported: charts are drawn in characters", terminal.Kitty: "yes, Kitty graphics (--images auto draws charts as images)", terminal.Sixel: "yes, sixel (--images auto draws charts as images)",
+	}[answers.Graphics])
 }
 
 // configuration prints the contents of the configuration folder.

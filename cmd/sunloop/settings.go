@@ -32,7 +32,7 @@ func givenFlags(k *kong.Context) map[string]bool {
 // values are the settings as the flags have them, wherever they come from.
 func (c LookFlags) values() map[string]string {
 	return map[string]string{
-		settings.Theme: c.Theme, settings.Color: c.Color, settings.Graph: c.Graph, settings.ASCII: strconv.FormatBool(c.ASCII),
+		settings.Theme: c.Theme, settings.Color: c.Color, settings.Graph: c.Graph, settings.Images: c.Images, settings.ASCII: strconv.FormatBool(c.ASCII),
 		settings.FPS: strconv.Itoa(c.FPS), settings.Mouse: strconv.FormatBool(c.Mouse), settings.Bell: strconv.FormatBool(c.Bell),
 		settings.BellFrom: c.BellFrom, settings.NotifyFrom: c.NotifyFrom, settings.Polling: c.Polling, settings.Remember: strconv.FormatBool(c.Remember),
 		settings.Preset: c.Preset, settings.QuadFrom: c.QuadFrom, settings.StripsFrom: c.StripsFrom, settings.Split: c.Split,

@@ -32,6 +32,8 @@ type Band struct {
 type Day struct {
 	Pen     Pen
 	Palette *terminal.Palette
+	// Images draws the plot as an image; nil: in cells.
+	Images *Images
 	// Start is any instant of the first day, Days how many there are (0 counts as 1), Location the site's zone.
 	Start    time.Time
 	Days     int
@@ -122,6 +124,10 @@ func (d *Day) Draw(r terminal.Region) {
 	d.hours(line)
 	if foot > 1 {
 		d.events(r.Region(terminal.Rect{X: left, Y: h - 2, W: w - left, H: 1}))
+	}
+	if any && d.image(plot) {
+		d.value(plot)
+		return
 	}
 	if any {
 		d.band(plot)

@@ -33,6 +33,7 @@ const (
 	Theme      = "theme"
 	Color      = "color"
 	Graph      = "graph"
+	Images     = "images"
 	ASCII      = "ascii"
 	FPS        = "fps"
 	Mouse      = "mouse"
@@ -84,6 +85,7 @@ func All() []Setting {
 		{Name: Theme, Group: "look", Title: "theme", Default: "auto", Kind: Choice, Help: "The colours. auto takes control-room on a dark terminal and daylight on a light one. Files of your own in the folder themes next to the configuration file are listed too, and reloaded when they change."},
 		{Name: Color, Group: "look", Title: "colours of the terminal", Default: "auto", Kind: Choice, Choices: []string{"auto", "none", "16", "256", "true"}, Help: "How many colours are sent. auto reads NO_COLOR, COLORTERM and TERM; over SSH that often means 256 where the terminal could show all."},
 		{Name: Graph, Group: "look", Title: "graph symbols", Default: "auto", Kind: Choice, Choices: []string{"auto", "braille", "block", "ascii"}, Help: "What charts are drawn with. auto is block on the Linux console, whose fonts have no braille, and braille elsewhere; sunloop doctor draws a pattern of each."},
+		{Name: Images, Group: "look", Title: "charts as images", Default: "off", Kind: Choice, Choices: []string{"off", "auto"}, Help: "auto draws the charts of a day as images on terminals that report that they can (Kitty graphics or sixel), over SSH too. An image in which only the newest values changed is sent again so seldom that it takes 40 bytes a second. There are no images without colours and with ASCII only."},
 		{Name: ASCII, Group: "look", Title: "ASCII only", Default: Off, Kind: Switch, Help: "No braille and no box drawing: plain + - and |."},
 		{Name: FPS, Group: "look", Title: "maximum frames per second", Default: "0", Kind: Whole, Most: 60, Later: true, Help: "0 is 20, and 10 over SSH. Fewer frames need less processor time and bandwidth."},
 		{Name: Mouse, Group: "look", Title: "use of the mouse", Default: On, Kind: Switch, Help: "Clicks focus and choose, the wheel scrolls. M gives the mouse back to the terminal for a while; shift (option on a Mac) selects text meanwhile."},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,10 +13,15 @@ import (
 	"app.sunloop/themes"
 )
 
-// query requests the background (OSC 11), synchronized output (DECRQM 2026),
-// and last the device attributes, which every terminal reports: their response
-// shows that no other will follow.
-const query = "\x1b]11;?\x1b\\" + "\x1b[?2026$p" + "\x1b[c"
+// query requests the background (OSC 11) and synchronized output (DECRQM 2026). imageQuery
+// requests images: a try of the Kitty protocol with one pixel, and the size of a cell. lastQuery
+// requests the device attributes, which every terminal reports: their response shows that no
+// other will follow.
+const (
+	query      = "\x1b]11;?\x1b\\" + "\x1b[?2026$p"
+	imageQuery = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\" + "\x1b[16t"
+	lastQuery  = "\x1b[c"
+)
 
 const (
 	localQuery  = 150 * time.Millisecond
@@ -38,6 +44,10 @@ type Answers struct {
 	Background themes.Color
 	// Sync reports that the terminal has synchronized output.
 	Sync bool
+	// Graphics is the protocol of images that the terminal has, if it was asked for it.
+	Graphics Graphics
+	// Cell is the size of a cell in pixels.
+	Cell PixelSize
 }
 
 // Dark reports whether the background is dark, which is also assumed without a response: white text has more contrast on it than black text (the luminance
@@ -46,11 +56,16 @@ func (a Answers) Dark() bool { return a.Background == themes.Unset || a.Backgrou
 
 // Query queries the terminal and waits for its responses until ctx ends; give
 // ctx a deadline of QueryWait. Run it as a Bubble Tea command, while Bubble Tea
-// reads from in. Later responses are dropped by the Input.
-func Query(ctx context.Context, in *Input, out *Output) (Answers, error) {
+// reads from in. Later responses are dropped by the Input. Images are asked for only if
+// wanted.
+func Query(ctx context.Context, in *Input, out *Output, images bool) (Answers, error) {
 	complete := in.answers.expect()
 	defer in.answers.stop()
-	if err := out.between([]byte(query)); err != nil {
+	all := query + lastQuery
+	if images {
+		all = query + imageQuery + lastQuery
+	}
+	if err := out.between([]byte(all)); err != nil {
 		return Answers{}, fmt.Errorf("ask terminal: %w", err)
 	}
 	select {
@@ -65,12 +80,31 @@ type answers struct {
 	mu       sync.Mutex
 	complete chan struct{} // nil without a waiter
 	all      Answers
+
+	sixel, kitty bool
+}
+
+// decideGraphics chooses the protocol. Sixel images have pixels of the screen, so that they
+// require the size of a cell.
+func (a *answers) decideGraphics() {
+	if c := a.all.Cell; c.W < 3 || c.W > 64 || c.H < 6 || c.H > 128 {
+		a.all.Cell = PixelSize{}
+	}
+	switch {
+	case a.kitty:
+		a.all.Graphics = Kitty
+		if a.all.Cell == (PixelSize{}) {
+			a.all.Cell = usualCell
+		}
+	case a.sixel && a.all.Cell != (PixelSize{}):
+		a.all.Graphics = Sixel
+	}
 }
 
 func (a *answers) expect() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.all, a.complete = Answers{}, make(chan struct{})
+	a.all, a.complete, a.sixel, a.kitty = Answers{}, make(chan struct{}), false, false
 	return a.complete
 }
 
@@ -106,10 +140,31 @@ func (a *answers) take(kind byte, text []byte) {
 		case "2026;1$y", "2026;2$y", "2026;3$y":
 			a.all.Sync = true
 		}
+	case kind == '_' && string(text) == "Gi=31;OK":
+		a.kitty = true
+	case kind == 't':
+		a.all.Cell = parseCell(string(text))
 	case kind == '?' && bytes.HasSuffix(text, []byte("c")):
+		attributes := strings.Split(strings.TrimSuffix(string(text), "c"), ";")
+		a.sixel = slices.Contains(attributes[1:], "4")
+		a.decideGraphics()
 		close(a.complete)
 		a.complete = nil
 	}
+}
+
+// parseCell reads the size of a cell: 6, its height, its width. It is zero for anything else.
+func parseCell(s string) PixelSize {
+	part := strings.Split(strings.TrimSuffix(s, "t"), ";")
+	if len(part) != 3 || part[0] != "6" {
+		return PixelSize{}
+	}
+	h, err1 := strconv.Atoi(part[1])
+	w, err2 := strconv.Atoi(part[2])
+	if err1 != nil || err2 != nil {
+		return PixelSize{}
+	}
+	return PixelSize{w, h}
 }
 
 // parseAnswer reads the colour of an OSC 11 answer: rgb:r/g/b with one to four hexadecimal digits each (XParseColor), rgba:

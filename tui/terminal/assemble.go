@@ -260,6 +260,10 @@ func (a *assembler) finishCSI() {
 		// No key is reported with a question mark: these are device attributes, modes and the like.
 		a.deliverReply('?', a.pending[3:])
 		a.reset()
+	case seq[len(seq)-1] == 't':
+		// No key is reported with this either: it is the size of the window or of a cell.
+		a.deliverReply('t', a.pending[2:])
+		a.reset()
 	default:
 		a.emit()
 	}

@@ -55,8 +55,9 @@ var blank = Cell{Text: " ", Width: 1}
 // Grid is a screen of cells. Drawing goes through its Regions; a Grid is kept from frame to frame and allocates only when it
 // grows.
 type Grid struct {
-	w, h  int
-	cells []Cell
+	w, h   int
+	cells  []Cell
+	images []placed // over the cells
 }
 
 // NewGrid returns a blank grid.
@@ -69,6 +70,7 @@ func NewGrid(w, h int) *Grid {
 // Reset gives the grid a size and blanks every cell.
 func (g *Grid) Reset(w, h int) {
 	g.w, g.h = max(w, 0), max(h, 0)
+	g.images = g.images[:0]
 	n := g.w * g.h
 	if cap(g.cells) < n {
 		g.cells = make([]Cell, n)

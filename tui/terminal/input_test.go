@@ -319,7 +319,7 @@ func TestQuery(t *testing.T) {
 			src := &script{}
 			in.src = src
 			go func() {
-				a, err := Query(t.Context(), in, out)
+				a, err := Query(t.Context(), in, out, false)
 				if err != nil {
 					t.Error(err)
 				}
@@ -342,7 +342,7 @@ func TestQuery(t *testing.T) {
 			if diff := cmp.Diff(tt.want, <-asked); diff != "" {
 				t.Errorf("answers (-want +got):\n%s", diff)
 			}
-			if wire.String() != query {
+			if wire.String() != query+lastQuery {
 				t.Errorf("asked %q", wire.String())
 			}
 		})
@@ -350,7 +350,7 @@ func TestQuery(t *testing.T) {
 	t.Run("mute", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		got, err := Query(ctx, scripted(), NewOutput(io.Discard, OutputOptions{}))
+		got, err := Query(ctx, scripted(), NewOutput(io.Discard, OutputOptions{}), false)
 		if err != nil || got != (Answers{}) || !got.Dark() {
 			t.Errorf("got %+v, %v", got, err)
 		}

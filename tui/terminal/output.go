@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -41,6 +42,9 @@ type OutputOptions struct {
 	Sync bool
 	// Tmux passes notifications and clipboard text through tmux to the terminal outside.
 	Tmux bool
+	// Now is the clock by which images that change a little wait for their turn; nil: they do
+	// not wait.
+	Now func() time.Time
 }
 
 // Output is what Bubble Tea writes to, by tea.WithOutput. Bubble Tea draws by Write: that is dropped, and the difference to
@@ -59,10 +63,18 @@ type Output struct {
 	w2, h2        int // size of next
 	w1, h1        int // size of shown
 	alt, full     bool
-	early         bool // the terminal has a frame that Bubble Tea has not asked for yet
+	ahead         bool // the terminal has a frame that Bubble Tea has not asked for yet
 	token         string
 	frames, bytes uint64
 	painter       painter
+
+	graphics   Graphics
+	nextImages []placed     // of next
+	images     []shownImage // that the terminal has
+	imageID    int          // of the newest
+	imageTurn  time.Time    // until when images that changed a little wait
+	caused     bool         // the user caused the next frame
+	dropped    bool         // images of the Kitty protocol are to be deleted, as it was switched off
 }
 
 // NewOutput writes to w, usually os.Stdout.
@@ -78,10 +90,10 @@ func NewOutput(w io.Writer, o OutputOptions) *Output {
 func (o *Output) Frame(g *Grid) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.token != "" && g.w == o.w2 && g.h == o.h2 && slices.Equal(g.cells, o.next) {
+	if o.token != "" && g.w == o.w2 && g.h == o.h2 && slices.Equal(g.cells, o.next) && slices.Equal(g.images, o.nextImages) {
 		return o.token
 	}
-	o.next = append(o.next[:0], g.cells...)
+	o.next, o.nextImages = append(o.next[:0], g.cells...), append(o.nextImages[:0], g.images...)
 	o.w2, o.h2 = g.w, g.h
 	o.frames++
 	o.token = strconv.FormatUint(o.frames, 36)
@@ -119,7 +131,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	if bytes.HasPrefix(p, []byte("\x1b[H\r")) || bytes.HasPrefix(p, []byte("\r")) {
 		o.full = true
 	}
-	o.early = false
+	o.ahead = false
 	if !o.alt || o.token == "" {
 		return len(p), nil
 	}
@@ -135,10 +147,11 @@ func (o *Output) Write(p []byte) (int, error) {
 func (o *Output) FlushNow() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.early || !o.alt || o.token == "" {
+	o.caused = true
+	if o.ahead || !o.alt || o.token == "" {
 		return nil
 	}
-	o.early = true
+	o.ahead = true
 	return o.flush()
 }
 
@@ -146,7 +159,15 @@ func (o *Output) FlushNow() error {
 func (o *Output) flush() error {
 	full := o.full || o.w1 != o.w2 || o.h1 != o.h2
 	o.painter.buf = append(o.painter.buf[:0], beginSync...)
+	if o.dropped || full && o.graphics == Kitty && len(o.images) > 0 {
+		o.painter.buf = append(o.painter.buf, deleteImages...)
+		o.images, o.dropped = o.images[:0], false
+	}
+	send, remove := o.imageChanges(full)
+	o.erase(remove)
 	o.painter.paint(o.shown, o.next, o.w2, o.h2, full)
+	o.paintImages(send, remove)
+	o.caused = false
 	frame := o.painter.buf
 	switch n := len(frame) - len(beginSync); {
 	case n == 0:
@@ -160,7 +181,7 @@ func (o *Output) flush() error {
 	o.shown = append(o.shown[:0], o.next...)
 	o.w1, o.h1, o.full = o.w2, o.h2, false
 	if err := o.send(frame); err != nil {
-		o.full = true // unknown how much of it arrived
+		o.full = true // unknown how much of it arrived; all of it is sent again
 		o.painter.forget()
 		return fmt.Errorf("write frame: %w", err)
 	}
@@ -188,7 +209,7 @@ func (o *Output) WriteString(s string) (int, error) {
 	case leaveAlt:
 		// The shell must not inherit our colours.
 		o.alt = false
-		sent = resetPen + s
+		sent = o.withoutImages() + resetPen + s
 		o.painter.forget()
 	case clearAll:
 		o.full = true
@@ -199,6 +220,16 @@ func (o *Output) WriteString(s string) (int, error) {
 		return 0, fmt.Errorf("write control sequence: %w", err)
 	}
 	return len(s), nil
+}
+
+// withoutImages deletes the images of the Kitty protocol: the screen that is entered must not have them.
+func (o *Output) withoutImages() string {
+	n := len(o.images)
+	o.images = o.images[:0]
+	if n == 0 || o.graphics != Kitty {
+		return ""
+	}
+	return deleteImages
 }
 
 // Notify rings the bell and shows a desktop notification (OSC 9), each if asked for, between frames.

@@ -35,7 +35,7 @@ func (p *painter) paint(shown, next []Cell, w, h int, full bool) {
 		row := next[y*w : (y+1)*w]
 		for x := 0; x < w; x++ {
 			c := &row[x]
-			if c.Width == 0 || !full && same(c, &shown[y*w+x]) {
+			if c.Width == 0 || !full && sameCell(c, &shown[y*w+x]) {
 				continue
 			}
 			p.moveTo(row, x, y)
@@ -44,8 +44,8 @@ func (p *painter) paint(shown, next []Cell, w, h int, full bool) {
 	}
 }
 
-// same compares how two cells look: a blank has no visible foreground.
-func same(a, b *Cell) bool {
+// sameCell compares how two cells look: a blank has no visible foreground.
+func sameCell(a, b *Cell) bool {
 	if *a == *b {
 		return true
 	}

@@ -35,7 +35,7 @@ func (m *demo) Init() tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		a, err := Query(ctx, m.in, m.out)
+		a, err := Query(ctx, m.in, m.out, false)
 		if err != nil {
 			return err
 		}

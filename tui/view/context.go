@@ -28,6 +28,7 @@ type Context struct {
 	Palette   *terminal.Palette
 	ASCII     bool
 	Pen       chart.Pen
+	Images    *chart.Images // draws charts as images; nil: in cells
 	Keys      keymap.Map
 	Memo      *Memo     // nil: nothing is kept
 	Preparing *Progress // what the program does before it sends data; nil: nothing

@@ -150,6 +150,6 @@ func DrawDialog(d Dialog, whole terminal.Region, v Context) {
 	w, h := d.Size(sw, sh)
 	w, h = min(w+4, sw), min(h+2, sh)
 	area := terminal.Rect{X: (sw - w) / 2, Y: (sh - h) / 2, W: w, H: h}
-	v.Focused = true
+	v.Focused, v.Images = true, nil
 	d.Draw(frame(whole.Region(area), v, d.Title()), v)
 }

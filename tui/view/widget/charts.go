@@ -69,7 +69,7 @@ func Settled(values []float64, capacity float64) []float64 {
 
 // DrawDay fills in what every day chart has in common, and draws.
 func DrawDay(c *chart.Day, r terminal.Region, v view.Context, start time.Time, days int, top float64) {
-	c.Pen, c.Palette, c.Location = v.Pen, v.Palette, v.Site.Zone
+	c.Pen, c.Palette, c.Images, c.Location = v.Pen, v.Palette, v.Images, v.Site.Zone
 	c.Start, c.Days, c.Now, c.Unit, c.Top = start, days, v.SiteNow, "kW", top
 	_, h := r.Size()
 	c.Legend = h >= 7
