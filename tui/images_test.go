@@ -133,7 +133,7 @@ func TestIdleBytesOfImages(t *testing.T) {
 	}
 }
 
-// remoteTerminal is a terminal at the other end of a line that responds to queries.
+// remoteTerminal is a terminal behind a line, which responds to queries.
 type remoteTerminal struct {
 	mu    sync.Mutex
 	all   bytes.Buffer
