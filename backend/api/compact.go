@@ -35,7 +35,7 @@ var RecordForms = []Media{
 	{Type: MediaColumns, Of: reflect.TypeFor[ColumnsResponse](), Description: "One array a field; also with format=columns"},
 	{Type: MediaCSV, Description: "One line a record behind a line with the names; also with format=csv"},
 	{Type: MediaNDJSON, Description: "One JSON object a line; also with format=ndjson"},
-	{Type: MediaArrow, Description: "A stream of Arrow IPC, with times in seconds of UTC; also with format=arrow"},
+	{Type: MediaArrow, Description: "A stream of Arrow IPC, with a dictionary of the ids of units and times in seconds of UTC; also with format=arrow"},
 }
 
 // What a record of a step says of the values within it.

@@ -79,13 +79,15 @@ const (
 type body struct {
 	w       http.ResponseWriter
 	buf     []byte
+	parts   [][]byte // before buf, of a plain body that is held
+	size    int      // bytes of the parts
 	flowing bool
 	held    *limit.Budget // by all answers
 	own     int64         // of it
 	plain   bool          // no JSON: it has no keys of sites
 }
 
-// visible returns bytes of the body as clients may see them.
+// visible returns bytes of the body behind its parts as clients may see them.
 func (b *body) visible() []byte {
 	if b.plain {
 		return b.buf
@@ -95,25 +97,58 @@ func (b *body) visible() []byte {
 
 // pass is called between parts of a body: it sends what is too much to hold.
 func (b *body) pass() error {
-	if len(b.buf) < flowBytes || !b.flowing && len(b.buf) < wholeBytes && b.hold() {
+	if len(b.buf) < flowBytes {
+		return nil
+	}
+	if !b.flowing && b.size+len(b.buf) < wholeBytes && b.hold() {
+		if b.plain { // not copied again as the body grows
+			b.parts, b.size = append(b.parts, b.buf), b.size+len(b.buf)
+			b.buf = newPart()
+		}
 		return nil
 	}
 	if !b.flowing {
 		b.flowing = true
 		b.w.WriteHeader(http.StatusOK)
 	}
-	_, err := b.w.Write(b.visible())
+	for _, part := range append(b.parts, b.visible()) {
+		if _, err := b.w.Write(part); err != nil {
+			return err
+		}
+	}
+	b.releaseParts()
 	b.buf = b.buf[:0]
-	if cap(b.buf) > 4*flowBytes {
+	if cap(b.buf) > keepBytes {
 		b.buf = nil
 	}
 	b.let()
-	return err
+	return nil
+}
+
+// partBytes is the room of a new part of a plain body.
+const partBytes = 4 * flowBytes
+
+// parts are buffers of plain bodies.
+var parts = sync.Pool{New: func() any { return new(make([]byte, 0, partBytes)) }}
+
+func newPart() []byte { return *parts.Get().(*[]byte) }
+
+// releaseParts gives the buffers of the parts back.
+func (b *body) releaseParts() {
+	for _, part := range b.parts {
+		if cap(part) <= keepBytes {
+			parts.Put(new(part[:0]))
+		}
+	}
+	b.parts, b.size = nil, 0
 }
 
 // hold counts the memory of the body; false when there is no room for it.
 func (b *body) hold() bool {
 	more := int64(cap(b.buf)) - b.own
+	for _, part := range b.parts {
+		more += int64(cap(part))
+	}
 	if !b.held.Take(more, heldBytes) {
 		return false
 	}
@@ -167,7 +202,16 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op *api.Operatio
 	}
 	if write, ok := result.(streamed); ok {
 		b := &body{w: w, buf: buf.AvailableBuffer(), held: &s.answers, plain: plain}
-		defer b.let()
+		if plain {
+			b.buf = newPart()
+		}
+		defer func() {
+			if plain {
+				b.parts = append(b.parts, b.buf)
+			}
+			b.releaseParts()
+			b.let()
+		}()
 		err := write(b)
 		switch {
 		case err != nil && b.flowing:
@@ -181,6 +225,10 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op *api.Operatio
 			return
 		case b.flowing:
 			_, _ = w.Write(b.visible())
+			return
+		}
+		if plain {
+			s.sendWhole(w, q, op.Cacheable, append(b.parts, b.buf)...)
 			return
 		}
 		buf = bytes.NewBuffer(b.visible())
@@ -205,9 +253,14 @@ func (s *server) send(w http.ResponseWriter, q *http.Request, tagged bool, b []b
 	if !plain {
 		b = api.HideSiteKeys(b)
 	}
+	s.sendWhole(w, q, tagged, b)
+}
+
+// sendWhole writes the parts of a whole body, or the 304 in their place.
+func (s *server) sendWhole(w http.ResponseWriter, q *http.Request, tagged bool, parts ...[]byte) {
 	h := w.Header()
 	if tagged {
-		tag := tagOf(b)
+		tag := tagOf(parts)
 		h["Etag"] = []string{tag}
 		if match, ok := matching(q.Header.Values("If-None-Match"), tag); ok {
 			h["Etag"] = []string{match}
@@ -216,9 +269,17 @@ func (s *server) send(w http.ResponseWriter, q *http.Request, tagged bool, b []b
 			return
 		}
 	}
-	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	size := 0
+	for _, b := range parts {
+		size += len(b)
+	}
+	h["Content-Length"] = []string{strconv.Itoa(size)}
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(b) //nolint:gosec // G705: the body is JSON, declared as such and sent with nosniff
+	for _, b := range parts {
+		if _, err := w.Write(b); err != nil { //nolint:gosec // G705: the body is declared as what it is and sent with nosniff
+			return
+		}
+	}
 }
 
 func encode(buf *bytes.Buffer, v any) error {
@@ -230,8 +291,17 @@ func encode(buf *bytes.Buffer, v any) error {
 // tagOf is a strong entity tag over the identity bytes. It only distinguishes a
 // caller's own responses, so a cryptographic hash is not needed: it took a
 // third of the time of a day's records.
-func tagOf(b []byte) string {
-	sum := xxh3.Hash128(b).Bytes()
+func tagOf(parts [][]byte) string {
+	var sum [16]byte
+	if len(parts) == 1 {
+		sum = xxh3.Hash128(parts[0]).Bytes()
+	} else {
+		h := xxh3.New()
+		for _, b := range parts {
+			_, _ = h.Write(b) // never fails
+		}
+		sum = h.Sum128().Bytes()
+	}
 	var text [2 + 2*16]byte
 	text[0], text[len(text)-1] = '"', '"'
 	hex.Encode(text[1:], sum[:])

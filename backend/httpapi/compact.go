@@ -80,6 +80,7 @@ const firstOfDay = 14
 // compact is a request for records in a compact form.
 type compact struct {
 	records
+	units     []string // that may have records, in the order of their chunks
 	fields    []field
 	selected  bool // the request names its fields
 	step      int64
@@ -154,7 +155,7 @@ func accepted(headers []string) int {
 
 // writeCompact returns the records of units in a compact form.
 func (s *server) writeCompact(ctx context.Context, f *recordForm, r records, q *api.RecordsQuery, site api.Site, units []string, from position) (any, error) {
-	c := compact{records: r, aggregate: q.Aggregate}
+	c := compact{records: r, units: units, aggregate: q.Aggregate}
 	if q.Step != "" {
 		step, err := api.ParseStep(q.Step)
 		if err != nil {
@@ -337,6 +338,7 @@ func (g *gatherer) add(s *sample) bool {
 		return true
 	}
 	g.c.times = append(g.c.times, s.at)
+	g.n++
 	return g.added()
 }
 
@@ -349,49 +351,66 @@ func (g *gatherer) addFrame(f series.Frame) bool {
 			whole = false
 		}
 	}
-	for i, at := range f.Times {
-		if !whole {
-			g.v = unknown
-			g.v.at, g.v.powerKW = at, value(power, i)
-			g.v.state, g.v.run = value(state, i), value(run, i)
-			g.v.fillStates()
-			known := false
-			for k, field := range g.fields {
-				x := value(columns[k], i)
-				if len(field.quantities) > 1 {
-					x = field.of(&g.v)
-				}
-				known = known || finite(x)
-				g.c.values[k] = append(g.c.values[k], x)
-			}
-			if !known {
-				for k := range g.c.values {
-					g.c.values[k] = g.c.values[k][:len(g.c.times)]
+	for i := 0; i < f.Len(); i++ {
+		if whole {
+			if n := g.addRun(f.Times[i:], columns, i); n > 0 {
+				if g.n, i = g.n+n, i+n-1; !g.added() {
+					return false
 				}
 				continue
-			}
-		} else {
-			known := false
-			for _, column := range columns {
-				known = known || finite(column[i])
-			}
-			if !known {
-				continue
-			}
-			for k, column := range columns {
-				g.c.values[k] = append(g.c.values[k], column[i])
 			}
 		}
-		if g.c.times = append(g.c.times, at); !g.added() {
+		g.v = unknown
+		g.v.at, g.v.powerKW = f.Times[i], value(power, i)
+		g.v.state, g.v.run = value(state, i), value(run, i)
+		g.v.fillStates()
+		known := false
+		for k, field := range g.fields {
+			x := value(columns[k], i)
+			if len(field.quantities) > 1 {
+				x = field.of(&g.v)
+			}
+			known = known || finite(x)
+			g.c.values[k] = append(g.c.values[k], x)
+		}
+		if !known {
+			for k := range g.c.values {
+				g.c.values[k] = g.c.values[k][:len(g.c.times)]
+			}
+			continue
+		}
+		g.c.times = append(g.c.times, f.Times[i])
+		if g.n++; !g.added() {
 			return false
 		}
 	}
 	return true
 }
 
-// added counts the record that was added, and writes the chunk if it is full.
+// addRun adds records of a frame from index i on, up to the end of the chunk or page, as
+// long as their first field is known, and returns their number.
+func (g *gatherer) addRun(times []int64, columns [][]float64, i int) (n int) {
+	most := min(len(times), chunkRows-len(g.c.times))
+	if g.limit > 0 {
+		most = min(most, g.limit-g.n)
+	}
+	first := columns[0][i:]
+	for n < most && finite(first[n]) {
+		n++
+	}
+	if n == 0 {
+		return 0
+	}
+	g.c.times = append(g.c.times, times[:n]...)
+	for k, column := range columns {
+		g.c.values[k] = append(g.c.values[k], column[i:i+n]...)
+	}
+	return n
+}
+
+// added ends the page that is full with the records that were added, and writes the chunk
+// if that is full. It reports whether to continue.
 func (g *gatherer) added() bool {
-	g.n++
 	if g.limit > 0 && g.n == g.limit {
 		g.full, g.cursor = true, cursorAt(g.c.assetID, g.c.times[len(g.c.times)-1])
 		g.c.cursor = g.cursor

@@ -106,8 +106,8 @@ func rows(t *testing.T, r *httptest.ResponseRecorder) (list []row) {
 						continue
 					}
 					switch column := batch.Column(k).(type) {
-					case *array.String:
-						one[name] = column.Value(i)
+					case *array.Dictionary:
+						one[name] = column.Dictionary().(*array.String).Value(column.GetValueIndex(i))
 					case *array.Timestamp:
 						one[name] = api.Unix(int64(column.Value(i))).String()
 					case *array.Float64:

@@ -130,6 +130,7 @@ func TestPeersTelemetry(t *testing.T) {
 		{"columns, power of a year", ours.URL + yearRead + "&format=columns&fields=power"},
 		{"Arrow, power of a year", ours.URL + yearRead + "&format=arrow&fields=power"},
 		{"CSV, power of a year", ours.URL + yearRead + "&format=csv&fields=power"},
+		{"NDJSON, power of a year", ours.URL + yearRead + "&format=ndjson&fields=power"},
 		{"columns, all fields of a year", ours.URL + yearRead + "&format=columns"},
 		{"VictoriaMetrics, query_range of 1000 points", queryRange},
 		{"records, a page of 1000", ours.URL + yearRead + "&limit=1000"},
@@ -153,8 +154,8 @@ func TestPeersTelemetry(t *testing.T) {
 		c := &costs[i]
 		c.wall, c.cpu = walls[i][rounds/2], c.cpu/rounds
 		than := costs[0]
-		if i > 5 {
-			than = costs[5]
+		if i > 6 {
+			than = costs[6]
 		}
 		ratio := func(a, b float64) string { return strconv.FormatFloat(math.Round(100*a/b)/100, 'f', -1, 64) }
 		fmt.Printf("%-46s %8.2f ms wall (%s)  %8.2f ms CPU (%s)  %9d bytes (%s)\n", r.name, float64(c.wall)/1e6, ratio(float64(c.wall), float64(than.wall)),

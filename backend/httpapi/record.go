@@ -164,7 +164,7 @@ func errorType(code float64, state int) string {
 	return "unknown" // vendors number as they like
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+func finite(v float64) bool { return v-v == 0 } // NaN for NaN and infinities
 
 const daySeconds = 24 * 60 * 60
 

@@ -201,7 +201,7 @@ func (d direct) overlapping(ctx context.Context, site string, p telemetry.Sectio
 func (d direct) ordered(ctx context.Context, site string, p telemetry.Section, from, to telemetry.Location, n int) ([]telemetry.Cell, error) {
 	sql := `SELECT ref, start, value FROM sunloop.` + tables[p] + `
 		WHERE site = $1 AND (ref, start) >= ($2, $3) AND (ref, start) < ($4, $5) ORDER BY ref, start LIMIT $6`
-	return d.cells(ctx, sql, site, int32(from.Ref), from.Start, int32(to.Ref), to.Start, n)
+	return d.cells(ctx, sql, site, int32(from.Ref), from.Start, int32(to.Ref), to.Start, n) //nolint:gosec // numbers of units
 }
 
 // cells are a query's.

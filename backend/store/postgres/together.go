@@ -216,10 +216,10 @@ func (g *gathering) pages(ctx context.Context, list []*question) error {
 func (g *gathering) pagesOf(ctx context.Context, list []*question, reverse, bounded bool) error {
 	var buckets []string
 	var shards, begins, ends [][]byte
-	var limits []int32
+	var limits []int64
 	for _, q := range list {
 		shard, begin, end, _ := q.within.shard()
-		buckets, shards, begins, limits = append(buckets, q.within.bucket), append(shards, shard), append(begins, begin), append(limits, int32(q.limit))
+		buckets, shards, begins, limits = append(buckets, q.within.bucket), append(shards, shard), append(begins, begin), append(limits, int64(q.limit))
 		if end == nil {
 			end = []byte{}
 		}
@@ -232,7 +232,7 @@ func (g *gathering) pagesOf(ctx context.Context, list []*question, reverse, boun
 	if reverse {
 		order = ` DESC`
 	}
-	rows, err := g.tx.Query(ctx, `SELECT w.n::integer, c.key, c.value FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::bytea[], $5::integer[]) WITH ORDINALITY AS w (bucket, shard, begin, before, most, n)
+	rows, err := g.tx.Query(ctx, `SELECT w.n::integer, c.key, c.value FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[]) WITH ORDINALITY AS w (bucket, shard, begin, before, most, n)
 		CROSS JOIN LATERAL (SELECT key, value FROM sunloop.kv t WHERE t.bucket = w.bucket COLLATE "C" AND t.shard = w.shard AND t.key >= w.begin`+before+`
 			ORDER BY t.key`+order+` LIMIT w.most) c ORDER BY w.n, c.key`+order, buckets, shards, begins, ends, limits)
 	if err != nil {
@@ -301,11 +301,11 @@ func (g *gathering) assets(ctx context.Context, list []*question) error {
 func (g *gathering) rows(ctx context.Context, list []*question) error {
 	var sites []string
 	var from, to []int64
-	var limits []int32
+	var limits []int64
 	for _, q := range list {
-		sites, from, to, limits = append(sites, q.site), append(from, q.from), append(to, q.to), append(limits, int32(q.limit))
+		sites, from, to, limits = append(sites, q.site), append(from, q.from), append(to, q.to), append(limits, int64(q.limit))
 	}
-	rows, err := g.tx.Query(ctx, `SELECT w.n::integer, c.start, c.value FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::integer[]) WITH ORDINALITY AS w (site, since, before, most, n)
+	rows, err := g.tx.Query(ctx, `SELECT w.n::integer, c.start, c.value FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS w (site, since, before, most, n)
 		CROSS JOIN LATERAL (SELECT start, value FROM sunloop.tail t WHERE t.site = w.site COLLATE "C" AND t.ref = 0 AND t.start >= w.since AND t.start < w.before
 			ORDER BY t.start LIMIT w.most) c`, sites, from, to, limits)
 	if err != nil {
@@ -336,20 +336,20 @@ func (g *gathering) overlapping(ctx context.Context, list []*question) error {
 	for _, p := range []telemetry.Section{telemetry.Blocks, telemetry.Sums} {
 		var of []*question // of each ref
 		var sites []string
-		var refs, limits []int32
-		var sinces, ends []int64
+		var refs []int32
+		var sinces, ends, limits []int64
 		for _, q := range list {
 			if q.section != p {
 				continue
 			}
 			for i, ref := range q.refs {
-				of, sites, refs, sinces, ends, limits = append(of, q), append(sites, q.site), append(refs, ref), append(sinces, q.starts[i]), append(ends, q.to), append(limits, int32(q.limit))
+				of, sites, refs, sinces, ends, limits = append(of, q), append(sites, q.site), append(refs, ref), append(sinces, q.starts[i]), append(ends, q.to), append(limits, int64(q.limit))
 			}
 		}
 		if len(of) == 0 {
 			continue
 		}
-		rows, err := g.tx.Query(ctx, `SELECT r.n::integer, r.ref, c.start, c.value FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::integer[]) WITH ORDINALITY AS r (site, ref, since, before, most, n)
+		rows, err := g.tx.Query(ctx, `SELECT r.n::integer, r.ref, c.start, c.value FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::bigint[]) WITH ORDINALITY AS r (site, ref, since, before, most, n)
 			CROSS JOIN LATERAL (SELECT start, value FROM sunloop.`+tables[p]+` t WHERE t.site = r.site COLLATE "C" AND t.ref = r.ref AND t.start < r.before
 				AND t.start >= coalesce((SELECT max(start) FROM sunloop.`+tables[p]+` b WHERE b.site = r.site COLLATE "C" AND b.ref = r.ref AND b.start <= r.since), r.since)
 				ORDER BY t.start LIMIT r.most) c
