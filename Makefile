@@ -8,16 +8,22 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak mutants scale replicas-bench attack damage deadcode
+.PHONY: all build gateway-builds gateway-day gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak mutants scale replicas-bench attack damage deadcode
 
 # Targets that run tests marked by internal/longtest.
-test-long faults attack damage moves kills notify-kills replicas soak load: export SUNLOOP_TEST_LONG = 1
+test-long faults attack damage moves kills notify-kills gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
 
 all: build
 
 # TAGS=gateway leaves out PostgreSQL, S3 and OTLP.
 build: ## build bin/sunloop, one static file (TAGS)
 	$(GO) build -trimpath -buildvcs=false -tags '$(TAGS)' -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)' -o $(BINARY) ./cmd/sunloop
+
+# Processors of site gateways. GOARM is that of linux/arm: 6 and 7 (with a floating-point unit).
+gateway-builds: ## bin/gateway: the smaller program for arm (v6, v7), arm64 and riscv64, with sizes
+	for p in arm/6 arm/7 arm64 riscv64; do GOOS=linux GOARCH=$${p%/*} GOARM=$$(case $$p in */*) echo $${p#*/};; esac) \
+	  $(MAKE) -s build TAGS=gateway BINARY=bin/gateway/sunloop-linux-$$(echo $$p | tr -d /) || exit 1; done
+	ls -l bin/gateway | awk 'NR > 1 {printf "%-24s %5.1f MB\n", $$9, $$5 / 1e6}'
 
 # The same tree, VERSION, COMMIT and DATE give the same bytes. CHANGELOG.md has a section for the VERSION of a tag.
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
@@ -117,6 +123,12 @@ kills: ## the service, killed 500 times at work: nothing that it acknowledged ma
 
 notify-kills: ## the service, killed KILLS (500) times while it raises alarms, with a receiver that refuses 15 %: each alarm announced, in order (minutes)
 	SUNLOOP_TEST_NOTIFY_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 90m -run NotificationsOverKills -v ./backend/resilience
+
+gateway-day: ## the poller with DEVICES (200) at 5 s for HOURS (24) of their clock, each misbehaving in turn: all stored once and right (minutes)
+	SUNLOOP_TEST_DAY_DEVICES=$(or $(DEVICES),200) SUNLOOP_TEST_DAY_HOURS=$(or $(HOURS),24) $(GO) test -count=1 -timeout 60m -run '^TestDay$$' -v ./backend/gateway
+
+gateway-peers: ## the gateway against simulators of devices and publishers, mosquitto between: nothing lost, invented, twice or written (6 minutes)
+	SUNLOOP_TEST_SUNSPEC=1 SUNLOOP_TEST_MOSQUITTO=1 $(GO) test -count=1 -timeout 30m -run '^TestPlantOver' -v ./backend/gateway
 
 replicas: ## three replicas over PostgreSQL and S3, killed KILLS (60) times, stopped and restarted; database and bucket taken away (minutes)
 	SUNLOOP_TEST_REPLICA_KILLS=$(or $(KILLS),60) $(GO) test -count=1 -timeout 60m -run '^TestReplicas' -parallel 1 -v ./backend/resilience
