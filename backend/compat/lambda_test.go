@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -130,14 +132,32 @@ func TestLambda(t *testing.T) {
 	}
 }
 
-// TestLambdaIngestion: the parameters of an ingestion are those of an upload with a place.
-// The place is not allowed here; both kinds reach their path, and an event is accepted.
+// TestLambdaIngestion: a file in a place that the operator allows is imported, of both kinds
+// of data; one elsewhere is refused, and an event is accepted.
 func TestLambdaIngestion(t *testing.T) {
-	for _, kind := range []string{"training", "nowcast"} {
-		_, result := invoke(t, invocation{function: "dataIngestion", payload: `{"customer_id": "customer123", "site_id": "Sibaya", "region": "af-south-1", "location": "Sibaya", "data_type": "` + kind + `", "s3_path": "s3://elsewhere/a.csv"}`})
+	t.Parallel() // after the tests that count what the demo has
+	ingestion := func(kind, place string) invocation {
+		return invocation{function: "dataIngestion", payload: `{"customer_id": "customer123", "site_id": "Compat Lambda", "region": "af-south-1", "location": "Durban", "data_type": "` + kind + `", "s3_path": "` + place + `"}`}
+	}
+	for kind, want := range map[string]string{"training": "historical", "nowcast": "nowcast"} {
+		path := filepath.Join(shared.exports(), "lambda-"+kind+".csv")
+		if err := os.WriteFile(path, []byte(production(2)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, result := invoke(t, ingestion(kind, "file://"+path))
+		id, _ := result["upload_id"].(string)
+		if a.StatusCode != http.StatusOK || a.Header.Get("X-Amz-Function-Error") != "" || result["statusCode"] != nil || result["status"] != "success" || id == "" {
+			t.Errorf("%s: HTTP %d %v %v", kind, a.StatusCode, a.Header, result)
+			continue
+		}
+		u := ended(t, id, "completed", "completed_with_warnings")
+		if u.text("upload.kind") != want || u.at("upload.rows_stored") != 2*96.0 {
+			t.Errorf("%s: %s", kind, u.body)
+		}
+		_, result = invoke(t, ingestion(kind, "s3://elsewhere/a.csv"))
 		body, _ := result["body"].(map[string]any)
 		if result["statusCode"] != 400.0 || !strings.Contains(strings.ToLower(body["error"].(string)), "s3_path") {
-			t.Errorf("%s: %v", kind, result)
+			t.Errorf("%s from elsewhere: %v", kind, result)
 		}
 	}
 	a, result := invoke(t, invocation{function: "dataIngestion", how: "Event", payload: `{"customer_id": "customer123"}`})

@@ -87,6 +87,9 @@ func withWorld(f func(*world) int) (status int, err error) {
 	w.events = newReceiver()
 	defer w.events.Close()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	if err := os.MkdirAll(w.exports(), 0o700); err != nil {
+		return 1, err
+	}
 	w.service, err = backend.New(backend.Config{
 		DataDir: dir, Now: func() time.Time { return now }, Wall: time.Now, Logger: log, RequireMFA: true,
 		Argon: &argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32},
@@ -94,6 +97,7 @@ func withWorld(f func(*world) int) (status int, err error) {
 			Name: "company", Issuer: w.provider.URL, ClientID: clientID, Provision: &auth.Provision{Role: api.RoleAnalyst, Customers: []string{customer}},
 		}},
 		WebhookAllow: []string{strings.TrimPrefix(w.events.URL, "http://")}, Tick: 10 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond, KeyRate: 1_000_000, CORSOrigins: []string{browserOrigin}, LambdaAdapter: true,
+		ImportFrom: []string{"file://" + w.exports()},
 	})
 	if err != nil {
 		return 1, err
@@ -119,6 +123,10 @@ func withWorld(f func(*world) int) (status int, err error) {
 	}
 	return status, errors.Join(err, w.service.Close())
 }
+
+// exports is the folder whose files an upload may name, in the folder in which the
+// examples of the documents run.
+func (w *world) exports() string { return filepath.Join(w.dir, "docs", "exports") }
 
 // open listens with TLS: once for all hosts, and once for each.
 func (w *world) open(ctx context.Context, log *slog.Logger) (*listener.Listeners, error) {
