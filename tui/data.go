@@ -157,7 +157,7 @@ func (m *Model) poll() tea.Cmd {
 
 // answer processes a response of the service.
 func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
-	wasDown, open := m.data.Link.Down, m.data.openFiles()
+	wasDown, open, unforeseen := m.data.Link.Down, m.data.openFiles(), m.data.withoutForecast()
 	changed, signedOut := m.data.Apply(a, now)
 	if !changed {
 		return nil
@@ -196,9 +196,12 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		return m.poll()
 	case a.Request.Query == state.QueryManual:
 		return m.notifyRuns()
+	case a.Request.Query == state.QueryForecast && unforeseen && !m.data.withoutForecast():
+		m.data.Planner.InvalidateAll() // the history was imported, and the first model is trained
+		return m.poll()
 	case a.Request.Query == state.QueryUploads:
 		if m.data.openFiles() < open { // the data of the imported file can be requested
-			m.data.Planner.Invalidate(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
+			m.data.Planner.InvalidateAll()
 			return m.poll()
 		}
 	}
@@ -230,8 +233,13 @@ func (m *Model) notifyRuns() tea.Cmd {
 	if !ended {
 		return nil
 	}
-	m.data.Planner.Invalidate(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryModelHistory, state.QueryInterpolations, state.QueryAlerts)
+	m.data.Planner.InvalidateAll()
 	return m.poll()
+}
+
+// withoutForecast reports whether the service has responded that the site has no forecast.
+func (d *data) withoutForecast() bool {
+	return d.Site != nil && !d.Site.Forecast.At.IsZero() && len(d.Site.Forecast.Data.Forecasts) == 0
 }
 
 // openFiles returns the number of files of the site that are still processed.

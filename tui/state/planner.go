@@ -95,6 +95,14 @@ func (p *Planner) Invalidate(queries ...Query) {
 	}
 }
 
+// InvalidateAll makes all queries due at once, for example when a file was imported and
+// answers about every time of the site may differ.
+func (p *Planner) InvalidateAll() {
+	for q := range p.queries {
+		p.Invalidate(q)
+	}
+}
+
 // Drop removes a query completely, also its request in progress. Its answer
 // must be dropped by the caller.
 func (p *Planner) Drop(q Query) { delete(p.queries, q) }
