@@ -8,10 +8,10 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build gateway-builds gateway-day gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak mutants scale replicas-bench attack damage deadcode
+.PHONY: all build gateway-builds gateway-day gateway-kills gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak mutants scale replicas-bench attack damage deadcode
 
 # Targets that run tests marked by internal/longtest.
-test-long faults attack damage moves kills notify-kills gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
+test-long faults attack damage moves kills notify-kills gateway-kills gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
 
 all: build
 
@@ -123,6 +123,9 @@ kills: ## the service, killed 500 times at work: nothing that it acknowledged ma
 
 notify-kills: ## the service, killed KILLS (500) times while it raises alarms, with a receiver that refuses 15 %: each alarm announced, in order (minutes)
 	SUNLOOP_TEST_NOTIFY_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 90m -run NotificationsOverKills -v ./backend/resilience
+
+gateway-kills: ## a gateway, its service and the link between them, killed KILLS (500) times: each stored reading at the service, once (half an hour)
+	SUNLOOP_TEST_GATEWAY_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 90m -run GatewayOverKills -v ./backend/resilience
 
 gateway-day: ## the poller with DEVICES (200) at 5 s for HOURS (24) of their clock, each misbehaving in turn: all stored once and right (minutes)
 	SUNLOOP_TEST_DAY_DEVICES=$(or $(DEVICES),200) SUNLOOP_TEST_DAY_HOURS=$(or $(HOURS),24) $(GO) test -count=1 -timeout 60m -run '^TestDay$$' -v ./backend/gateway

@@ -21,6 +21,7 @@ import (
 	wire "github.com/simonvetter/modbus"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/gateway/forward"
 	"app.sunloop/backend/gateway/modbus"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/reading"
@@ -477,6 +478,45 @@ func TestStoreFails(t *testing.T) {
 	}
 	if n := len(p.lines[0].devices[0].pending); n > 13 {
 		t.Errorf("%d intervals are kept", n)
+	}
+}
+
+// kept is a Forward that notes what it was given, and how much was stored then.
+type kept struct {
+	store   *memory
+	samples int
+	before  []int
+}
+
+func (k *kept) Status() forward.Status { return forward.Status{} }
+func (k *kept) Append(frames []store.AssetFrame) error {
+	for _, f := range frames {
+		k.samples += f.Frame.Len()
+	}
+	k.before = append(k.before, k.store.writes)
+	return nil
+}
+
+// TestKeptBeforeStored: samples are kept for another service before they are stored, so
+// that a process that is killed has stored none that are not sent; and once, though they
+// cannot be stored for a while.
+func TestKeptBeforeStored(t *testing.T) {
+	pl, address := startPlant(t)
+	_, file := discovered(t, address)
+	now := noon
+	p, m := newPoller(t, file, &now)
+	k := &kept{store: m}
+	p.options.Forward, p.options.Config.Step = k, p.options.Config.Poll
+	run(t, p, &now, 3, func(i int) { pl.set(5000+uint16(i), 1000+uint16(i), 4, 0) })
+	if !slices.Equal(k.before, []int{0, 1, 2}) || k.samples != 4 {
+		t.Errorf("kept %d samples, when %v writes were stored", k.samples, k.before)
+	}
+	m.err = errors.New("disk full")
+	run(t, p, &now, 3, func(i int) { pl.set(6000+uint16(i), 1010+uint16(i), 4, 0) })
+	m.err = nil
+	run(t, p, &now, 1, nil)
+	if f := m.frames["I1"]; f.Len() != 6 || k.samples != 7 {
+		t.Errorf("%d samples stored, %d kept, with one of the unit that repeats itself", f.Len(), k.samples)
 	}
 }
 

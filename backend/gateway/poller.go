@@ -116,6 +116,7 @@ type interval struct {
 	samples []reading.Sample
 	touched time.Time // when the last reading came
 	version int       // number of changes
+	kept    int       // version that is kept for another service
 	changed bool
 	urgent  bool
 }
@@ -436,7 +437,7 @@ func (d *device) add(s reading.Sample, step time.Duration, urgent bool, now time
 	if i > 0 && i == len(d.pending) {
 		d.space(at.Sub(d.pending[i-1].at))
 	}
-	d.pending = slices.Insert(d.pending, i, interval{at: at, samples: []reading.Sample{s}, touched: now, changed: true, urgent: urgent})
+	d.pending = slices.Insert(d.pending, i, interval{at: at, samples: []reading.Sample{s}, touched: now, version: 1, changed: true, urgent: urgent})
 }
 
 // space notes the time between two samples: the shortest one of the last few, since
@@ -570,10 +571,10 @@ func (p *Poller) isNight(at time.Time) bool {
 }
 
 // commit stores what has changed, in one write. What cannot be stored stays for the
-// next one.
+// next one. It is kept for another service first: what a process that is killed in between
+// has stored would be missing there for ever.
 func (p *Poller) commit(ctx context.Context, now time.Time) {
-	step := time.Duration(p.options.Config.Step)
-	var frames []store.AssetFrame
+	var frames, unsent []store.AssetFrame
 	urgent := false
 	type sent struct {
 		d       *device
@@ -583,29 +584,24 @@ func (p *Poller) commit(ctx context.Context, now time.Time) {
 	var all []sent
 	p.mu.Lock()
 	for d := range p.devices() {
-		var samples []reading.Sample
+		var samples, later []reading.Sample
 		for _, in := range d.pending {
 			if in.changed {
-				samples = append(samples, reading.Combine(in.samples, in.at))
+				s := reading.Combine(in.samples, in.at)
+				samples = append(samples, s)
+				if p.options.Forward != nil && in.kept != in.version {
+					later = append(later, s)
+				}
 				all = append(all, sent{d, in.at, in.version})
 				urgent = urgent || in.urgent
 			}
 		}
-		if len(samples) == 0 {
-			continue
+		if len(samples) > 0 {
+			frames = append(frames, p.frame(d, samples))
 		}
-		f := reading.Frame(samples)
-		steps := make([]float64, f.Len())
-		for i := range steps {
-			steps[i] = step.Seconds()
+		if len(later) > 0 {
+			unsent = append(unsent, p.frame(d, later))
 		}
-		if d.done != nil && d.spacing > step {
-			for i := range steps {
-				steps[i] = min(d.spacing, longestSpacing).Seconds()
-			}
-		}
-		f.Set(series.StepS, steps)
-		frames = append(frames, store.AssetFrame{AssetID: d.Asset, Frame: f})
 	}
 	if len(frames) == 0 {
 		p.prune(now)
@@ -613,9 +609,13 @@ func (p *Poller) commit(ctx context.Context, now time.Time) {
 		return
 	}
 	p.mu.Unlock()
-	err := p.options.Store.Append(ctx, p.options.Config.Site.ID, frames, urgent)
-	if err == nil && p.options.Forward != nil {
-		err = p.options.Forward.Append(frames)
+	var err error
+	if len(unsent) > 0 {
+		err = p.options.Forward.Append(unsent)
+	}
+	kept := err == nil
+	if kept {
+		err = p.options.Store.Append(ctx, p.options.Config.Site.ID, frames, urgent)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -630,15 +630,37 @@ func (p *Poller) commit(ctx context.Context, now time.Time) {
 		p.stored.failures++
 	} else {
 		p.stored.commits++
-		for _, s := range all {
-			for i := range s.d.pending {
-				if in := &s.d.pending[i]; in.at.Equal(s.at) && in.version == s.version {
-					in.changed, in.urgent = false, false
-				}
+	}
+	for _, s := range all {
+		for i := range s.d.pending {
+			in := &s.d.pending[i]
+			if !in.at.Equal(s.at) {
+				continue
+			}
+			if kept {
+				in.kept = s.version
+			}
+			if err == nil && in.version == s.version {
+				in.changed, in.urgent = false, false
 			}
 		}
 	}
 	p.prune(now)
+}
+
+// frame returns samples of a device as they are stored, with the time that each is of.
+func (p *Poller) frame(d *device, samples []reading.Sample) store.AssetFrame {
+	step := time.Duration(p.options.Config.Step)
+	if d.done != nil && d.spacing > step {
+		step = min(d.spacing, longestSpacing)
+	}
+	f := reading.Frame(samples)
+	steps := make([]float64, f.Len())
+	for i := range steps {
+		steps[i] = step.Seconds()
+	}
+	f.Set(series.StepS, steps)
+	return store.AssetFrame{AssetID: d.Asset, Frame: f}
 }
 
 // prune forgets intervals that are stored and over; p.mu is held.

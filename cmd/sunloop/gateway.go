@@ -207,7 +207,7 @@ func checkSources(g *Globals, path string) error {
 	if g.Store != "" {
 		return errors.New("--sources: devices are read into a data folder; with a database, a gateway at the site reads them")
 	}
-	return nil
+	return moveQueue(g.Data)
 }
 
 // readSources reads the devices of a file into the service until ctx ends.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/admin"
 	"app.sunloop/backend/gateway"
 )
 
@@ -120,5 +121,34 @@ func TestGatewayTail(t *testing.T) {
 	}
 	if status, _, errs := tail("--count=-1"); status != 2 || !strings.Contains(errs, "--count -1") {
 		t.Errorf("a wrong count: %d, %q", status, errs)
+	}
+}
+
+// TestQueueIsKept: the batches that wait are not in the folder that a service clears when
+// it starts; those that a former version has there are moved before.
+func TestQueueIsKept(t *testing.T) {
+	if queueFolder == admin.SpoolFolder {
+		t.Fatal("the service clears the queue when it starts")
+	}
+	folder := t.TempDir()
+	former, queue := filepath.Join(folder, admin.SpoolFolder), filepath.Join(folder, queueFolder)
+	if err := moveQueue(folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, there := range []bool{false, true} { // a queue that is there is not replaced
+		if err := os.MkdirAll(former, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(former, "0000000001.seg"), []byte("batches"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := moveQueue(folder); err != nil {
+			t.Fatal(err)
+		}
+		_, err := os.Stat(filepath.Join(queue, "0000000001.seg"))
+		_, left := os.Stat(former)
+		if err != nil || (left == nil) != there {
+			t.Errorf("moved: %v; former folder: %v", err, left)
+		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/admin"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
@@ -30,7 +31,7 @@ import (
 // Names in the data folder of what is sent to another service.
 const (
 	forwardFile   = "forward.json"
-	spoolFolder   = "spool"
+	queueFolder   = "forward" // of the batches that wait; not "spool", which the service clears when it starts
 	refusedPoints = "refused-points.jsonl"
 )
 
@@ -241,7 +242,7 @@ func openForward(folder string, log *slog.Logger) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	queue, err := spool.Open(filepath.Join(folder, spoolFolder), spool.Options{MaxBytes: t.MaxBytes})
+	queue, err := spool.Open(filepath.Join(folder, queueFolder), spool.Options{MaxBytes: t.MaxBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -259,6 +260,20 @@ func openForward(folder string, log *slog.Logger) (*sender, error) {
 		}})
 	log.Info("sending samples", "service", t.URL, "site", t.SiteID, "gateway", t.GatewayID)
 	return &sender{f, queue}, nil
+}
+
+// moveQueue moves batches that a former version kept in the folder that the service clears
+// when it starts.
+func moveQueue(folder string) error {
+	former, queue := filepath.Join(folder, admin.SpoolFolder), filepath.Join(folder, queueFolder)
+	list, err := filepath.Glob(filepath.Join(former, "*"+spool.Extension))
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	if _, err := os.Stat(queue); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(former, queue)
 }
 
 // printForward prints what waits, and what a person has to see.

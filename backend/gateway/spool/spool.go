@@ -43,7 +43,6 @@ const (
 	maxRecord       = 16 << 20
 	maxUnits        = 10_000
 	maxID           = 1024
-	extension       = ".seg"
 	magic           = "sunloop-spool 1 "
 	epochBytes      = 16
 	epochName       = "epoch" // a file with the epoch that Renumber made
@@ -62,6 +61,9 @@ type Batch struct {
 	First, Last int64 // times of its samples, Unix seconds
 	Frames      []store.AssetFrame
 }
+
+// Extension is that of the names of segments.
+const Extension = ".seg"
 
 // Options of a spool.
 type Options struct {
@@ -127,8 +129,8 @@ func (s *Spool) load() error {
 		return err
 	}
 	for _, e := range entries {
-		first, err := strconv.Atoi(strings.TrimSuffix(e.Name(), extension))
-		if err != nil || !strings.HasSuffix(e.Name(), extension) || first < 1 {
+		first, err := strconv.Atoi(strings.TrimSuffix(e.Name(), Extension))
+		if err != nil || !strings.HasSuffix(e.Name(), Extension) || first < 1 {
 			continue
 		}
 		g := segment{first: first}
@@ -180,7 +182,7 @@ func (s *Spool) begin(first int) error {
 }
 
 func (s *Spool) path(first int) string {
-	return filepath.Join(s.dir, fmt.Sprintf("%010d%s", first, extension))
+	return filepath.Join(s.dir, fmt.Sprintf("%010d%s", first, Extension))
 }
 
 // rotate makes a segment for the batches from first on.
