@@ -8,10 +8,10 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build gateway-builds gateway-day gateway-kills gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak mutants scale replicas-bench attack damage deadcode
+.PHONY: all build gateway-builds gateway-day gateway-figures gateway-kills gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak mutants scale replicas-bench attack damage deadcode
 
 # Targets that run tests marked by internal/longtest.
-test-long faults attack damage moves kills notify-kills gateway-kills gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
+test-long faults attack damage moves kills notify-kills gateway-kills gateway-figures gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
 
 all: build
 
@@ -126,6 +126,11 @@ notify-kills: ## the service, killed KILLS (500) times while it raises alarms, w
 
 gateway-kills: ## a gateway, its service and the link between them, killed KILLS (500) times: each stored reading at the service, once (half an hour)
 	SUNLOOP_TEST_GATEWAY_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 90m -run GatewayOverKills -v ./backend/resilience
+
+gateway-figures: ## memory, CPU, writes and bytes sent of the gateway's build with Modbus and MQTT, and how it catches up after a cut (SECONDS, 120 each)
+	$(MAKE) -s build TAGS=gateway BINARY=bin/gateway/sunloop
+	$(MAKE) -s build
+	SUNLOOP_TEST_PROGRAM=$(CURDIR)/bin/sunloop SUNLOOP_TEST_GATEWAY_PROGRAM=$(CURDIR)/bin/gateway/sunloop SUNLOOP_TEST_GATEWAY_SECONDS=$(or $(SECONDS),120) $(GO) test -count=1 -timeout 30m -run GatewayFigures -v ./backend/resilience
 
 gateway-day: ## the poller with DEVICES (200) at 5 s for HOURS (24) of their clock, each misbehaving in turn: all stored once and right (minutes)
 	SUNLOOP_TEST_DAY_DEVICES=$(or $(DEVICES),200) SUNLOOP_TEST_DAY_HOURS=$(or $(HOURS),24) $(GO) test -count=1 -timeout 60m -run '^TestDay$$' -v ./backend/gateway

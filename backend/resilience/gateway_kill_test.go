@@ -132,6 +132,22 @@ type cutLink struct {
 	mu     sync.Mutex
 	target string // empty: refused
 	open   map[net.Conn]bool
+	passed int64 // bytes to the target
+}
+
+// sent is how many bytes the link passed to its target.
+func (k *cutLink) sent() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.passed
+}
+
+// Write counts what passes.
+func (k *cutLink) Write(b []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.passed += int64(len(b))
+	return len(b), nil
 }
 
 func startLink(t *testing.T) *cutLink {
@@ -171,7 +187,7 @@ func (k *cutLink) pass(c net.Conn) {
 	k.open[c] = true
 	k.mu.Unlock()
 	go func() { _, _ = io.Copy(c, b); c.Close() }()
-	_, _ = io.Copy(b, c)
+	_, _ = io.Copy(io.MultiWriter(b, k), c)
 	k.mu.Lock()
 	delete(k.open, c)
 	k.mu.Unlock()

@@ -97,7 +97,7 @@ func (u *UnitView) Draw(r terminal.Region, v view.Context) {
 		u.page.Draw(r, v, u.ID, func(r terminal.Region) int {
 			y := u.drawFacts(r, v)
 			y += u.drawChart(r.Region(terminal.Rect{Y: y + 1, W: w, H: 9}), v) + 1
-			y = u.drawAlarms(r, y+1, v)
+			y = u.drawAlarms(r, u.drawRecent(r, y+1, v), v)
 			return u.drawSamples(r, y+1, v)
 		})
 		return
@@ -107,7 +107,7 @@ func (u *UnitView) Draw(r terminal.Region, v view.Context) {
 	y := u.drawFacts(facts, v) + 1
 	u.drawChart(facts.Region(terminal.Rect{Y: y, W: left, H: h - y}), v)
 	u.page.Draw(r.Region(terminal.Rect{X: left + 2, W: w - left - 2, H: h}), v, u.ID, func(r terminal.Region) int {
-		return u.drawSamples(r, u.drawAlarms(r, 0, v)+1, v)
+		return u.drawSamples(r, u.drawAlarms(r, u.drawRecent(r, 0, v), v)+1, v)
 	})
 }
 
@@ -312,6 +312,34 @@ func (u *UnitView) drawChart(r terminal.Region, v view.Context) int {
 		return 0
 	}
 	return h
+}
+
+// recentSpan is the time that the chart of records of less than a minute is of.
+const recentSpan = 15 * time.Minute
+
+// drawRecent draws the power of the last minutes as it was measured, if the unit is read
+// more often than each minute, and returns the y after it. The day's chart has means.
+func (u *UnitView) drawRecent(r terminal.Region, y int, v view.Context) int {
+	const height = 8
+	w, _ := r.Size()
+	records := u.samples(v)
+	step := commonest(records)
+	if step <= 0 || step >= time.Minute || w < 30 {
+		return y
+	}
+	to := v.SiteNow.Truncate(time.Minute).Add(time.Minute) // the axis moves once a minute
+	from := to.Add(-recentSpan)
+	points := chart.Points{Step: step}
+	for _, rec := range records {
+		if !rec.Timestamp.Before(from) {
+			points.At, points.Value = append(points.At, rec.Timestamp.Unix()), append(points.Value, rec.Power)
+		}
+	}
+	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Power as measured", widget.Duration(recentSpan), "each "+stepWords(step))
+	c := chart.Day{Pen: v.Pen, Palette: v.Palette, Start: from, From: from, To: to, Location: v.Site.Zone, Unit: "kW", Now: v.SiteNow,
+		Lines: []chart.Line{{Name: "power", Points: points, Role: themes.Actual}}, Empty: "no records in the last minutes"}
+	c.Draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: height - 1}))
+	return y + height + 1
 }
 
 // drawAlarms lists the unit's alarms with their history, active ones first, and

@@ -70,3 +70,37 @@ func TestUnitLooks(t *testing.T) {
 		}
 	}
 }
+
+// Records of less than a minute are drawn as they are: one that differs is seen. Records of
+// each minute have no such chart.
+func TestRecentRecords(t *testing.T) {
+	drawn := func(w, h int, step time.Duration, dip int) string {
+		p := plant.New()
+		v := stage.ContextOf(t, stage.SiteOf(p, stage.Noon))
+		store := state.Store{Site: v.Site}
+		store.Want(state.QuerySamples, "INV-05")
+		var records []api.Record
+		for at, i := stage.Noon.Add(-time.Hour), 0; !at.After(stage.Noon); at, i = at.Add(step), i+1 {
+			kw := 80.0
+			if at.Equal(stage.Noon.Add(-time.Duration(dip) * step)) {
+				kw = 10
+			}
+			records = append(records, api.Record{AssetID: "INV-05", Timestamp: api.At(at), Power: kw})
+		}
+		v.Site.Samples.Set(records, stage.Noon)
+		text := picture.Text(stage.DrawnBy(v, w, h, NewUnitView("INV-05").Draw))
+		if i := strings.Index(text, "Records as measured"); i > 0 {
+			text = text[:i] // without the list
+		}
+		return text
+	}
+	for _, size := range []struct{ w, h int }{{78, 60}, {198, 56}} {
+		even, dip := drawn(size.w, size.h, 10*time.Second, -1), drawn(size.w, size.h, 10*time.Second, 30)
+		if !strings.Contains(even, "Power as measured") || !strings.Contains(even, "each 10 s") || even == dip {
+			t.Errorf("%d columns: the chart does not show a record of 10 s:\n%s", size.w, dip)
+		}
+		if text := drawn(size.w, size.h, time.Minute, -1); strings.Contains(text, "Power as measured") {
+			t.Errorf("a chart of records of each minute:\n%s", text)
+		}
+	}
+}
