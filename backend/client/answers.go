@@ -2,6 +2,7 @@ package client
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 )
 
@@ -9,14 +10,26 @@ import (
 // queries over moving times must not pile up.
 const (
 	maxAnswers     = 64
-	maxAnswerBytes = 8 << 20 // of bodies as received
+	maxAnswerBytes = 2 << 20 // of bodies as received
+	// largeBody is the size from which the body is remembered instead of its value: lists of
+	// records take several times as much when they are decoded.
+	largeBody = 16 << 10
 )
 
-// answer is the value of an answer and its tag.
+// answer is an answer with its tag: its value, or the body of a large one.
 type answer struct {
 	etag  string
 	value any
+	body  []byte
 	size  int
+}
+
+// newAnswer returns what is remembered of a response with that body and value.
+func newAnswer(etag string, body []byte, value any) answer {
+	if len(body) < largeBody {
+		return answer{etag: etag, value: value, size: len(body)}
+	}
+	return answer{etag: etag, body: slices.Clone(body), size: len(body)} // without the buffer's spare room
 }
 
 // answers remembers the last used answers. The zero value is ready.

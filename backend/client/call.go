@@ -106,20 +106,24 @@ func call[T any](ctx context.Context, c *Client, r request) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode() == http.StatusNotModified {
+	body := resp.Body()
+	switch unchanged := resp.StatusCode() == http.StatusNotModified; {
+	case unchanged && known.body != nil:
+		body = known.body
+	case unchanged:
 		if v, ok := known.value.(*T); ok {
 			return v, nil
 		}
-	}
-	if !resp.IsSuccess() {
+		return nil, refusal(resp)
+	case !resp.IsSuccess():
 		return nil, refusal(resp)
 	}
 	v := new(T)
-	if err := json.Unmarshal(resp.Body(), v); err != nil {
+	if err := json.Unmarshal(body, v); err != nil {
 		return nil, fmt.Errorf("read the answer of %s: %w", r.path, err)
 	}
-	if etag := resp.Header().Get("ETag"); r.conditional && etag != "" {
-		c.answers.put(key, answer{etag: etag, value: v, size: len(resp.Body())})
+	if etag := resp.Header().Get("ETag"); r.conditional && etag != "" && resp.StatusCode() != http.StatusNotModified {
+		c.answers.put(key, newAnswer(etag, body, v))
 	}
 	return v, nil
 }

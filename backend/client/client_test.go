@@ -334,6 +334,35 @@ func TestConditionalReads(t *testing.T) {
 	})
 }
 
+// A large answer is remembered by its body: unchanged, it gives an equal value, of which the client
+// keeps no second copy.
+func TestLargeAnswersAreRemembered(t *testing.T) {
+	c := client.New(client.Options{Transport: client.InProcess(handler(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"x"`)
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		records := make([]api.Record, 500)
+		for i := range records {
+			records[i] = api.Record{AssetID: "INV-01", Timestamp: api.At(time.Unix(int64(300*i), 0)), Power: float64(i)}
+		}
+		writeJSON(w, 200, api.SiteRecordsResponse{Records: map[string][]api.Record{"INV-01": records}})
+	}))})
+	var reply client.Reply
+	ctx := client.Observe(context.Background(), &reply)
+	first, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: "s"})
+	if err != nil || len(first.Records["INV-01"]) != 500 || reply.NotModified {
+		t.Fatal(err)
+	}
+	want := first.Records["INV-01"][499]
+	first.Records["INV-01"][499].Power = -1 // the caller's own
+	again, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: "s"})
+	if err != nil || !reply.NotModified || len(again.Records["INV-01"]) != 500 || again.Records["INV-01"][499] != want {
+		t.Errorf("unchanged: %v, %v", reply, err)
+	}
+}
+
 func TestManyQueriesAreForgotten(t *testing.T) {
 	c := client.New(client.Options{Transport: client.InProcess(handler(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"x"`)

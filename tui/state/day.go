@@ -49,6 +49,10 @@ func (d Day) With(records map[string][]api.Record) Day {
 		more = slices.DeleteFunc(slices.Clone(more), func(r api.Record) bool {
 			return r.Timestamp.Before(d.Start) || !r.Timestamp.Before(d.End)
 		})
+		for i := range more { // one text for all records, as each was decoded with its own
+			r := &more[i]
+			r.AssetID, r.SiteID = same(r.AssetID, more[0].AssetID), same(r.SiteID, more[0].SiteID)
+		}
 		i := slices.IndexFunc(out.Units, func(u UnitDay) bool { return u.AssetID == id })
 		if i < 0 {
 			if len(more) == 0 {
@@ -61,6 +65,14 @@ func (d Day) With(records map[string][]api.Record) Day {
 	}
 	slices.SortFunc(out.Units, func(a, b UnitDay) int { return cmp.Compare(a.AssetID, b.AssetID) })
 	return out
+}
+
+// same returns known if it is the same text, so that only one of them is kept.
+func same(text, known string) string {
+	if text == known {
+		return known
+	}
+	return text
 }
 
 func joined(old, more []api.Record) []api.Record {
