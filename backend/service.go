@@ -32,6 +32,7 @@ import (
 	"app.sunloop/backend/logbuffer"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/notify"
+	"app.sunloop/backend/pipeline/importer"
 	"app.sunloop/backend/pipeline/livedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
@@ -411,6 +412,13 @@ func (s *Service) Domain() *domain.Services {
 // Live stores the samples of devices that this process reads.
 func (s *Service) Live() *livedata.Live {
 	return part(s, func(o *opened) *livedata.Live { return o.pipeline.Live })
+}
+
+// Deliveries takes in the files that sources of a site have.
+func (s *Service) Deliveries(customerID, siteID string) *importer.Deliveries {
+	return part(s, func(o *opened) *importer.Deliveries {
+		return &importer.Deliveries{Importer: o.pipeline.Imports, CustomerID: customerID, SiteID: siteID}
+	})
 }
 
 // SetSources says what reads devices in this process, for consoles and the API; nil:

@@ -12,6 +12,7 @@ type SourcesResponse struct {
 	Error   string         `json:"error,omitempty"`
 	Sources []SourceDevice `json:"sources"`
 	Brokers []SourceBroker `json:"brokers,omitempty"`
+	Files   []SourceFiles  `json:"files,omitempty"`
 	Count   int            `json:"count"`
 
 	Values    []SourceValue     `json:"values,omitempty"`         // of the device that was asked for, as read last
@@ -59,6 +60,25 @@ type SourceBroker struct {
 	Messages  int            `json:"messages"`
 	Refused   map[string]int `json:"refused,omitempty"`        // messages that were not taken, by reason
 	Others    []string       `json:"not_configured,omitempty"` // devices whose messages come
+}
+
+// SourceFiles is a folder, SFTP server or mailbox from which the service takes files in.
+// Its counts are since the start of the service; the list of uploads has each file.
+type SourceFiles struct {
+	Name         string `json:"name"`  // that of the source in the records of uploads
+	Kind         string `json:"kind"`  // folder, sftp or imap
+	Place        string `json:"place"` // path or address
+	State        string `json:"state"`
+	LastReadAt   Time   `json:"last_read_at,omitzero"`
+	Error        string `json:"error,omitempty"`
+	ErrorAt      Time   `json:"error_at,omitzero"`
+	RetryAt      Time   `json:"retry_at,omitzero"`
+	Taken        int    `json:"taken"`   // files
+	Refused      int    `json:"refused"` // of these
+	Waiting      int    `json:"waiting"` // files that may still be written, or whose import has not ended
+	Skipped      int    `json:"skipped"` // messages of other senders
+	LastFile     string `json:"last_file,omitempty"`
+	LastUploadID string `json:"last_upload_id,omitempty"`
 }
 
 // SourceValue is a value as it was read.

@@ -49,6 +49,7 @@ type Upload struct {
 	CustomerID       string         `json:"customer_id" limit:"id"`
 	SiteID           string         `json:"site_id" limit:"id"`
 	Filename         string         `json:"filename,omitempty" limit:"255"`
+	Source           string         `json:"source,omitempty" limit:"id"` // name of the folder, server or mailbox that the service took the file from
 	Region           string         `json:"region,omitempty" limit:"name"`
 	Location         string         `json:"location,omitempty" limit:"name"`
 	S3Path           string         `json:"s3_path" limit:"url"`

@@ -27,6 +27,10 @@ type Config struct {
 	Commit  Duration `toml:"commit"` // between two writes to the data folder; 10 s
 	Sources []Source `toml:"source"`
 	MQTT    []MQTT   `toml:"mqtt"`
+
+	Folders []Folder `toml:"folder"`
+	SFTP    []SFTP   `toml:"sftp"`
+	IMAP    []IMAP   `toml:"imap"`
 }
 
 // Site is the site of all devices of a file.
@@ -133,11 +137,17 @@ var valueRules = map[string]string{
 	"factor": "a number", "plaintext": "true or false", "states": "a list of texts such as [\"0-6:3\", \"7:4\"]",
 	"mqtt": "tables that begin with [[mqtt]]", "value": "a text in quotes, or tables that begin with [[mqtt.value]]",
 	"capacity_kw": "a number", "latitude": "a number", "longitude": "a number", "import_is_positive": "true or false",
+	"folder": "tables that begin with [[folder]]", "sftp": "tables that begin with [[sftp]]", "imap": "tables that begin with [[imap]]",
+	"pattern": listRule + ` such as ["*.csv"]`, "host_keys": listRule + ` such as ["SHA256:…"]`, "senders": listRule + ` such as ["reports@portal.example"]`,
+	"history": "true or false", "subfolders": "true or false", "once_per_message_id": "true or false",
 	"poll": durationRule, "step": durationRule, "commit": durationRule, "timeout": durationRule, "pause": durationRule, "settle": durationRule,
 	"site": "a table that begins with [site]", "source": "tables that begin with [[source]]", "device": "tables that begin with [[source.device]] or [[mqtt.device]]",
 }
 
-const durationRule = `a duration such as "10s"`
+const (
+	durationRule = `a duration such as "10s"`
+	listRule     = "a list of texts"
+)
 
 // wrongType is the error for a value of another type in a line, counted from 1.
 func wrongType(b []byte, line int) error {
@@ -243,7 +253,10 @@ func (c *Config) check() error {
 			}
 		}
 	}
-	return c.checkMQTT(assets)
+	if err := c.checkMQTT(assets); err != nil {
+		return err
+	}
+	return c.checkDrops()
 }
 
 // check checks what all devices have, and adds its asset to those of the file.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"app.sunloop/backend/gateway/drop"
 	"app.sunloop/engine/reading"
 )
 
@@ -104,7 +105,55 @@ func (p *Poller) export() string {
 			return append(out, math.NaN(), math.NaN()) // always numbered
 		})
 	}
+	exportFiles(&b, &status, head)
 	return b.String()
+}
+
+// exportFiles writes the metrics of folders, servers and mailboxes.
+func exportFiles(b *strings.Builder, status *Status, head func(name, kind, help string)) {
+	if len(status.Files) == 0 {
+		return
+	}
+	for _, m := range []struct {
+		name, kind, help string
+		of               func(*drop.Status) float64
+	}{
+		{"sunloop_source_up", "gauge", "1 if the source of files was read without an error.", func(s *drop.Status) float64 {
+			if s.State == StateReading {
+				return 1
+			}
+			return 0
+		}},
+		{"sunloop_source_retry_seconds", "gauge", "Time until the next attempt after an error.", func(s *drop.Status) float64 {
+			if s.RetryAt == nil {
+				return math.NaN()
+			}
+			return max(s.RetryAt.Sub(status.At).Seconds(), 0)
+		}},
+		{"sunloop_source_last_read_seconds", "gauge", "Time since the source was read.", func(s *drop.Status) float64 {
+			if s.LastRead == nil {
+				return math.NaN()
+			}
+			return status.At.Sub(*s.LastRead).Seconds()
+		}},
+		{"sunloop_source_files_total", "counter", "Files that were taken in.", func(s *drop.Status) float64 { return float64(s.Taken) }},
+		{"sunloop_source_files_refused_total", "counter", "Files that were refused.", func(s *drop.Status) float64 { return float64(s.Refused) }},
+		{"sunloop_source_files_waiting", "gauge", "Files that may still be written, or whose import has not ended.", func(s *drop.Status) float64 { return float64(s.Waiting) }},
+	} {
+		began := false
+		for i := range status.Files {
+			s := &status.Files[i]
+			v := m.of(s)
+			if math.IsNaN(v) {
+				continue
+			}
+			if !began {
+				head(m.name, m.kind, m.help)
+				began = true
+			}
+			fmt.Fprintf(b, "%s{site=\"%s\",source=\"%s\",kind=\"%s\"} %s\n", m.name, escapeLabel(status.Site), escapeLabel(s.Name), s.Kind, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+	}
 }
 
 // exportField writes a metric of the devices that have it. Several values are those of DC

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/gateway/drop"
 	"app.sunloop/backend/gateway/forward"
 	"app.sunloop/backend/gateway/modbus"
 	"app.sunloop/backend/store"
@@ -40,15 +41,17 @@ type Forward interface {
 	Status() forward.Status
 }
 
-// Options are what a Poller works with. All fields but Forward and Facts are required.
+// Options are what a Poller works with. All fields but Forward, Facts and Intake are required.
 type Options struct {
 	Config  Config
 	Store   Store
 	Forward Forward // nil: nothing is sent
 	// Facts returns what is known of the site, for Home Assistant; nil: nothing is announced.
 	Facts func(ctx context.Context, site Site) (Facts, error)
-	Now   func() time.Time
-	Log   *slog.Logger
+	// Intake takes in the files of folders, servers and mailboxes; required if there are any.
+	Intake drop.Intake
+	Now    func() time.Time
+	Log    *slog.Logger
 }
 
 // Poller reads the devices of a configuration and stores their samples.
@@ -56,6 +59,7 @@ type Poller struct {
 	options Options
 	lines   []*line
 	feeds   []*feed
+	drops   []*drop.Source
 	units   map[string]bool // assets whose samples are stored
 
 	mu      sync.Mutex // of the devices' fields below, and of weather
@@ -179,6 +183,10 @@ func NewPoller(o Options) (*Poller, error) {
 		}
 		p.feeds = append(p.feeds, f)
 	}
+	if o.Config.hasDrops() && o.Intake == nil {
+		return nil, errors.New("folders, SFTP servers and mailboxes are not read by this program")
+	}
+	p.drops = o.Config.drops(drop.Options{Intake: o.Intake, Now: o.Now, Log: o.Log})
 	for d := range p.devices() {
 		// The power of a plant meter is that of its inverters: it is stored only without them.
 		p.units[d.Asset] = d.Kind == reading.Inverter || d.Kind == reading.Meter && !inverters
@@ -251,6 +259,9 @@ func (p *Poller) register(ctx context.Context) error {
 		units = append(units, a)
 		site.CapacityKW += d.CapacityKW
 	}
+	if len(units) == 0 && p.options.Config.hasDrops() {
+		return nil // the first file makes the site
+	}
 	if len(units) == 0 {
 		return errors.New("register units: the sources have no inverter and no meter")
 	}
@@ -274,6 +285,9 @@ func (p *Poller) Run(ctx context.Context) error {
 		if f.greet != nil {
 			running.Go(func() { p.runAnnouncements(ctx, f) })
 		}
+	}
+	for _, d := range p.drops {
+		running.Go(func() { d.Run(ctx) })
 	}
 	p.each(ctx, time.Duration(p.options.Config.Commit), func(at time.Time) { p.commit(ctx, at) })
 	running.Wait()

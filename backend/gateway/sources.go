@@ -6,8 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/gateway/drop"
 )
 
 // SiteID is the site of the devices.
@@ -42,6 +44,9 @@ func (p *Poller) Sources(device string) (api.SourcesResponse, error) {
 	}
 	for _, b := range s.Brokers {
 		out.Brokers = append(out.Brokers, api.SourceBroker{Address: b.Address, Dialect: b.Dialect, Connected: b.Connected, Error: b.Error, Messages: b.Messages, Refused: b.Refused, Others: b.Others})
+	}
+	for i := range s.Files {
+		out.Files = append(out.Files, filesOf(&s.Files[i]))
 	}
 	out.Count = len(out.Sources)
 	if device == "" {
@@ -78,6 +83,21 @@ func (p *Poller) Sources(device string) (api.SourcesResponse, error) {
 		}
 	}
 	return out, nil
+}
+
+// filesOf is a source of files as the API has it.
+func filesOf(s *drop.Status) api.SourceFiles {
+	out := api.SourceFiles{Name: s.Name, Kind: s.Kind, Place: s.Place, State: s.State, Error: s.Error, Taken: s.Taken, Refused: s.Refused, Waiting: s.Waiting, Skipped: s.Skipped,
+		LastFile: s.LastFile, LastUploadID: s.LastID}
+	for _, t := range []struct {
+		from *time.Time
+		to   *api.Time
+	}{{s.LastRead, &out.LastReadAt}, {s.ErrorAt, &out.ErrorAt}, {s.RetryAt, &out.RetryAt}} {
+		if t.from != nil {
+			*t.to = api.At(*t.from)
+		}
+	}
+	return out
 }
 
 func registersOf(r Registers) api.SourceRegisters {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/gateway/drop"
 	"app.sunloop/backend/gateway/forward"
 	"app.sunloop/engine/reading"
 	"app.sunloop/engine/sunspec"
@@ -43,6 +44,7 @@ type Status struct {
 	Error    string         `json:"error,omitempty"` // of the last commit
 	Devices  []DeviceStatus `json:"devices"`
 	Brokers  []BrokerStatus `json:"brokers,omitempty"`
+	Files    []drop.Status  `json:"files,omitempty"` // folders, SFTP servers and mailboxes
 
 	Forward *forward.Status `json:"forward,omitempty"` // absent: nothing is sent to another service
 }
@@ -131,6 +133,9 @@ func (p *Poller) Status() Status {
 			b.Error, b.ErrorAt = f.lastErr.Error(), &at
 		}
 		s.Brokers = append(s.Brokers, b)
+	}
+	for _, d := range p.drops {
+		s.Files = append(s.Files, d.Status())
 	}
 	slices.SortStableFunc(s.Devices, func(a, b DeviceStatus) int { return cmp.Compare(a.Asset, b.Asset) })
 	return s

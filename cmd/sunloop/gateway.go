@@ -19,6 +19,7 @@ import (
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/gateway"
+	"app.sunloop/backend/gateway/drop"
 	"app.sunloop/engine/place"
 	"app.sunloop/engine/reading"
 	"app.sunloop/internal/clock"
@@ -201,8 +202,12 @@ func (c *GatewayRunCmd) Run(ctx context.Context, g *Globals, std streams) error 
 
 // checkSources checks a file of sources before a data folder is made or a port opened.
 func checkSources(g *Globals, path string) error {
-	if _, err := gateway.Load(path); err != nil {
+	c, err := gateway.Load(path)
+	if err != nil {
 		return err
+	}
+	if err := c.CheckFolders(g.Data); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if g.Store != "" {
 		return errors.New("--sources: devices are read into a data folder; with a database, a gateway at the site reads them")
@@ -216,7 +221,7 @@ func readSources(ctx context.Context, g *Globals, path, metrics string, service 
 	if err != nil {
 		return err
 	}
-	options := gateway.Options{Config: sources, Store: service.Live(), Facts: siteFacts(service), Now: time.Now, Log: log}
+	options := gateway.Options{Config: sources, Store: service.Live(), Facts: siteFacts(service), Intake: service.Deliveries(sources.Site.Customer, sources.Site.ID), Now: time.Now, Log: log}
 	sender, err := openForward(g.Data, log)
 	if err != nil {
 		return err
@@ -276,6 +281,9 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 	for _, b := range s.Brokers {
 		bad = bad || !b.Connected
 	}
+	for _, f := range s.Files {
+		bad = bad || f.Error != ""
+	}
 	if c.JSON {
 		err = printJSON(std.out, s)
 	} else {
@@ -290,6 +298,9 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 		}
 		for _, b := range s.Brokers {
 			printBroker(std.out, b)
+		}
+		for _, f := range s.Files {
+			printFiles(std.out, f)
 		}
 		if s.Forward != nil {
 			printForward(std.out, s.Forward, s.At)
@@ -313,6 +324,20 @@ func printBroker(out io.Writer, b gateway.BrokerStatus) {
 	}
 	if len(b.Others) > 0 {
 		fmt.Fprintf(out, "  not configured: %s\n", strings.Join(b.Others, ", "))
+	}
+}
+
+// printFiles prints what came from a folder, a server or a mailbox.
+func printFiles(out io.Writer, f drop.Status) {
+	fmt.Fprintf(out, "%s %s (%s): %s, %d files taken in, %d of them refused, %d wait\n", f.Kind, f.Name, f.Place, f.State, f.Taken, f.Refused, f.Waiting)
+	if f.Skipped > 0 {
+		fmt.Fprintf(out, "  messages of other senders: %d\n", f.Skipped)
+	}
+	switch {
+	case f.RetryAt != nil:
+		fmt.Fprintf(out, "  %s; next attempt at %s\n", f.Error, f.RetryAt.UTC().Format(time.RFC3339))
+	case f.Error != "":
+		fmt.Fprintf(out, "  %s\n", f.Error)
 	}
 }
 

@@ -57,6 +57,7 @@ type uploadRecord struct {
 	RowsRestored     int            `json:"rows_restored,omitempty"`
 	RevertedBy       string         `json:"reverted_by,omitempty" limit:"id"`
 	SessionID        string         `json:"session_id,omitempty" limit:"id"`
+	Source           string         `json:"source,omitempty" limit:"id"`
 }
 
 // requestRecord is the request of a stored upload, without what the upload has itself.
@@ -83,7 +84,7 @@ func newUploadRecord(v Upload) uploadRecord {
 		FirstRecord: v.FirstRecord, LastRecord: v.LastRecord, Decisions: v.Decisions, Warnings: v.Warnings, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, UpdatedMS: v.UpdatedAtMS,
 		Hash: v.Hash, ObjectKey: v.ObjectKey, Actor: v.Actor, Request: newRequestRecord(v.Request), Version: v.Version, Accepted: v.Accepted,
 		RowsReplaced: v.RowsReplaced, Columns: newColumnRecords(v.Columns), RunnersUp: v.RunnersUp, Mapping: v.Mapping, FirstDay: newDayRecord(v.FirstDay), NewSite: v.NewSite,
-		NewAssetIDs: v.NewAssetIDs, RowsRemoved: v.RowsRemoved, RowsRestored: v.RowsRestored, RevertedBy: v.RevertedBy, SessionID: v.SessionID,
+		NewAssetIDs: v.NewAssetIDs, RowsRemoved: v.RowsRemoved, RowsRestored: v.RowsRestored, RevertedBy: v.RevertedBy, SessionID: v.SessionID, Source: v.Source,
 	}
 }
 
@@ -96,7 +97,7 @@ func (r uploadRecord) upload() Upload {
 			Manufacturer: r.Manufacturer, Unit: r.Unit, ValueKind: r.ValueKind, IntervalMinutes: r.IntervalMinutes, Timezone: r.Timezone, AssetIDs: r.AssetIDs,
 			FirstRecord: r.FirstRecord, LastRecord: r.LastRecord, Decisions: r.Decisions, Warnings: r.Warnings, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, UpdatedAtMS: r.UpdatedMS,
 			RowsReplaced: r.RowsReplaced, Columns: columnsOf(r.Columns), RunnersUp: r.RunnersUp, Mapping: r.Mapping, FirstDay: r.FirstDay.toAPI(), NewSite: r.NewSite,
-			NewAssetIDs: r.NewAssetIDs, RowsRemoved: r.RowsRemoved, RowsRestored: r.RowsRestored, RevertedBy: r.RevertedBy,
+			NewAssetIDs: r.NewAssetIDs, RowsRemoved: r.RowsRemoved, RowsRestored: r.RowsRestored, RevertedBy: r.RevertedBy, Source: r.Source,
 		},
 		Hash: r.Hash, ObjectKey: r.ObjectKey, Actor: r.Actor, Request: r.Request.toAPI(), Version: r.Version, Accepted: r.Accepted, SessionID: r.SessionID,
 	}

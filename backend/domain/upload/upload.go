@@ -28,12 +28,12 @@ func New(records store.Records, now func() time.Time) *Service {
 
 // Tables returns the tables of the package, for a check of the data.
 func Tables() []store.Checked {
-	return []store.Checked{uploads, profiles, replaced, uploadSessions, sessionParts}
+	return []store.Checked{uploads, profiles, replaced, uploadSessions, sessionParts, deliveries, positions}
 }
 
 // SiteRecords returns the records of this package, which are of sites.
 func SiteRecords() []record.OfSite {
-	return append(record.OfSites(profiles, replaced, uploadSessions, sessionParts), record.OfSite{Prefixed: uploads, Effect: func(e *api.SiteEffects) *int { return &e.Uploads }})
+	return append(record.OfSites(profiles, replaced, uploadSessions, sessionParts, deliveries, positions), record.OfSite{Prefixed: uploads, Effect: func(e *api.SiteEffects) *int { return &e.Uploads }})
 }
 
 // Old are up to limit ended uploads from before a time that are to be
@@ -92,6 +92,7 @@ type Upload struct {
 	Version   uint64            // of the site's data once the file is imported
 	Accepted  time.Time         // by the real clock; zero in records of older versions
 	SessionID string            // whose parts are the file, until the import has joined them to an object
+	Delivery  *Delivery         // stored with the upload; nil: the file came from no source
 }
 
 // uploads are keyed by site; ids sort by time. A file that ended badly leaves
@@ -146,8 +147,11 @@ var uploadMoves = map[string][]string{
 // and false; see [Service.Former].
 func (s *Service) Add(tx store.Tx, u Upload, job store.Job) (Upload, bool, error) {
 	former, ok, err := formerUpload(tx, u)
-	if err != nil || ok {
+	if err != nil {
 		return former, false, err
+	}
+	if ok {
+		return former, false, s.putDelivery(tx, u.Delivery, former.UploadID)
 	}
 	u.ProcessingStatus = api.UploadQueued
 	u.CreatedAt = api.At(s.now())
@@ -155,7 +159,19 @@ func (s *Service) Add(tx store.Tx, u Upload, job store.Job) (Upload, bool, error
 	if err := uploads.Insert(tx, u); err != nil {
 		return u, false, fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
+	if err := s.putDelivery(tx, u.Delivery, u.UploadID); err != nil {
+		return u, false, err
+	}
 	return u, true, tx.Enqueue(job)
+}
+
+// putDelivery stores the delivery of an upload, if it is one.
+func (s *Service) putDelivery(tx store.Tx, d *Delivery, uploadID string) error {
+	if d == nil {
+		return nil
+	}
+	d.UploadID = uploadID
+	return s.PutDelivery(tx, *d)
 }
 
 // AddRejected stores the record of a file that was refused when it came.
@@ -166,7 +182,7 @@ func (s *Service) AddRejected(tx store.Tx, u Upload) error {
 	if err := uploads.Insert(tx, u); err != nil {
 		return fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
-	return nil
+	return s.putDelivery(tx, u.Delivery, u.UploadID)
 }
 
 // Former is the upload of the same bytes and kind for the same site, if there

@@ -152,6 +152,10 @@ func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u upload.Upl
 	sum := sha256.Sum256(data)
 	u.Hash, u.Bytes = hex.EncodeToString(sum[:]), int64(len(data))
 	if former, ok, err := im.Domain.Uploads.Former(ctx, u); err != nil || ok {
+		if err == nil && u.Delivery != nil {
+			u.Delivery.UploadID = former.UploadID
+			err = im.putDelivery(ctx, *u.Delivery)
+		}
 		if err == nil {
 			err = im.noteRepeated(ctx, former.SiteID)
 		}

@@ -129,7 +129,8 @@ func (p *Plant) Fills(now time.Time) []api.InterpolationResult {
 	return []api.InterpolationResult{run("int-2", 0, 212), run("int-1", 7, 198)}
 }
 
-// Sources are an inverter that is read and one that does not respond.
+// Sources are an inverter that is read and one that does not respond, a folder and a server
+// that does not respond.
 func (p *Plant) Sources(now time.Time) api.SourcesResponse {
 	age, old, rate, power, volts := 4.0, 5400.0, 12.0, 41.5, 230.25
 	return api.SourcesResponse{Success: true, SiteID: p.SiteID, Reads: true, Count: 2, Sources: []api.SourceDevice{
@@ -137,7 +138,11 @@ func (p *Plant) Sources(now time.Time) api.SourcesResponse {
 			LastReadAt: api.At(now), AgeS: &age, PerMinute: &rate, Readings: 8640, Errors: 2, PowerKW: &power, Stored: true},
 		{AssetID: p.UnitID(1), Kind: "inverter", Manufacturer: "Sunny", Model: "Fifty", Serial: "S-0002", Protocol: "SunSpec", Connection: "tcp://192.0.2.10:502 unit 2", State: api.SourceUnreachable,
 			LastReadAt: api.At(now.Add(-90 * time.Minute)), AgeS: &old, Readings: 7500, Errors: 91, Error: "read model 103: no response", ErrorAt: api.At(now.Add(-time.Minute)), Dropped: map[string]int{"frozen": 3}, Stored: true},
-	}, Values: []api.SourceValue{{Name: "103.PhVphA", Value: &volts}, {Name: "103.TmpOt"}}, Registers: []api.SourceRegisters{{Address: 40070, Words: []int{0x67, 0x32, 0x8fc}}}}
+	}, Values: []api.SourceValue{{Name: "103.PhVphA", Value: &volts}, {Name: "103.TmpOt"}}, Files: []api.SourceFiles{
+		{Name: "exports", Kind: "folder", Place: "/srv/exports", State: api.SourceReading, LastReadAt: api.At(now.Add(-8 * time.Second)), Taken: 96, Refused: 1, Waiting: 2, LastFile: "day.csv", LastUploadID: "upl-1"},
+		{Name: "portal", Kind: "sftp", Place: "sftp://plant@portal.example:22/out", State: api.SourceUnreachable, LastReadAt: api.At(now.Add(-3 * time.Hour)), Taken: 4, Error: "connect: connection refused",
+			ErrorAt: api.At(now.Add(-2 * time.Hour)), RetryAt: api.At(now.Add(5 * time.Minute))},
+	}, Registers: []api.SourceRegisters{{Address: 40070, Words: []int{0x67, 0x32, 0x8fc}}}}
 }
 
 // Gateways are one that sends data.

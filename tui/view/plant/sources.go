@@ -15,9 +15,10 @@ import (
 )
 
 // NewSources shows the devices that the service reads, each with its state, rate, age and
-// last error, the values of the selected one as read, and the gateways that send data.
+// last error, the values of the selected one as read, the folders, servers and mailboxes
+// from which it takes files, and the gateways that send data.
 func NewSources() *widget.TabView {
-	return &widget.TabView{Heading: "Sources", Tabs: []*widget.Tab{newDevices(), newGateways()}}
+	return &widget.TabView{Heading: "Sources", Tabs: []*widget.Tab{newDevices(), newFileSources(), newGateways()}}
 }
 
 // sourceRoles are the colours of states.
@@ -128,6 +129,74 @@ func sourceDetail(v view.Context, id string) []widget.Detail {
 		for _, r := range v.Site.Source.Data.Registers {
 			add(fmt.Sprint(r.Address), "%s", strings.Trim(fmt.Sprintf("%04x", r.Words), "[]"))
 		}
+	}
+	return lines
+}
+
+// newFileSources lists folders, SFTP servers and mailboxes.
+func newFileSources() *widget.Tab {
+	l := widget.NewTab("files")
+	l.Empty = "This service takes no files of the site from a folder, an SFTP server or a mailbox. The sources file can have them: [[folder]], [[sftp]], [[imap]]."
+	l.Needs = func(view.Context) []state.Need {
+		return []state.Need{{Query: state.QuerySources, Period: 5 * time.Second}}
+	}
+	l.Status = func(v view.Context) widget.ValueStatus {
+		return widget.StatusOf(v.Site.Sources, v.Now, len(v.Site.Sources.Data.Files) == 0)
+	}
+	l.Columns = func(view.Context) []widget.Column {
+		return []widget.Column{
+			{Title: "source", Width: 18, Min: 10, IDs: true}, {Title: "kind", Width: 6, Rank: 3}, {Title: "state", Width: 14}, {Title: "files", Width: 6, Right: true}, {Title: "refused", Width: 7, Right: true},
+			{Title: "waiting", Width: 7, Right: true, Rank: 1}, {Title: "last read", Width: 12, Rank: 2}, {Title: "error", Min: 12, Rank: 4},
+		}
+	}
+	l.Rows = func(v view.Context) []widget.Row {
+		rows := make([]widget.Row, 0, len(v.Site.Sources.Data.Files))
+		for _, f := range v.Site.Sources.Data.Files {
+			state, refused := widget.Text(f.State), widget.Text(fmt.Sprint(f.Refused))
+			if role, ok := sourceRoles[f.State]; ok {
+				state.Role = role
+			}
+			if f.Refused > 0 {
+				refused.Role = themes.Accent
+			}
+			read := "-"
+			if !f.LastReadAt.IsZero() {
+				read = widget.When(f.LastReadAt.Time, v.SiteNow, v.Site.Zone)
+			}
+			rows = append(rows, widget.Row{ID: f.Name, Sort: []any{f.Name, f.Kind, f.State, float64(f.Taken), float64(f.Refused), float64(f.Waiting), f.LastReadAt.String(), f.Error}, Cells: []widget.Cell{
+				widget.Text(f.Name), widget.QuietText(f.Kind), state, widget.Text(fmt.Sprint(f.Taken)), refused, widget.QuietText(fmt.Sprint(f.Waiting)), widget.QuietText(read), widget.QuietText(cmp.Or(f.Error, "-")),
+			}})
+		}
+		return rows
+	}
+	l.Detail = filesDetail
+	return l
+}
+
+func filesDetail(v view.Context, id string) []widget.Detail {
+	f := widget.Find(v.Site.Sources.Data.Files, func(f api.SourceFiles) bool { return f.Name == id })
+	if f == nil {
+		return nil
+	}
+	lines := []widget.Detail{{Heading: f.Name}}
+	add := widget.FormatsOf(&lines)
+	add("place", "%s", f.Place)
+	add("files", "%d taken in since the start of the service, %d of them refused", f.Taken, f.Refused)
+	if f.Waiting > 0 {
+		add("waiting", "%d files that may still be written, or whose import has not ended", f.Waiting)
+	}
+	if f.Skipped > 0 {
+		add("skipped", "%d messages of other senders", f.Skipped)
+	}
+	if f.Error != "" {
+		lines = append(lines, widget.Detail{Label: "error", Text: widget.When(f.ErrorAt.Time, v.SiteNow, v.Site.Zone) + ": " + f.Error, Role: themes.Warning})
+	}
+	if !f.RetryAt.IsZero() {
+		add("next try", "%s", widget.When(f.RetryAt.Time, v.SiteNow, v.Site.Zone))
+	}
+	if f.LastFile != "" {
+		add("last file", "%s, upload %s", f.LastFile, f.LastUploadID)
+		add("", "the list of uploads has the outcome of each file")
 	}
 	return lines
 }

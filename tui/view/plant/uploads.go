@@ -319,6 +319,9 @@ func uploadFacts(u api.Upload, v view.Context) []widget.Detail {
 		zone = zoneNamed(u.Timezone)
 	}
 	add("upload", "%s", u.UploadID)
+	if u.Source != "" {
+		add("source", "%s", u.Source)
+	}
 	add("rows", "%d read, %d stored, %d missing", u.RowsRead, u.RowsStored, u.RowsMissing)
 	if u.RowsReplaced > 0 {
 		add("replaced", "%d stored values", u.RowsReplaced)
