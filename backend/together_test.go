@@ -1,6 +1,9 @@
 package backend
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +12,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/internal/longtest"
 )
 
 // TestUnitsImportedTogether reads the units and their newest samples through the handler while a
@@ -69,6 +74,86 @@ func TestUnitsImportedTogether(t *testing.T) {
 				last := begin.Add(time.Duration((n+1)*rows-1) * time.Minute).Format(api.TimeLayout)
 				if !states[last] || len(states) > 2 {
 					t.Errorf("import %d: newest samples %v, the last at %s", n, states, last)
+				}
+			}
+		})
+	}
+}
+
+// TestUnitsOfPiecesTogether: units of a large file whose lines come unit by unit, so that no piece
+// has all of them, are added together, with the share of the site's capacity that the whole file shows.
+func TestUnitsOfPiecesTogether(t *testing.T) {
+	longtest.Mark(t) // 11 MB into two stores
+	const units, rows = 5, 70_000
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var b bytes.Buffer
+	b.WriteString("time,unit,power (kW)\n")
+	for unit := range units {
+		for i := range rows {
+			minute := i % 1440
+			fmt.Fprintf(&b, "%s,INV-%d,%.3f\n", begin.Add(time.Duration(i)*time.Minute).Format(api.TimeLayout), unit+1, max(0, 40-float64((minute-720)*(minute-720))/7000))
+		}
+	}
+	file := b.Bytes()
+	if len(file) <= api.MaxUploadBytes {
+		t.Fatalf("%d bytes are not large", len(file))
+	}
+	now, hold := func() time.Time { return begin.AddDate(0, 6, 0) }, func() bool { return true }
+	for name, open := range map[string]func(t *testing.T) *instance{
+		"file": func(t *testing.T) *instance { return open(t, Config{DataDir: t.TempDir(), Now: now, HoldJobs: hold}) },
+		"database": func(t *testing.T) *instance {
+			return replicas(t, 1, func(_ int, cfg *Config) { cfg.Now, cfg.HoldJobs = now, hold })[0]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t)
+			if r := h.ask(http.MethodPost, api.PathSites, h.key, `{"action":"add","site":{"site_id":"South","customer_id":"acme","timezone":"UTC","capacity_kw":200}}`); r.Code != http.StatusOK {
+				t.Fatalf("HTTP %d %s", r.Code, r.Body)
+			}
+			list := func() api.AssetsResponse {
+				var list api.AssetsResponse
+				if r := h.ask(http.MethodPost, api.PathAssets, h.key, `{"action":"list","customer_id":"acme"}`); json.Unmarshal(r.Body.Bytes(), &list) != nil || r.Code != http.StatusOK {
+					t.Fatalf("HTTP %d %s", r.Code, r.Body)
+				}
+				return list
+			}
+			sum := sha256.Sum256(file)
+			v, err := client.Call(t.Context(), h.Client, api.CreateUploadSession, api.UploadSessionRequest{CustomerID: "acme", SiteID: "South", Size: int64(len(file)), SHA256: hex.EncodeToString(sum[:]), Filename: "half.csv", Location: "l"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const part = 6 << 20
+			for at := 0; at < len(file); at += part {
+				if _, err := h.SendPart(t.Context(), v.Session.SessionID, int64(at), file[at:min(at+part, len(file))]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ack, err := client.Call(t.Context(), h.Client, api.FinishUploadSession, api.UploadSessionMoveRequest{ID: v.Session.SessionID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for {
+				u, err := h.Upload(t.Context(), ack.UploadID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := list().Count; n != 0 && n != units {
+					t.Fatalf("%d units are there during the import", n)
+				}
+				if u.RowsStored > 0 {
+					if u.RowsStored != units*rows || !strings.Contains(fmt.Sprint(u.Decisions), "read in 2 pieces") {
+						t.Errorf("%d rows stored: %v", u.RowsStored, u.Decisions)
+					}
+					break
+				}
+				if u.Error != "" {
+					t.Fatal(u.Error)
+				}
+				time.Sleep(time.Millisecond)
+			}
+			for _, a := range list().Assets {
+				if a.CapacityKW != 40 {
+					t.Errorf("%s has %g kW", a.AssetID, a.CapacityKW)
 				}
 			}
 		})

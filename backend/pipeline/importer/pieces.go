@@ -35,6 +35,7 @@ type pieces struct {
 	options ingest.Options
 	n       int // of pieces so far
 	total   *ingest.Result
+	units   []ingest.Asset // of all pieces that were read, each with its rated power as its one sample
 }
 
 // each calls do with the result of each piece. Pieces other than the first that have no
@@ -100,6 +101,21 @@ func (p *pieces) read(v piece.Piece) (*ingest.Result, error) {
 		refusal.Line = 0
 	}
 	return nil, refusal
+}
+
+// addUnits adds the units of a piece.
+func (p *pieces) addUnits(r *ingest.Result) error {
+	for _, a := range r.Assets {
+		i := slices.IndexFunc(p.units, func(b ingest.Asset) bool { return b.Name == a.Name })
+		if i < 0 {
+			i, p.units = len(p.units), append(p.units, ingest.Asset{Name: a.Name})
+		}
+		if kW := ratedFromPeak(a.Frame); kW > ratedFromPeak(p.units[i].Frame) {
+			p.units[i].Frame = series.Frame{Times: a.Frame.Times[:1]}
+			p.units[i].Frame.Set(series.PowerKW, []float64{kW})
+		}
+	}
+	return checkAssetCount(&ingest.Result{Assets: p.units})
 }
 
 // add adds the counts and warnings of a piece.
@@ -175,7 +191,8 @@ func mergeAll(frames []series.Frame) series.Frame {
 }
 
 // importPieces imports a large file. First all of it is read and what it replaces is
-// kept, so that a file that is refused stores nothing; then it is read again and stored.
+// kept, so that a file that is refused stores nothing; then its units are added in one
+// transaction, and it is read again and stored piece by piece.
 func (im *Importer) importPieces(ctx context.Context, u upload.Upload) error {
 	req := u.Request.Of(u.CustomerID, u.SiteID)
 	options, err := im.readOptions(ctx, req)
@@ -192,9 +209,11 @@ func (im *Importer) importPieces(ctx context.Context, u upload.Upload) error {
 		return err
 	}
 	im.Progress.SetUpload(u.UploadID, sitedata.StageStoring, 0)
-	var site api.Site
+	site, _, words, err := im.resolveAssets(ctx, u, &ingest.Result{Assets: p.units})
+	if err != nil {
+		return err
+	}
 	var units []api.Asset
-	var words []string
 	p.options = options
 	err = p.each(ctx, func(done float64) { im.Progress.SetUpload(u.UploadID, sitedata.StageStoring, done) }, func(r *ingest.Result) error {
 		is, some, said, err := im.resolveAssets(ctx, u, r)
@@ -251,8 +270,8 @@ func (im *Importer) checkPieces(ctx context.Context, p *pieces, before api.Site,
 				return err
 			}
 		}
-		if done {
-			return nil
+		if err := p.addUnits(r); err != nil || done {
+			return err
 		}
 		for _, a := range r.Assets {
 			unit := findAsset(known, a.Name)
