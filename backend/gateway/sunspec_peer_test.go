@@ -45,6 +45,7 @@ var misbehaviours = []misbehaviour{
 	{"one connection", []string{"--one-connection"}, "10:00", true, 0.8},
 	{"the newest connection wins", []string{"--newest-wins"}, "10:00", true, 0.8},
 	{"exceptions", []string{"--wrong-unit-exceptions"}, "10:00", true, 0.8},
+	{"a serial line", []string{"--rtu"}, "10:00", true, 0.3},
 	{"faults", []string{"--fault", "1,0,0,24", "--fault", "3,4,0,24"}, "10:00", true, 0.8},
 	{"damaged responses", []string{"--garbage"}, "10:00", false, 0.05},
 	{"lost requests", []string{"--drop-every", "9"}, "10:00", false, 0.05},
@@ -90,7 +91,11 @@ func overModbus(t *testing.T, simulator string, m misbehaviour, devices, seconds
 	_, port, _ := net.SplitHostPort(back)
 	dir := t.TempDir()
 	truth, writes := filepath.Join(dir, "truth"), filepath.Join(dir, "writes")
-	c := exec.Command(simulator, slices.Concat([]string{"--tcp", port, "--devices", strconv.Itoa(devices), "--start", "2026-06-15T" + m.start + ":00", "--truth", truth, "--log-writes", writes}, m.args)...)
+	line, link := []string{"--tcp", port}, filepath.Join(dir, "line")
+	if slices.Contains(m.args, "--rtu") {
+		line, m.args = []string{"--rtu", link}, nil
+	}
+	c := exec.Command(simulator, slices.Concat(line, []string{"--devices", strconv.Itoa(devices), "--start", "2026-06-15T" + m.start + ":00", "--truth", truth, "--log-writes", writes}, m.args)...)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +115,9 @@ func overModbus(t *testing.T, simulator string, m misbehaviour, devices, seconds
 	}
 	now := func() time.Time { return first.Add(time.Since(began)) }
 	address, functions := recordFunctions(t, back)
+	if address = "tcp://" + address; line[0] == "--rtu" { // without the proxy: the simulator logs other functions than those that read
+		address = "rtu://" + link + "?speed=19200"
+	}
 
 	var units []int
 	for u := range devices + 2 {
@@ -117,7 +125,7 @@ func overModbus(t *testing.T, simulator string, m misbehaviour, devices, seconds
 	}
 	var found []Found
 	for range 5 { // damaged and lost responses hide devices
-		d := Discovery{Targets: []string{"tcp://" + address}, Units: units, Pause: time.Millisecond, Timeout: time.Second, Now: now}
+		d := Discovery{Targets: []string{address}, Units: units, Pause: time.Millisecond, Timeout: time.Second, Now: now}
 		here, _, err := d.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +139,7 @@ func overModbus(t *testing.T, simulator string, m misbehaviour, devices, seconds
 	}
 	asset := map[int]string{}
 	var text strings.Builder
-	fmt.Fprintf(&text, "poll = \"1s\"\nstep = \"1s\"\ncommit = \"1s\"\n[site]\nid = \"roof\"\nlatitude = 48.0\nlongitude = 11.0\n[[source]]\naddress = \"tcp://%s\"\npause = \"1ms\"\ntimeout = \"1s\"\n", address)
+	fmt.Fprintf(&text, "poll = \"1s\"\nstep = \"1s\"\ncommit = \"1s\"\n[site]\nid = \"roof\"\nlatitude = 48.0\nlongitude = 11.0\n[[source]]\naddress = %q\npause = \"1ms\"\ntimeout = \"1s\"\n", address)
 	base := 40000
 	if slices.Contains(m.args, "0") && slices.Contains(m.args, "--base") {
 		base = 0
