@@ -25,7 +25,7 @@ var (
 // PolledModels are the models that hold measurements, StaticModels those that hold
 // ratings, which seldom change.
 var (
-	PolledModels = []uint16{701, 101, 102, 103, 111, 112, 113, 160, 714, 122, 123, 201, 202, 203, 204, 211, 212, 213, 214, 302, 303, 306, 307, 308, 802, 713, 124}
+	PolledModels = []uint16{701, 101, 102, 103, 111, 112, 113, 160, 714, 122, 123, 201, 202, 203, 204, 211, 212, 213, 214, 302, 303, 306, 307, 308, 802, 803, 713, 124}
 	StaticModels = []uint16{120, 121, 702, 305}
 )
 
@@ -95,6 +95,7 @@ func Measure(read []Measured) reading.Measurement {
 	for _, m := range read {
 		measureRest(&out, m)
 	}
+	addInputEvents(&out)
 	if len(out.Inputs) == 0 {
 		for _, m := range read {
 			v, hasV := m.Number("DCV")
@@ -105,6 +106,23 @@ func Measure(read []Measured) reading.Measurement {
 		}
 	}
 	return out
+}
+
+// inputBits are the bits of DC inputs (models 160 and 714) that have the meaning of Evt1:
+// ground fault, over-voltage, disconnect, cabinet, manual stop, temperature and string fuse.
+const inputBits = 1<<0 | 1<<1 | 1<<3 | 1<<5 | 1<<6 | 1<<7 | 1<<12
+
+// addInputEvents adds the events of DC inputs to those of the unit.
+func addInputEvents(out *reading.Measurement) {
+	for _, in := range out.Inputs {
+		if math.IsNaN(in.Events) {
+			continue
+		}
+		if math.IsNaN(out.Events) {
+			out.Events = 0
+		}
+		out.Events = float64(uint64(out.Events) | uint64(in.Events)&inputBits)
+	}
 }
 
 func measureInverter(out *reading.Measurement, m Measured) {

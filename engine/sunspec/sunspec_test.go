@@ -220,6 +220,7 @@ func TestModels(t *testing.T) {
 		{702, 50, map[int]uint16{2: 300, 26: 280, 45: sf(2)}, map[string]float64{"WMaxRtg": 30000, "WMax": 28000}},
 		{713, 7, map[int]uint16{4: 505, 5: 990, 8: sf(-1)}, map[string]float64{"SoC": 50.5, "SoH": 99}},
 		{802, 62, map[int]uint16{11: 505, 56: sf(-1), 13: 98, 58: 0, 47: sf(-200), 63: sf(1)}, map[string]float64{"SoC": 50.5, "SoH": 98, "W": -2000}},
+		{803, 26 + 2*32, map[int]uint16{2: 2, 3: 1, 7: sf(-21), 15: 6205, 20: sf(-45), 22: sf(-3), 23: sf(-1), 24: sf(-1), 25: 0, 26: sf(-1), 27: sf(-1)}, map[string]float64{"NStrCon": 1, "ModTmpMin": -2.1, "StrVAvg": 620.5, "StrAAvg": -4.5, "StrVMax": math.NaN()}},
 	}
 	for _, tt := range tests {
 		words := body(tt.id, tt.length, tt.at)
@@ -244,6 +245,7 @@ func TestModels(t *testing.T) {
 
 // TestGroups decodes inputs and sensors.
 func TestGroups(t *testing.T) {
+	sf := func(n int) uint16 { return uint16(int16(n)) }
 	words := body(160, 8+20*9, map[int]uint16{2: 0xFFFE, 3: 0xFFFF, 4: 1, 8: 9})
 	for k := range 9 {
 		at := 10 + 20*k
@@ -260,6 +262,11 @@ func TestGroups(t *testing.T) {
 				t.Errorf("limit %d, input %d: %v A %v V %v W", limit, k+1, a, g.Float("DCV"), g.Float("DCW"))
 			}
 		}
+	}
+	bank := body(803, 26+2*32, map[int]uint16{2: 2, 22: sf(-3), 23: sf(-1), 24: sf(-1), 25: 0, 26: sf(-1), 27: sf(-1), 28 + 4: 505, 28 + 6: sf(-45), 28 + 7: 3312, 60 + 4: 498, 60 + 5: 97, 60 + 20: 0, 60 + 21: 4})
+	if v := (image{words: bank}).values(t, Block{ID: 803, Length: 26 + 2*32}, 125); len(v.Groups) != 2 || v.Groups[0].Float("StrSoC") != 50.5 || v.Groups[0].Float("StrA") != -4.5 || v.Groups[0].Float("StrCellVMax") != 3.312 ||
+		v.Groups[1].Float("StrSoH") != 97 || v.Groups[1].Float("StrEvt1") != 4 {
+		t.Errorf("strings of a battery: %+v", v.Groups)
 	}
 	words[8] = 2 // room for nine, two in use
 	if v := (image{words: words}).values(t, Block{ID: 160, Length: 188}, 125); len(v.Groups) != 2 {
@@ -327,6 +334,11 @@ func TestMeasure(t *testing.T) {
 	m := Measure([]Measured{read(103, 50, map[int]uint16{40: 1, 41: 0x80, 44: 0, 45: 0x85, 39: 0x85}), read(122, 44, map[int]uint16{8: 42})})
 	if m.Events != 0x80 || m.VendorCode != 0x85 || m.VendorState != 0x85 || m.EnergyWh != 42 {
 		t.Errorf("events %v, vendor %v and %v, energy %v", m.Events, m.VendorCode, m.VendorState, m.EnergyWh)
+	}
+	// A blown fuse of the second input, and an arc, which has no bit of the unit's.
+	fuse := Measure([]Measured{read(103, 50, map[int]uint16{40: 0, 41: 0x80}), read(160, 48, map[int]uint16{2: 0, 3: 0, 8: 2, 19: 5, 20: 600, 39: 0, 40: 600, 48: 0, 49: 1<<12 | 1<<15})})
+	if fuse.Events != 0x1080 {
+		t.Errorf("events %#x", uint64(fuse.Events))
 	}
 	words := body(160, 48, map[int]uint16{2: 0, 3: 0, 8: 2, 19: 5, 20: 600, 39: 9, 40: 400})
 	ascii(words, 31, "StDisCha 2")
