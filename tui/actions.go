@@ -49,6 +49,7 @@ var actions = map[keymap.Action]action{
 	keymap.Fleet:         open(func(*Model) view.View { return plant.NewFleet() }),
 	keymap.Forecast:      open(func(*Model) view.View { return analysis.NewForecast() }),
 	keymap.Gaps:          open(func(*Model) view.View { return analysis.NewGaps() }),
+	keymap.History:       open(func(*Model) view.View { return plant.NewHistory(time.Time{}, time.Time{}) }),
 	keymap.KPIs:          open(func(*Model) view.View { return analysis.NewKPIs() }),
 	keymap.Log:           open(func(m *Model) view.View { return admin.NewLog(m.o.LogLines) }),
 	keymap.Models:        open(func(*Model) view.View { return analysis.NewModels() }),

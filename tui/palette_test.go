@@ -21,6 +21,7 @@ func TestPaletteFindsEveryAction(t *testing.T) {
 		{"retrain", "[Runs]"},
 		{"forecast now", "[Runs]"},
 		{"detect now", "[Runs] [Run detection now]"},
+		{"what the history shows", "[What the history shows]"},
 		{"interpolation", "[Interpolation]"},
 		{"replace component", "[Assets]"},
 		{"send delivery again", "[Subscriptions]"},

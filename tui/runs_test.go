@@ -64,6 +64,22 @@ func TestRunsByKeys(t *testing.T) {
 	d.shows("Forecast has ended: The site has no model yet: train one first.")
 }
 
+// What the history shows is opened by its keys and sums up the findings that the service
+// holds, against the service itself.
+func TestHistoryByKeys(t *testing.T) {
+	d, c := onService(t, "g", "b")
+	h, err := c.History(t.Context(), api.ListQuery{CustomerID: "acme", SiteID: "Durban"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.minute()
+	if h.History.Count == 0 {
+		d.shows("What the history shows", "No fault was found in this time")
+		return
+	}
+	d.shows("What the history shows", "findings", "lost")
+}
+
 // A role that only reads starts nothing, and of a kind one run is in progress.
 func TestRunsThatCannotStart(t *testing.T) {
 	d := start(t, 120, 36, nil)

@@ -133,6 +133,9 @@ const (
 	FillNow     Action = "fill-gaps-now"
 	DetectNow   Action = "detect-now"
 
+	// History opens what the detector found in the past of the site.
+	History Action = "history"
+
 	KPIs       Action = "kpis"
 	Gaps       Action = "gaps"
 	Sources    Action = "sources"

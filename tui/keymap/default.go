@@ -36,6 +36,7 @@ func Default() Map {
 		entry(Gaps, Global, "", "show how gaps in the data were filled", "g i"),
 		entry(Models, Global, "", "show the model registry", "g m"),
 		entry(Runs, Global, "", "show the work that was started by hand, and start it", "g j"),
+		entry(History, Global, "", "show what the history shows: faults by kind, energy lost", "g b"),
 		entry(Schedules, Global, "", "show all planned maintenance", "g d"),
 		entry(Stock, Global, "", "show the spare parts and their stock", "g t"),
 		entry(Subscriptions, Global, "", "webhook subscriptions and deliveries of work orders", "g h"),

@@ -28,6 +28,7 @@ const (
 	QueryStretches      Query = "stretches"    // of a unit: its id follows the days and a bar
 	QueryKPIs           Query = "kpis"         // of whole days as SpanOf names them
 	QueryManual         Query = "manual-runs"  // that people started
+	QueryHistory        Query = "history"      // what was found in a [Span]; without bounds, in all of the past
 	QueryShift          Query = "shift"        // the shift log, and until when the user has seen what happened
 )
 
@@ -48,8 +49,9 @@ type Reports struct {
 	Stretches      Value[api.AvailabilityResponse] // of one unit
 	Daily          Value[[]DayEnergy]              // ascending
 	Manual         Value[[]api.ManualRun]          // newest first
-	Season         Value[[]DayEnergy]              // ascending, of a year ago
-	Shift          Value[api.ShiftResponse]        // newest first
+	History        Value[api.History]
+	Season         Value[[]DayEnergy]       // ascending, of a year ago
+	Shift          Value[api.ShiftResponse] // newest first
 }
 
 // Span is a time of which a site's records are asked for, and how finely.
@@ -117,6 +119,14 @@ var reportSources = map[Query]source{
 	QueryManual: of(func(s *Site) *Value[[]api.ManualRun] { return &s.Manual }, func(ctx context.Context, c *client.Client, r Request) ([]api.ManualRun, error) {
 		v, err := client.Call(ctx, c, api.ListRuns, api.RunsRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID})
 		return field(v, err, func() []api.ManualRun { return v.Runs })
+	}),
+	QueryHistory: about(func(s *Site) *Value[api.History] { return &s.History }, func(ctx context.Context, c *client.Client, r Request) (api.History, error) {
+		span, err := spanOf(r.id)
+		if err != nil {
+			return api.History{}, err
+		}
+		v, err := c.History(ctx, api.ListQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, From: api.At(span.From), To: api.At(span.To)})
+		return field(v, err, func() api.History { return v.History })
 	}),
 	QuerySources: of(func(s *Site) *Value[api.SourcesResponse] { return &s.Sources }, func(ctx context.Context, c *client.Client, r Request) (api.SourcesResponse, error) {
 		v, err := c.Sources(ctx, api.SourcesRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID})

@@ -183,6 +183,28 @@ func (p *Plant) Runs(now time.Time) []api.ManualRun {
 	return []api.ManualRun{training, detection, of("run-1", api.RunForecast, api.RunFailed, "The site has no model yet: train one first.", 60*24*3)}
 }
 
+// History returns what was found in the year before now.
+func (p *Plant) History(now time.Time) api.History {
+	at := func(days int) api.Time { return api.At(p.Midnight(now).AddDate(0, 0, days).Add(9 * time.Hour)) }
+	of := func(family string, unit, from, to int, kWh, sure float64) api.Finding {
+		return api.Finding{FaultFamily: family, AssetID: p.UnitID(unit), StartedAt: at(from), EndedAt: at(to), LostKWh: kWh, Confidence: sure}
+	}
+	running := of("string_outage", 2, -40, 0, 410, 0.84)
+	running.Active, running.EndedAt = true, api.Time{}
+	site := of("curtailment", 0, -200, -198, 95, 0.8)
+	site.AssetID, site.AssetIDs = "", []string{p.UnitID(0), p.UnitID(1), p.UnitID(2), p.UnitID(3), p.UnitID(4)}
+	return api.History{
+		From: at(-365), To: at(0), Count: 9, Active: 1, LostKWh: 1935,
+		Families: []api.HistoryFamily{
+			{FaultFamily: "inverter_outage", Count: 4, LastedHours: 131.5, LostKWh: 1430, AssetIDs: []string{p.UnitID(0), p.UnitID(3)}},
+			{FaultFamily: "string_outage", Count: 1, Active: 1, LastedHours: 960, LostKWh: 410, AssetIDs: []string{p.UnitID(2)}},
+			{FaultFamily: "curtailment", Count: 1, LastedHours: 48, LostKWh: 95, AssetIDs: site.AssetIDs},
+			{FaultFamily: "communication_gap", Count: 3, LastedHours: 7.25, AssetIDs: []string{p.UnitID(1)}},
+		},
+		LargestLoss: []api.Finding{of("inverter_outage", 3, -310, -306, 890, 0.95), running, of("inverter_outage", 0, -120, -119, 320, 0.93), site},
+	}
+}
+
 // Daily returns the energy of whole days up to now.
 func (p *Plant) Daily(from, to, now time.Time) map[string][]api.Record {
 	out := map[string][]api.Record{}

@@ -90,6 +90,7 @@ func ScreenContext(t testing.TB, ascii bool) view.Context {
 	s.Uploads.Set(p.Uploads(Noon), Noon)
 	s.Models.Set(p.Models(Noon), Noon)
 	s.Manual.Set(p.Runs(Noon), Noon)
+	s.History.Set(p.History(Noon), Noon)
 	FillAlarms(p, s)
 	admin := &state.Admin{}
 	admin.Keys.Set(KeyRecords(), Noon)
@@ -104,7 +105,9 @@ func ScreenContext(t testing.TB, ascii bool) view.Context {
 	here, other := p.Uploads(Noon), p.Uploads(Noon)[3]
 	other.UploadID, other.SiteID, other.CustomerID = "upl-other", "Havelland", "acme"
 	admin.Uploads.Set(append(here, other), Noon)
-	admin.Import.Set(here[3], Noon)
+	stored := here[3]
+	stored.CustomerID = s.CustomerID
+	admin.Import.Set(stored, Noon)
 	v := view.Context{Site: s, Admin: admin, Now: Noon, SiteNow: Noon.In(p.Zone), Palette: terminal.NewPalette(&theme, themes.TrueColor), Pen: chart.Braille, Keys: keymap.Default(), ASCII: ascii}
 	if ascii {
 		v.Pen = chart.ASCII

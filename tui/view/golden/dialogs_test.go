@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/google/go-cmp/cmp"
 
 	"app.sunloop/backend/api"
@@ -17,6 +18,7 @@ import (
 	simulated "app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/internal/stage"
 	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/admin"
@@ -77,7 +79,26 @@ func importResult() view.Dialog {
 
 func screens() map[string]view.View {
 	return map[string]view.View{
-		"runs": analysis.NewRuns(), "alarms": alarm.NewScreen(), "unit": analysis.NewUnit("INV-03"), "uploads": plant.NewUploads(noPath), "uploads-all": allUploads(), "audit": admin.NewAudit(), "apikeys": admin.NewAPIKeys(func() time.Time { return stage.Noon }),
+		"runs": analysis.NewRuns(), "history": plant.NewHistory(time.Time{}, time.Time{}), "alarms": alarm.NewScreen(), "unit": analysis.NewUnit("INV-03"), "uploads": plant.NewUploads(noPath), "uploads-all": allUploads(), "audit": admin.NewAudit(), "apikeys": admin.NewAPIKeys(func() time.Time { return stage.Noon }),
+	}
+}
+
+// After an import a key opens what the time of the file shows.
+func TestHistoryAfterImport(t *testing.T) {
+	v := stage.ScreenContext(t, false)
+	d := importResult()
+	batch, ok := d.Key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("h")}, v).(view.Batch)
+	if !ok || len(batch) != 3 {
+		t.Fatalf("h requests %v", batch)
+	}
+	open, ok := batch[2].(view.OpenScreen)
+	if !ok || open.Screen.Title() != "What the history shows" {
+		t.Fatalf("h opens %+v", batch[2])
+	}
+	need := open.Screen.Queries(v)[0]
+	u := v.Admin.Import.Data
+	if want := (state.Span{From: u.FirstRecord.Time, To: u.LastRecord.Add(time.Second)}).Of(); need.Query != state.QueryHistory || need.Of != want {
+		t.Errorf("it asks for %+v, want the history of %s", need, want)
 	}
 }
 

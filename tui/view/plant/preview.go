@@ -136,15 +136,39 @@ func (d *ImportPreview) keyWords(v view.Context) []string {
 	}
 	switch u := d.imported(v); {
 	case d.uploadID != "" && u != nil && d.opensSite(v):
-		return append([]string{"enter", "open the site", "esc", "close"}, scroll...)
+		return append(append([]string{"enter", "open the site"}, d.historyKey(v)...), append([]string{"esc", "close"}, scroll...)...)
 	case d.uploadID != "":
-		return append([]string{"enter", "close"}, scroll...)
+		return append(append([]string{"enter", "close"}, d.historyKey(v)...), scroll...)
 	case d.busy != "":
 		return append([]string{"esc", "close"}, scroll...)
 	case !d.is.Accept:
 		return append([]string{"m", "assign the columns", "esc", "back"}, scroll...)
 	}
 	return append([]string{"enter", "import", "m", "change what columns mean", "esc", "back"}, scroll...)
+}
+
+// historyKey is the key that opens what the history of the file shows, once it is stored.
+func (d *ImportPreview) historyKey(v view.Context) []string {
+	if !d.showsHistory(v) {
+		return nil
+	}
+	return []string{"h", "what this history shows"}
+}
+
+// showsHistory reports whether the file is stored and its site can be opened.
+func (d *ImportPreview) showsHistory(v view.Context) bool {
+	u := d.imported(v)
+	return u != nil && u.Ended() && u.Error == "" && !u.FirstRecord.IsZero() && (d.opensSite(v) || v.Site != nil && v.Site.Ref() == d.siteRef(v))
+}
+
+// history closes the dialog and opens what the time of the file shows.
+func (d *ImportPreview) history(v view.Context) view.Request {
+	u := d.imported(v)
+	out := view.Batch{view.Close{}, view.Close{}}
+	if d.opensSite(v) {
+		out = append(out, view.OpenSite{Site: d.siteRef(v)})
+	}
+	return append(out, view.OpenScreen{Screen: NewHistory(u.FirstRecord.Time, u.LastRecord.Add(time.Second))})
 }
 
 // opensSite reports whether the site of the import can be opened and is not on screen.
@@ -174,6 +198,8 @@ func (d *ImportPreview) Key(k tea.KeyMsg, v view.Context) view.Request {
 			done = append(done, view.OpenSite{Site: d.siteRef(v)})
 		}
 		return done
+	case k.String() == "h" && d.showsHistory(v):
+		return d.history(v)
 	case list == keymap.PageDown, list == keymap.PageUp:
 		d.page.Do(list)
 	case list == keymap.Down:

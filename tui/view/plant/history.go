@@ -1,0 +1,116 @@
+package plant
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// NewHistory sums up what the detector found at the site in a period, such as that of an
+// imported file, by family of faults: those that lost the most energy first. Without
+// bounds it sums up everything that was found.
+func NewHistory(from, to time.Time) *widget.TableView {
+	return &widget.TableView{
+		Heading: "What the history shows", Query: state.QueryHistory, Of: state.Span{From: from, To: to}.Of(), Period: 10 * time.Second, List: widget.List{SortBy: -1}, Wide: true,
+		Empty: "No fault was found in this time. Detection evaluates imported files as soon as they are stored; g j starts it for a window of time.",
+		Columns: []widget.Column{
+			{Title: "fault", Min: 18}, {Title: "findings", Width: 8, Right: true}, {Title: "active", Width: 6, Right: true, Rank: 2}, {Title: "lasted", Width: 10, Right: true, Rank: 1},
+			{Title: "lost", Width: 10, Right: true}, {Title: "units", Width: 24, Min: 10, Rank: 3},
+		},
+		Status: func(v view.Context) widget.ValueStatus {
+			if v.Site == nil {
+				return widget.ValueStatus{Status: state.Empty}
+			}
+			return widget.StatusOf(v.Site.History, v.Now, v.Site.History.Data.Count == 0)
+		},
+		Head: drawHistoryHead, Rows: historyRows, Detail: historyDetail,
+	}
+}
+
+// drawHistoryHead draws the period and its sums.
+func drawHistoryHead(r terminal.Region, v view.Context) int {
+	h, at := v.Site.History.Data, widget.TimesOf(v)
+	words := widget.CountOf(h.Count, "finding", "findings")
+	if h.Active > 0 {
+		words += fmt.Sprintf(", %d active", h.Active)
+	}
+	if h.LostKWh > 0 {
+		words += ", " + widget.Energy(h.LostKWh) + " lost"
+	}
+	if !h.From.IsZero() && !h.To.IsZero() {
+		words = at(h.From) + " to " + at(h.To) + ": " + words
+	}
+	return v.Paragraph(r, 0, 0, words, themes.Text) + 1
+}
+
+func historyRows(v view.Context) []widget.Row {
+	if v.Site == nil {
+		return nil
+	}
+	var rows []widget.Row
+	for _, f := range v.Site.History.Data.Families {
+		count := func(n int) string {
+			if n == 0 {
+				return ""
+			}
+			return fmt.Sprint(n)
+		}
+		lost := ""
+		if f.LostKWh > 0 {
+			lost = widget.Energy(f.LostKWh)
+		}
+		name := widget.Family(f.FaultFamily)
+		rows = append(rows, widget.Row{ID: f.FaultFamily, Sort: []any{name, float64(f.Count), float64(f.Active), f.LastedHours, f.LostKWh, strings.Join(f.AssetIDs, " ")}, Cells: []widget.Cell{
+			widget.Text(name), widget.Text(count(f.Count)), widget.Text(count(f.Active)), widget.QuietText(lastedWords(f.LastedHours)), widget.Text(lost), widget.QuietText(shortList(f.AssetIDs, 3)),
+		}})
+	}
+	return rows
+}
+
+// lastedWords is a time that findings lasted in all.
+func lastedWords(hours float64) string {
+	return widget.Duration(time.Duration(hours * float64(time.Hour)))
+}
+
+// historyDetail describes the findings of a family that lost the most energy.
+func historyDetail(v view.Context, id string) []widget.Detail {
+	f := widget.Find(v.Site.History.Data.Families, func(f api.HistoryFamily) bool { return f.FaultFamily == id })
+	if f == nil {
+		return nil
+	}
+	at := widget.TimesOf(v)
+	lines := []widget.Detail{{Heading: widget.CountOf(f.Count, "finding", "findings") + " of " + widget.Family(f.FaultFamily)}}
+	add := widget.FactsOf(&lines)
+	add("lasted", lastedWords(f.LastedHours)+" in all")
+	if f.LostKWh > 0 {
+		add("lost", widget.Energy(f.LostKWh))
+	}
+	add("units", shortList(f.AssetIDs, 12))
+	first := true
+	for _, one := range v.Site.History.Data.LargestLoss {
+		if one.FaultFamily != id {
+			continue
+		}
+		if first {
+			lines, first = append(lines, widget.Detail{Heading: "Of the largest losses of this time"}), false
+		}
+		until := "now"
+		if !one.Active {
+			until = at(one.EndedAt)
+		}
+		unit := one.AssetID
+		if unit == "" {
+			unit = shortList(one.AssetIDs, 3)
+		}
+		lines = append(lines, widget.Detail{Label: at(one.StartedAt), Role: themes.Text,
+			Text: fmt.Sprintf("to %s, %s: %s lost, %.0f %% sure", until, unit, widget.Energy(one.LostKWh), 100*one.Confidence)})
+	}
+	return lines
+}
