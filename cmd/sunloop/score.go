@@ -111,7 +111,11 @@ func (c *ScoreCmd) measured(ctx context.Context, std streams) error {
 			}
 		}
 	}
-	return m.Write(std.out)
+	if err := m.Write(std.out); err != nil || !c.Mistakes {
+		return err
+	}
+	fmt.Fprintln(std.out)
+	return m.WriteMissed(std.out)
 }
 
 // beginTable and endTable mark a table of docs/faults.md.

@@ -25,7 +25,16 @@ type Measured struct {
 	Announcements []Announcement
 	UnitYears     map[string]float64 // of untouched telemetry, by tier and plant, such as "peers upm"
 	Detectability map[string]detect.Detectability
+	Missed        []MissedLoss
 	judged        []judged
+}
+
+// MissedLoss is an injected loss that no finding announced, with the other findings
+// that lie within it and that the plant does not have without it.
+type MissedLoss struct {
+	Tier, Case, Kind string
+	Truth            simulate.Truth
+	Instead          []diagnose.Finding
 }
 
 // judged is a finding of which it is known whether it is right.
@@ -286,6 +295,9 @@ func (m *Measured) take(r *replayed, own []diagnose.Finding, known bool, rows ma
 		if one.named {
 			row.Named++
 		}
+		if !one.found {
+			m.Missed = append(m.Missed, MissedLoss{tier, r.Name, key[1], *truth, r.within(truth, own)})
+		}
 		row.Plants[plant] = at
 	}
 	for i := range r.findings {
@@ -297,6 +309,19 @@ func (m *Measured) take(r *replayed, own []diagnose.Finding, known bool, rows ma
 			m.judge(r, f, right)
 		}
 	}
+}
+
+// within returns the findings that overlap a loss on its unit and are not among those
+// of the plant without it.
+func (r *replayed) within(t *simulate.Truth, own []diagnose.Finding) (out []diagnose.Finding) {
+	now := r.Input.Now
+	for i := range r.findings {
+		f := &r.findings[i]
+		if slices.ContainsFunc(f.Units, t.Concerns) && f.Start.Before(endOf(t, now)) && ended(f, now).After(t.From) && f.Family != detect.Clipping && !amongst(own, f, now) {
+			out = append(out, *f)
+		}
+	}
+	return out
 }
 
 // explains reports whether an injected loss makes a finding right.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"app.sunloop/engine/detect"
 )
@@ -171,4 +172,18 @@ func (m *Measured) Write(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", m.calibrationText())
 	return err
+}
+
+// WriteMissed prints the losses that were not found, with what was found instead.
+func (m *Measured) WriteMissed(w io.Writer) error {
+	for _, l := range m.Missed {
+		t := &l.Truth
+		fmt.Fprintf(w, "missed %s %s %s: %s to %s, size %.3g, %.2f %% of the energy\n", l.Tier, l.Case, l.Kind, t.From.UTC().Format(time.RFC3339), t.To.UTC().Format(time.RFC3339), t.Severity, 100*t.LossFraction)
+		for _, f := range l.Instead {
+			if _, err := fmt.Fprintf(w, "\tinstead: %s\n", f.Summary); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
