@@ -89,35 +89,21 @@ func (d Detectability) Text() string {
 // many before, a number of days apart.
 func stepError(n noise, apart float64, before, after int) float64 {
 	size := min(before+after, shiftDays)
-	var c [shiftDays][shiftDays]float64
+	var c covariance
 	for i := range size {
 		for j := 0; j <= i; j++ {
-			sum := n.wander * n.wander * math.Exp(-float64(i-j)*apart/n.days)
-			if i == j {
-				sum += n.day * n.day
-			}
-			for k := range j {
-				sum -= c[i][k] * c[j][k]
-			}
-			if i == j {
-				c[i][i] = math.Sqrt(max(sum, 1e-12))
-			} else {
-				c[i][j] = sum / c[j][j]
-			}
+			c[i][j] = n.wander * n.wander * math.Exp(-float64(i-j)*apart/n.days)
 		}
+		c[i][i] += n.day * n.day
 	}
-	var one, step [shiftDays]float64
-	for i := range size {
-		a, b := 1.0, 0.0
+	c.factor(size)
+	one := c.whiten(size, func(int) float64 { return 1 })
+	step := c.whiten(size, func(i int) float64 {
 		if i >= before {
-			b = 1
+			return 1
 		}
-		for k := range i {
-			a -= c[i][k] * one[k]
-			b -= c[i][k] * step[k]
-		}
-		one[i], step[i] = a/c[i][i], b/c[i][i]
-	}
+		return 0
+	})
 	var oo, os, ss float64
 	for i := range size {
 		oo, os, ss = oo+one[i]*one[i], os+one[i]*step[i], ss+step[i]*step[i]

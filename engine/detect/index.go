@@ -345,6 +345,38 @@ const (
 	rampSteep    = 6e-3
 )
 
+// covariance is that of the figures of so many usable days, then its lower Cholesky factor.
+type covariance [shiftDays][shiftDays]float64
+
+// factor replaces the lower half of the first size rows by their Cholesky factor.
+func (c *covariance) factor(size int) {
+	for i := range size {
+		for j := 0; j <= i; j++ {
+			sum := c[i][j]
+			for k := range j {
+				sum -= c[i][k] * c[j][k]
+			}
+			if i == j {
+				c[i][i] = math.Sqrt(max(sum, 1e-12))
+			} else {
+				c[i][j] = sum / c[j][j]
+			}
+		}
+	}
+}
+
+// whiten returns a column of size figures divided by a Cholesky factor.
+func (c *covariance) whiten(size int, of func(i int) float64) (y [shiftDays]float64) {
+	for i := range size {
+		sum := of(i)
+		for k := range i {
+			sum -= c[i][k] * y[k]
+		}
+		y[i] = sum / c[i][i]
+	}
+	return y
+}
+
 // slowWander is a standard error that no number of days takes away: seasons and
 // sensors wander over months, which the last weeks do not show.
 func slowWander(ref reference) float64 {
@@ -368,7 +400,7 @@ func findShift(t, x, hours []float64, n noise, slow float64) (s shift, ok bool) 
 	if first > size-shiftAfter {
 		return s, false
 	}
-	var c [shiftDays][shiftDays]float64
+	var c covariance
 	for i := range size {
 		for j := range i {
 			c[i][j] = n.wander * n.wander * math.Exp(-(t[i]-t[j])/n.days)
@@ -379,31 +411,9 @@ func findShift(t, x, hours []float64, n noise, slow float64) (s shift, ok bool) 
 		e := (x[i] - m) / math.Sqrt(3*own) / 1.7
 		c[i][i] = n.wander*n.wander + own*max(1, e*e*e*e)
 	}
-	// Cholesky factor, and the columns x, 1 and the candidate steps
-	// whitened by it.
-	for i := range size {
-		for j := 0; j <= i; j++ {
-			sum := c[i][j]
-			for k := range j {
-				sum -= c[i][k] * c[j][k]
-			}
-			if i == j {
-				c[i][i] = math.Sqrt(max(sum, 1e-12))
-			} else {
-				c[i][j] = sum / c[j][j]
-			}
-		}
-	}
-	white := func(of func(i int) float64) (y [shiftDays]float64) {
-		for i := range size {
-			sum := of(i)
-			for k := range i {
-				sum -= c[i][k] * y[k]
-			}
-			y[i] = sum / c[i][i]
-		}
-		return y
-	}
+	// The columns x, 1 and the candidate steps, whitened.
+	c.factor(size)
+	white := func(of func(i int) float64) [shiftDays]float64 { return c.whiten(size, of) }
 	dot := func(a, b *[shiftDays]float64) (sum float64) {
 		for i := range size {
 			sum += a[i] * b[i]
