@@ -59,6 +59,12 @@ func TestRunsByKeys(t *testing.T) {
 	if r.Status != api.RunFailed {
 		t.Errorf("forecast: %+v", r)
 	}
+	d.press("g", "j", "b")
+	d.shows("The run is started: backcast.")
+	if r := ended(api.RunBackcast); r.Status != api.RunFailed || r.Result == "" { // without a model
+		t.Errorf("backcast: %+v", r)
+	}
+	d.press("esc", "4")
 	d.m.data.runsGoing = map[string]bool{r.RunID: true} // as the console saw it, if it was slower
 	d.pass(3)
 	d.shows("Forecast has ended: The site has no model yet: train one first.")

@@ -29,6 +29,9 @@ type Accuracy struct {
 	// MeasuredWeather is the same of models whose backtest used measured weather:
 	// no forecast is as good.
 	MeasuredWeather *ModelScore `json:"measured_weather,omitempty"`
+	// Backcast is of the days before a site's first forecast, each as it would have been
+	// forecast at its midnight. Overall and Leads do not contain it.
+	Backcast *ModelScore `json:"backcast,omitempty"`
 }
 
 // LeadAccuracy is one class of leads.

@@ -75,7 +75,17 @@ type ForecastDay struct {
 	P10KWh   float64 `json:"p10_kwh"`
 	P50KWh   float64 `json:"p50_kwh"`
 	P90KWh   float64 `json:"p90_kwh"`
+	// Issued is "backcast" of a past day for which no forecast was issued and which was
+	// computed afterwards, as it would have been forecast at its midnight; else absent.
+	Issued string `json:"issued,omitempty"`
+	// TrainedOnDay: the model of a backcast was trained on data that contain the day,
+	// for lack of older ones.
+	TrainedOnDay  bool   `json:"trained_on_day,omitempty"`
+	WeatherSource string `json:"weather_source,omitempty"` // of a backcast
 }
+
+// IssuedBackcast marks a day whose forecast was computed after it.
+const IssuedBackcast = "backcast"
 
 // ForecastPoint is one hour of a stored forecast.
 type ForecastPoint struct {

@@ -142,13 +142,14 @@ type ExcludedHours struct {
 // What the expected energy of [Losses] is by.
 const (
 	ExpectedByForecast = "forecast" // P50 as issued before each interval
+	ExpectedByBackcast = "backcast" // P50, of some days as it would have been issued
 	ExpectedByLosses   = "losses"   // no forecast covers the window: the measured energy and the losses
 )
 
 // Losses are the energy of a window that was expected and not produced, in kWh.
 type Losses struct {
 	ExpectedKWh    float64     `json:"expected_kwh"`
-	ExpectedBy     string      `json:"expected_by"`
+	ExpectedBy     string      `json:"expected_by"`     // forecast, backcast, losses
 	ByCause        []LossCause `json:"by_cause"`        // most first
 	UnexplainedKWh float64     `json:"unexplained_kwh"` // by no finding: errors of the forecast, losses too small to detect; negative where more was produced
 	ActualKWh      float64     `json:"actual_kwh"`

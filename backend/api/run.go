@@ -1,15 +1,16 @@
 package api
 
-// Kinds of runs that people start.
+// Kinds of runs that people start, and the service the last.
 const (
 	RunTrain    = "train"
 	RunForecast = "forecast"
 	RunFillGaps = "fill_gaps"
 	RunDetect   = "detect"
+	RunBackcast = "backcast"
 )
 
 // RunKinds returns all kinds of runs in the order of documents.
-func RunKinds() []string { return []string{RunTrain, RunForecast, RunFillGaps, RunDetect} }
+func RunKinds() []string { return []string{RunTrain, RunForecast, RunFillGaps, RunDetect, RunBackcast} }
 
 // States of a run.
 const (
@@ -23,12 +24,12 @@ const (
 const MaxRunDays = 1100
 
 // ManualRun (extension) is work on a site that a person started, which the service
-// otherwise does when it is due.
+// otherwise does when it is due. Backcasts that the service started are listed too.
 type ManualRun struct {
 	RunID       string  `json:"run_id"`
 	SiteID      string  `json:"site_id"`
 	CustomerID  string  `json:"customer_id"`
-	Kind        string  `json:"kind"`          // train, forecast, fill_gaps, detect
+	Kind        string  `json:"kind"`          // train, forecast, fill_gaps, detect, backcast
 	From        Time    `json:"from,omitzero"` // of a detection: its window
 	To          Time    `json:"to,omitzero"`   // of a detection: before this time
 	Status      string  `json:"status"`        // queued, running, completed, failed
@@ -71,9 +72,9 @@ type RunsResponse struct {
 
 var runs = Route{
 	Name: "runs", Path: PathRuns,
-	Summary: "Start training, a forecast, gap filling or detection of a site, and list such runs",
+	Summary: "Start training, a forecast, gap filling, detection or backcasts of a site, and list such runs",
 	Description: "The service does these when they are due; a run does one now. Of a kind, one run of a site is in progress at a time. Detect takes a window of time, " +
-		"also in the past; without one it evaluates the present. The newest 50 runs of a site are kept, with their progress and result.",
+		"also in the past; without one it evaluates the present. Backcast computes the forecasts of the last 30 days for which none was issued. The newest 50 runs of a site are kept, with their progress and result.",
 	Example: RunsRequest{Action: ActionStart, SiteID: exampleSite, Kind: RunTrain},
 	Errors:  []*Error{ErrInvalidAction, MissingField("site_id"), InProgress("A run of this kind is in progress: run_01J9Z0")},
 }

@@ -105,6 +105,7 @@ func (p *Pipeline) manualFailed(ctx context.Context, job store.Claimed, cause er
 var runTitles = map[string][2]string{
 	api.RunTrain: {"Training by hand", api.PhaseOrient}, api.RunForecast: {"Forecast by hand", api.PhaseDecide},
 	api.RunFillGaps: {"Gap filling by hand", api.PhaseObserve}, api.RunDetect: {"Detection by hand", api.PhaseObserve},
+	api.RunBackcast: {"Forecasts of past days", api.PhaseDecide},
 }
 
 // endRun records the result of a run, also as an activity of the person who started it.
@@ -129,6 +130,8 @@ func (p *Pipeline) perform(ctx context.Context, r run.Run) (string, error) {
 		return p.fillNow(ctx, r)
 	case api.RunDetect:
 		return p.detectNow(ctx, r)
+	case api.RunBackcast:
+		return p.Training.Backcast(ctx, r.SiteID, func(share float64) { p.Progress.SetSite(r.RunID, r.Kind, share) })
 	}
 	return "", fmt.Errorf("no run is called %q", r.Kind)
 }
@@ -150,7 +153,10 @@ func (p *Pipeline) trainNow(ctx context.Context, r run.Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return sentence(strings.TrimPrefix(words, "training: ")), p.Forecasts.Issue(ctx, r.SiteID)
+	if err := p.Forecasts.Issue(ctx, r.SiteID); err != nil {
+		return "", err
+	}
+	return sentence(strings.TrimPrefix(words, "training: ")), p.Training.RequestBackcast(ctx, of)
 }
 
 // forecastNow issues a forecast.

@@ -132,6 +132,7 @@ const (
 	ForecastNow Action = "forecast-now"
 	FillNow     Action = "fill-gaps-now"
 	DetectNow   Action = "detect-now"
+	BackcastNow Action = "backcast-now"
 
 	// History opens what the detector found in the past of the site.
 	History Action = "history"

@@ -164,6 +164,7 @@ func Default() Map {
 		needs(entry(ForecastNow, RunList, "forecast", "issue a forecast now", "f"), NeedsService|NeedsWrite),
 		needs(entry(FillNow, RunList, "fill gaps", "fill the gaps now", "i"), NeedsService|NeedsWrite),
 		needs(entry(DetectNow, RunList, "detect", "run detection now, for a window of time", "d"), NeedsService|NeedsWrite),
+		needs(entry(BackcastNow, RunList, "backcast", "compute the forecasts of the last 30 days for which none was issued", "b"), NeedsService|NeedsWrite),
 
 		entry(CreateKey, KeyList, "create", "create an API key", "c"),
 		dangerous(entry(RotateKey, KeyList, "rotate", "rotate the selected key", "R")),

@@ -129,6 +129,9 @@ func ForecastDays(f api.GeneratedForecast, z Zones) *Table {
 		if !d.Complete {
 			note = "part of the day"
 		}
+		if d.Issued == api.IssuedBackcast {
+			note = strings.TrimPrefix(note+", backcast", ", ")
+		}
 		t.Add(d.Day, Number(d.Hours), Number(d.P10KWh), Number(d.P50KWh), Number(d.P90KWh), note)
 	}
 	if len(f.Days) > 0 {

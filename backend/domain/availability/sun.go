@@ -74,7 +74,7 @@ func (s *Service) addForecast(ctx context.Context, p *samples, share []float64, 
 			continue
 		}
 		d, err := s.forecasts.Day(ctx, p.site.SiteID, from, p.zone)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) || err == nil && d.Backcast != nil { // only what was issued counts
 			continue
 		}
 		if err != nil {

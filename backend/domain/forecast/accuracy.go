@@ -50,7 +50,8 @@ func (t *ScoreSum) Add(p10, p50, p90, actual, capacityKW float64) {
 	}
 }
 
-func (t *ScoreSum) merge(o ScoreSum) {
+// Merge adds the hours of another sum.
+func (t *ScoreSum) Merge(o ScoreSum) {
 	t.N, t.Within = t.N+o.N, t.Within+o.Within
 	t.Abs, t.Bias, t.Pinball, t.Width = t.Abs+o.Abs, t.Bias+o.Bias, t.Pinball+o.Pinball, t.Width+o.Width
 }
@@ -141,7 +142,7 @@ func (s *Service) Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyR
 	from := to.AddDate(0, 0, -days-1)
 	out := api.Accuracy{CustomerID: q.CustomerID, SiteID: q.SiteID, Days: days, Leads: []api.LeadAccuracy{}}
 	classes := make([]ScoreSum, len(Leads))
-	var all ScoreSum
+	var all, backcast ScoreSum
 	var promised, perfect backtestScore
 	sites, err := s.scoredSites(ctx, scope, q)
 	if err != nil {
@@ -149,9 +150,12 @@ func (s *Service) Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyR
 	}
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		clear(classes)
-		all, promised, perfect, out.From, out.To = ScoreSum{}, backtestScore{}, backtestScore{}, "", ""
+		all, backcast, promised, perfect, out.From, out.To = ScoreSum{}, ScoreSum{}, backtestScore{}, backtestScore{}, "", ""
 		for _, site := range sites {
 			if err := s.addScores(tx, site, from, to, classes, &out); err != nil {
+				return err
+			}
+			if err := addBackcasts(tx, site, from.Format(time.DateOnly), to.Format(time.DateOnly), &backcast); err != nil {
 				return err
 			}
 			m, err := model.Production(tx, site, api.ModelForecasting)
@@ -174,10 +178,14 @@ func (s *Service) Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyR
 		if t.N > 0 {
 			out.Leads = append(out.Leads, api.LeadAccuracy{FromHours: first, ToHours: Leads[i], ModelScore: t.Score()})
 		}
-		all.merge(t)
+		all.Merge(t)
 		first = Leads[i] + 1
 	}
 	out.Overall = all.Score()
+	if backcast.N > 0 {
+		score := backcast.Score()
+		out.Backcast = &score
+	}
 	out.Promised, out.MeasuredWeather = promised.mean(), perfect.mean()
 	if out.MeasuredWeather != nil {
 		out.MeasuredWeather.MeasuredWeather = true
@@ -216,7 +224,7 @@ func (s *Service) addScores(tx store.Tx, siteID string, from, to time.Time, clas
 			return err
 		}
 		for i := range min(len(d.Classes), len(classes)) {
-			classes[i].merge(d.Classes[i])
+			classes[i].Merge(d.Classes[i])
 		}
 		if out.From == "" || d.Day < out.From {
 			out.From = d.Day

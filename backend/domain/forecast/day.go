@@ -30,6 +30,7 @@ type Day struct {
 	// over all of it, issued at FirstIssuedAt.
 	FirstP50KWh   float64   `json:"first_p50_kwh"`
 	FirstIssuedAt time.Time `json:"first_issued_at,omitzero"`
+	Backcast      *Backcast `json:"backcast,omitempty"` // set: it was computed after the day
 }
 
 var days = store.Table[Day]{
@@ -74,6 +75,7 @@ func (s *Service) issueDays(tx store.Tx, f Forecast, zone *time.Location) error 
 		if err != nil && !fresh {
 			return fmt.Errorf("read the forecast day %s of site %s: %w", day, f.SiteID, err)
 		}
+		fresh = fresh || d.Backcast != nil // what is issued replaces what was computed afterwards
 		if fresh || d.StepMinutes != f.StepMinutes {
 			d = emptyDay(f, day, from, to, d)
 		}

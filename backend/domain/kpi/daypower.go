@@ -51,8 +51,8 @@ func (s *Service) DayPower(ctx context.Context, scope api.Scope, siteID string, 
 		}
 	}
 	issued, err := s.forecasts.Day(ctx, siteID, out.Start, out.Zone)
-	if errors.Is(err, store.ErrNotFound) {
-		return out, nil
+	if errors.Is(err, store.ErrNotFound) || err == nil && issued.Backcast != nil {
+		return out, nil // only what was issued is drawn
 	}
 	if err != nil {
 		return out, err

@@ -193,8 +193,11 @@ func (r *reading) waterfall(found events, actualKWh float64) *api.Losses {
 	expected := r.expectedKWh()
 	w := kpi.NewWaterfall(expected, actualKWh, lost)
 	out := &api.Losses{ExpectedBy: api.ExpectedByForecast, ByCause: []api.LossCause{}, ActualKWh: record.Known(actualKWh)}
-	if math.IsNaN(expected) {
+	switch {
+	case math.IsNaN(expected):
 		out.ExpectedBy = api.ExpectedByLosses
+	case r.backcast:
+		out.ExpectedBy = api.ExpectedByBackcast
 	}
 	left := record.Known(w.ExpectedKWh)
 	out.ExpectedKWh = left

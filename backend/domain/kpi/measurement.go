@@ -41,6 +41,7 @@ type reading struct {
 	known                   int           // intervals with power
 	sensor                  string        // a unit that measures irradiance
 	forecast                []float64     // P50 as a share of the rating
+	backcast                bool          // of a day it was computed afterwards
 	available               *availability.Reading
 	basis                   basis
 	days                    dayEnergy
@@ -212,6 +213,7 @@ func (s *Service) readExpected(ctx context.Context, r *reading) error {
 		if err != nil {
 			return err
 		}
+		r.backcast = r.backcast || d.Backcast != nil
 		e := expectation{day: d, capacityKW: r.ratedKW}
 		first := max(int((from.Sub(r.power.Start)+r.step-1)/r.step), 0)
 		for i := first; i < len(r.forecast) && r.power.Time(i).Before(to); i++ {

@@ -103,15 +103,22 @@ func (fc *Forecaster) generateSite(ctx context.Context, site api.Site, q api.For
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return out, err
 	}
-	out.Past, err = fc.pastForecast(ctx, site, q.PastDays, bands)
+	var backcasts map[string]forecast.Day
+	out.Past, backcasts, err = fc.pastForecast(ctx, site, q.PastDays, bands)
 	out.Days = forecastDays(record.Zone(site.Timezone), bands, f.Band, out.Past, out.Today, out.Forecasts)
+	for i := range out.Days {
+		if d, ok := backcasts[out.Days[i].Day]; ok {
+			out.Days[i].Issued, out.Days[i].TrainedOnDay, out.Days[i].WeatherSource = api.IssuedBackcast, d.TrainedOn(), d.Backcast.Weather
+		}
+	}
 	return out, err
 }
 
 // pastForecast returns what was issued for the site's past days, ascending. Days
-// without a forecast are left out. Their bands are added to bands.
-func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int, bands map[string]forecast.Band) ([]api.ForecastValue, error) {
-	var out []api.ForecastValue
+// without a forecast are left out. Their bands are added to bands. backcasts are those of
+// the days that were computed afterwards, by date.
+func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int, bands map[string]forecast.Band) (out []api.ForecastValue, backcasts map[string]forecast.Day, err error) {
+	backcasts = map[string]forecast.Day{}
 	zone := record.Zone(site.Timezone)
 	y, m, today := fc.Now().In(zone).Date()
 	for back := days; back > 0; back-- {
@@ -120,12 +127,15 @@ func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int,
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		default:
 			out, bands[d.Day] = append(out, d.Values()...), d.Band
+			if d.Backcast != nil {
+				backcasts[d.Day] = d
+			}
 		}
 	}
-	return out, nil
+	return out, backcasts, nil
 }
 
 func joined(set map[string]bool) string {

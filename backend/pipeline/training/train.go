@@ -91,7 +91,10 @@ func (tr *Trainer) RunJob(ctx context.Context, job store.Claimed) error {
 	if err := tr.Detections.DetectSite(ctx, site.SiteID); err != nil {
 		return err
 	}
-	return tr.finishUploads(ctx, ready, words)
+	if err := tr.finishUploads(ctx, ready, words); err != nil {
+		return err
+	}
+	return tr.RequestBackcast(ctx, site)
 }
 
 func (tr *Trainer) stateAndUploads(ctx context.Context, siteID string) (state sitedata.State, open []upload.Upload, err error) {

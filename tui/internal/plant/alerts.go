@@ -147,6 +147,9 @@ func (p *Plant) alerts(r *http.Request, now time.Time, q question) (answer any, 
 		f := p.Forecast(now)
 		f.Past = p.Foreseen(now, days)
 		f.Days = p.Days(f.Past)
+		for i := max(len(f.Days)-p.Backcasts, 0); i < len(f.Days); i++ {
+			f.Days[i].Issued = api.IssuedBackcast
+		}
 		return f, nil, true
 	case r.URL.Path == api.PathSiteAlerts:
 		return api.SiteAlertsResponse{Alerts: map[string][]api.Alert{"TERM-" + p.SiteID: p.AlertLog(now)}}, nil, true

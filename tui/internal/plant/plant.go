@@ -22,6 +22,8 @@ type Plant struct {
 	Silent   time.Duration         // since the newest sample
 	Late     map[int]time.Duration // since that of single units, beyond Silent
 	Name     func(i int) string    // of unit i; nil names them INV-01 and so on
+	// Backcasts is the number of days before today whose forecasts were computed afterwards.
+	Backcasts int
 }
 
 // New returns a plant of eight units in Johannesburg, sampled each five minutes.

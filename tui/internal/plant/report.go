@@ -39,6 +39,11 @@ func (p *Plant) Accuracy(now time.Time) api.Accuracy {
 		Overall:  api.ModelScore{Samples: 43120, PinballPercent: 2.1, NMAEPercent: 5.9, BiasPercent: 0.8, Coverage80: 0.79, WidthPercent: 19},
 		Promised: &api.ModelScore{Samples: 4000, PinballPercent: 1.9, NMAEPercent: 5.2, BiasPercent: 0.1, Coverage80: 0.8, WidthPercent: 18},
 	}
+	if p.Backcasts > 0 { // the first day of a site
+		a.From, a.To, a.Overall = "", "", api.ModelScore{}
+		a.Backcast = &api.ModelScore{Samples: 340, PinballPercent: 2.3, NMAEPercent: 6.4, BiasPercent: -0.4, Coverage80: 0.82, WidthPercent: 21}
+		return a
+	}
 	for i, lead := range [][2]int{{0, 6}, {6, 24}, {24, 48}, {48, 72}, {72, 168}} {
 		x := float64(i)
 		a.Leads = append(a.Leads, api.LeadAccuracy{FromHours: lead[0], ToHours: lead[1], ModelScore: api.ModelScore{Samples: 900 * (i + 1), PinballPercent: 1.1 + 0.4*x, NMAEPercent: 3.4 + 1.1*x, BiasPercent: 0.6 - 0.5*x, Coverage80: 0.82 - 0.04*x, WidthPercent: 12 + 3*x}})

@@ -419,13 +419,21 @@ func newAccuracy() *widget.Tab {
 		return []state.Need{{Query: state.QueryAccuracy, Of: accuracyDays, Period: 5 * time.Minute}}
 	}
 	l.Status = func(v view.Context) widget.ValueStatus {
-		return widget.StatusOf(v.Site.Accuracy, v.Now, len(v.Site.Accuracy.Data.Leads) == 0)
+		return widget.StatusOf(v.Site.Accuracy, v.Now, len(v.Site.Accuracy.Data.Leads) == 0 && v.Site.Accuracy.Data.Backcast == nil)
 	}
 	l.Empty = "No forecast has been scored yet: a day is scored when it is over."
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		a := v.Site.Accuracy.Data
-		y := v.Paragraph(r, 0, 0, fmt.Sprintf("%s to %s: each hour of daylight counts once for every forecast that covered it. In percent of capacity.", a.From, a.To), themes.Dim)
-		y = v.Paragraph(r, 0, y, "So far: "+scoreWords(a.Overall), themes.Text)
+		y := 0
+		if len(a.Leads) > 0 {
+			y = v.Paragraph(r, 0, y, fmt.Sprintf("%s to %s: each hour of daylight counts once for every forecast that covered it. In percent of capacity.", a.From, a.To), themes.Dim)
+			y = v.Paragraph(r, 0, y, "So far: "+scoreWords(a.Overall), themes.Text)
+		} else {
+			y = v.Paragraph(r, 0, y, "No issued forecast has been scored yet: a day is scored when it is over. In percent of capacity.", themes.Dim)
+		}
+		if a.Backcast != nil {
+			y = v.Paragraph(r, 0, y, "Backcast of days without an issued forecast, from their midnights: "+scoreWords(*a.Backcast), themes.Text)
+		}
 		if a.Promised != nil {
 			y = v.Paragraph(r, 0, y, "Expected by the backtest, a day ahead: "+scoreWords(*a.Promised), themes.Dim)
 		}
@@ -446,9 +454,17 @@ func newAccuracy() *widget.Tab {
 		for _, lead := range a.Leads {
 			top = max(top, lead.NMAEPercent)
 		}
-		rows := make([]widget.Row, 0, len(a.Leads))
-		for _, lead := range a.Leads {
+		rows := make([]widget.Row, 0, len(a.Leads)+1)
+		leads := a.Leads
+		if a.Backcast != nil {
+			top = max(top, a.Backcast.NMAEPercent)
+			leads = append(slices.Clone(leads), api.LeadAccuracy{ModelScore: *a.Backcast})
+		}
+		for _, lead := range leads {
 			name := fmt.Sprintf("%d to %d h", lead.FromHours, lead.ToHours)
+			if lead.ToHours == 0 {
+				name = "backcast"
+			}
 			coverage := widget.Text(widget.Percent(lead.Coverage80))
 			if !chart.NormalRatio.Holds(lead.Coverage80 / 0.8) {
 				coverage.Role = themes.Warning

@@ -274,6 +274,7 @@ type dayResult struct {
 	kwh            float64 // NaN where nothing was reported
 	p10, p50, p90  float64 // as issued before each hour; NaN where no forecast covered all of it
 	days, reported int
+	backcast       bool // the forecast was computed after the day, or one of the days
 }
 
 // ratio returns the energy relative to its forecast; NaN if unknown.
@@ -289,7 +290,10 @@ func results(v view.Context, p *period) []dayResult {
 	if v.Site.Wanted(state.QueryDaily) != p.of(v) {
 		return nil
 	}
-	type band struct{ p10, p50, p90, hours float64 }
+	type band struct {
+		p10, p50, p90, hours float64
+		backcast             bool
+	}
 	foreseen := map[string]*band{}
 	for _, x := range v.Site.Foreseen.Data.Past {
 		day := x.Timestamp.In(v.Site.Zone).Format(time.DateOnly)
@@ -301,7 +305,7 @@ func results(v view.Context, p *period) []dayResult {
 	}
 	for _, d := range v.Site.Foreseen.Data.Days {
 		if b := foreseen[d.Day]; b != nil {
-			b.p10, b.p50, b.p90 = d.P10KWh, d.P50KWh, d.P90KWh
+			b.p10, b.p50, b.p90, b.backcast = d.P10KWh, d.P50KWh, d.P90KWh, d.Issued == api.IssuedBackcast
 		}
 	}
 	var out []dayResult
@@ -311,7 +315,7 @@ func results(v view.Context, p *period) []dayResult {
 			day.reported = 1
 		}
 		if b := foreseen[day.day.Format(time.DateOnly)]; b != nil && b.hours >= 23 {
-			day.p10, day.p50, day.p90 = b.p10, b.p50, b.p90
+			day.p10, day.p50, day.p90, day.backcast = b.p10, b.p50, b.p90, b.backcast
 		}
 		out = append(out, day)
 	}
@@ -333,7 +337,7 @@ func months(days []dayResult) []dayResult {
 		if m.days++; m.days > 1 {
 			m.p10, m.p90 = math.NaN(), math.NaN()
 		}
-		m.p50 += d.p50
+		m.p50, m.backcast = m.p50+d.p50, m.backcast || d.backcast
 		if !math.IsNaN(d.kwh) {
 			m.reported++
 			if math.IsNaN(m.kwh) {
@@ -358,6 +362,23 @@ func dailyNeeds(p *period) func(v view.Context) []state.Need {
 
 func dailyStatus(v view.Context) widget.ValueStatus {
 	return widget.StatusOf(v.Site.Daily, v.Now, len(v.Site.Daily.Data) == 0)
+}
+
+// backcastMark follows values of a [api.IssuedBackcast].
+const backcastMark = "*"
+
+// backcastNote explains the mark where it is on screen.
+func backcastNote(r terminal.Region, v view.Context, y int, list []dayResult) int {
+	n := 0
+	for _, d := range list {
+		if d.backcast && !math.IsNaN(d.p50) {
+			n++
+		}
+	}
+	if n == 0 {
+		return y
+	}
+	return v.Paragraph(r, 0, y, backcastMark+" backcast: computed after the day, as it would have been forecast at its midnight", themes.Dim)
 }
 
 // bandColumns are the last columns of days, which months do not have.
@@ -397,8 +418,12 @@ func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time
 			}
 			return widget.QuietText(widget.Energy(x))
 		}
+		median := bound(d.p50)
+		if d.backcast && median.Text != "" {
+			median.Text += backcastMark
+		}
 		rows = append(rows, widget.Row{ID: d.day.Format(time.DateOnly), Sort: []any{d.day.Format(time.DateOnly), known(d.kwh), known(d.p50), known(d.ratio()), known(d.kwh), float64(d.reported), known(d.p10), known(d.p90)}, Cells: []widget.Cell{
-			widget.Text(name(d.day)), energy, bound(d.p50), of, yield, widget.QuietText(fmt.Sprintf("%d/%d", d.reported, d.days)), bound(d.p10), bound(d.p90),
+			widget.Text(name(d.day)), energy, median, of, yield, widget.QuietText(fmt.Sprintf("%d/%d", d.reported, d.days)), bound(d.p10), bound(d.p90),
 		}})
 		if last := &rows[len(rows)-1]; !band {
 			last.Sort, last.Cells = last.Sort[:len(last.Sort)-bandColumns], last.Cells[:len(last.Cells)-bandColumns]
@@ -447,7 +472,7 @@ func newDaily(p *period) *widget.Tab {
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		list := results(v, p)
 		w, h := r.Size()
-		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
+		y := backcastNote(r, v, v.Paragraph(r, 0, 0, p.words(v), themes.Dim), list)
 		if len(list) < 2 || h-y < 7 {
 			return y
 		}
@@ -465,7 +490,7 @@ func newCalendar(p *period) *widget.Tab {
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		list := results(v, p)
 		w, h := r.Size()
-		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
+		y := backcastNote(r, v, v.Paragraph(r, 0, 0, p.words(v), themes.Dim), list)
 		if len(list) < 2 || h-y < 8 {
 			return y
 		}
@@ -511,7 +536,7 @@ func newMonthly(p *period) *widget.Tab {
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		list := months(results(v, p))
 		w, h := r.Size()
-		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
+		y := backcastNote(r, v, v.Paragraph(r, 0, 0, p.words(v), themes.Dim), list)
 		if len(list) == 0 || h-y < 5 {
 			return y
 		}

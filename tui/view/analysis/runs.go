@@ -17,7 +17,7 @@ import (
 )
 
 // runNames are the kinds of runs in words.
-var runNames = map[string]string{api.RunTrain: "training", api.RunForecast: "forecast", api.RunFillGaps: "gap filling", api.RunDetect: "detection"}
+var runNames = map[string]string{api.RunTrain: "training", api.RunForecast: "forecast", api.RunFillGaps: "gap filling", api.RunDetect: "detection", api.RunBackcast: "backcast"}
 
 // RunName is the kind of a run in words.
 func RunName(kind string) string {
@@ -28,14 +28,14 @@ func RunName(kind string) string {
 }
 
 // runActions are the kinds of runs that keys start.
-var runActions = map[keymap.Action]string{keymap.TrainNow: api.RunTrain, keymap.ForecastNow: api.RunForecast, keymap.FillNow: api.RunFillGaps, keymap.DetectNow: api.RunDetect}
+var runActions = map[keymap.Action]string{keymap.TrainNow: api.RunTrain, keymap.ForecastNow: api.RunForecast, keymap.FillNow: api.RunFillGaps, keymap.DetectNow: api.RunDetect, keymap.BackcastNow: api.RunBackcast}
 
 // NewRuns lists what people had the service do now, with progress and result, and starts
-// training, a forecast, gap filling or detection.
+// training, a forecast, gap filling, detection or backcasts.
 func NewRuns() *widget.TableView {
 	return &widget.TableView{
 		Heading: "Runs", Query: state.QueryManual, Keys: keymap.RunList, List: widget.List{SortBy: -1},
-		Empty: "Nothing was started by hand. t trains a model now, f issues a forecast, i fills the gaps, d runs detection for a window of time. The service does all of these automatically when they are due.",
+		Empty: "Nothing was started by hand. t trains a model now, f issues a forecast, i fills the gaps, d runs detection for a window of time, b computes the forecasts of past days. The service does all of these automatically when they are due.",
 		Columns: []widget.Column{
 			{Title: "what", Width: 11}, {Title: "state", Width: 9}, {Title: "progress", Width: 12, Min: 10, Rank: 1}, {Title: "result", Min: 30}, {Title: "begun", Width: 12, Rank: 2}, {Title: "by", Width: 12, Min: 8, Rank: 3},
 		},

@@ -34,7 +34,7 @@ func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, 
 		if f := widget.ForecastPoints(within(all, from, to), time.Hour); len(f.P50.At) > 0 {
 			c.chart.Lines = append(c.chart.Lines,
 				chart.Line{Name: "clear sky", Points: f.Clear, Role: themes.ClearSky, Pattern: chart.Dotted},
-				chart.Line{Name: "P50", Points: f.P50, Role: themes.P50, Pattern: chart.Dashed})
+				chart.Line{Name: "P50" + backcastWords(v, f.P50.At), Points: f.P50, Role: themes.P50, Pattern: chart.Dashed})
 			f.Band.Name = widget.BandName(v)
 			c.chart.Band = &f.Band
 			low, expected = slotsOf(day, f.Band.At, f.Band.Low, top/50), slotsOf(day, f.Band.At, f.P50.Value, 0)
@@ -91,6 +91,27 @@ func forecastValues(v view.Context) []api.ForecastValue {
 		}
 	}
 	return out
+}
+
+// backcastWords say that hours, or some of them, were computed after their day.
+func backcastWords(v view.Context, hours []int64) string {
+	days := map[string]bool{}
+	for _, d := range v.Site.Foreseen.Data.Days {
+		days[d.Day] = d.Issued == api.IssuedBackcast
+	}
+	n := 0
+	for _, at := range hours {
+		if days[time.Unix(at, 0).In(v.Site.Zone).Format(time.DateOnly)] {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case len(hours):
+		return " backcast"
+	}
+	return ", partly backcast"
 }
 
 // within returns the hours that touch a span.

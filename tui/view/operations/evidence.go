@@ -236,8 +236,11 @@ func lossWindow(v view.Context, days int) (from, to time.Time) {
 func DrawLosses(c *chart.Waterfall, r terminal.Region, v view.Context, l api.Losses) {
 	c.Pen, c.Palette, c.Selected, c.Format = v.Pen, v.Palette, -1, widget.Energy
 	first := "expected"
-	if l.ExpectedBy == api.ExpectedByLosses {
+	switch l.ExpectedBy {
+	case api.ExpectedByLosses:
 		first = "without faults"
+	case api.ExpectedByBackcast:
+		first = "backcast"
 	}
 	c.Steps = append(c.Steps[:0], chart.WaterfallStep{Name: first, Value: l.ExpectedKWh, Total: true})
 	for _, cause := range l.ByCause {
@@ -247,16 +250,22 @@ func DrawLosses(c *chart.Waterfall, r terminal.Region, v view.Context, l api.Los
 		}
 		c.Steps = append(c.Steps, chart.WaterfallStep{Name: widget.Family(cause.FaultFamily), Value: -cause.LostKWh, Role: role})
 	}
-	if l.ExpectedBy == api.ExpectedByForecast {
+	if isForecast(l) {
 		c.Steps = append(c.Steps, chart.WaterfallStep{Name: "unexplained", Value: -l.UnexplainedKWh, Role: themes.Text})
 	}
 	c.Steps = append(c.Steps, chart.WaterfallStep{Name: "measured", Value: l.ActualKWh, Total: true})
 	c.Draw(r)
 }
 
+// isForecast reports whether the expected energy is that of a forecast, so that there is
+// energy that no finding explains.
+func isForecast(l api.Losses) bool {
+	return l.ExpectedBy == api.ExpectedByForecast || l.ExpectedBy == api.ExpectedByBackcast
+}
+
 // LossSteps returns the number of rows of a waterfall of losses.
 func LossSteps(l api.Losses) int {
-	if l.ExpectedBy == api.ExpectedByForecast {
+	if isForecast(l) {
 		return len(l.ByCause) + 3
 	}
 	return len(l.ByCause) + 2
