@@ -255,8 +255,9 @@ func (d *data) openFiles() int {
 	return n
 }
 
-// chooseFirstSite opens a site when none is open: the one asked for, else the
-// first.
+// chooseFirstSite opens a site when none is open: the one asked for, else the one of the
+// user's place, else the first. Who has several sites and names none begins with the fleet
+// over it, unless they left the console at a site.
 func (m *Model) chooseFirstSite() tea.Cmd {
 	sites := m.data.Sites.Data
 	if i := slices.IndexFunc(sites, func(s api.Site) bool { return s.Ref() == m.data.wanted }); i >= 0 {
@@ -277,7 +278,9 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 	if len(sites) == 0 {
 		return nil
 	}
-	wanted := cmp.Or(m.o.Site, m.places.start.SiteRef())
+	asked := cmp.Or(m.o.Site, m.places.start.SiteRef())
+	fleet := asked == (api.SiteRef{}) || m.o.Site == (api.SiteRef{}) && m.places.start.Fleet
+	wanted := cmp.Or(asked, m.o.Behind)
 	i := slices.IndexFunc(sites, func(s api.Site) bool {
 		return s.SiteID == wanted.SiteID && (wanted.CustomerID == "" || s.CustomerID == wanted.CustomerID)
 	})
@@ -288,7 +291,7 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 		i = 0
 	}
 	m.openSite(sites[i])
-	if len(sites) > 1 && wanted == (api.SiteRef{}) && m.prefs.value(settings.Preset) == presetAuto {
+	if len(sites) > 1 && fleet && m.prefs.value(settings.Preset) == presetAuto {
 		m.openScreen(view.OpenScreen{Screen: plant.NewFleet()})
 	}
 	m.showIntro()

@@ -30,15 +30,22 @@ func TestFleetIsFirst(t *testing.T) {
 		"several sites": {nil, []*plant.Plant{plant.New(), other}, "Observe [Fleet]"},
 		"one site":      {nil, []*plant.Plant{plant.New()}, "Observe"},
 		"--site":        {func(o *Options, _ *plant.Service) { o.Site = api.SiteRef{SiteID: "Havelland"} }, []*plant.Plant{plant.New(), other}, "Observe"},
+		"demo":          {func(o *Options, _ *plant.Service) { o.Behind = api.SiteRef{SiteID: "Havelland"} }, []*plant.Plant{plant.New(), other}, "Observe [Fleet]"},
 		"preset": {func(o *Options, _ *plant.Service) {
 			o.Settings = settings.Sources{settings.Preset: {Value: "plan"}}
 		}, []*plant.Plant{plant.New(), other}, "Decide"},
 	} {
-		if got := start(t, 120, 36, tt.with, tt.plants...).place(); got != tt.want {
-			t.Errorf("%s: begins at %q, want %q", name, got, tt.want)
+		for _, size := range [][2]int{{80, 24}, {120, 36}} {
+			if got := start(t, size[0], size[1], tt.with, tt.plants...).place(); got != tt.want {
+				t.Errorf("%s: begins at %q at %v, want %q", name, got, size, tt.want)
+			}
 		}
 	}
-	d := start(t, 120, 36, nil, plant.New(), other)
+	d := start(t, 80, 24, func(o *Options, _ *plant.Service) { o.Behind = api.SiteRef{SiteID: "Havelland"} }, plant.New(), other)
+	if d.shows("sites", "Sibaya", "Havelland"); d.m.data.Site.SiteID != "Havelland" {
+		t.Errorf("behind the fleet is %s", d.m.data.Site.SiteID)
+	}
+	d = start(t, 120, 36, nil, plant.New(), other)
 	d.shows("sites", "of exp.")
 	d.press("S")
 	// The choice of the site has the same facts, with the strip of the day.

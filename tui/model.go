@@ -49,6 +49,7 @@ type Options struct {
 	FPS          int                      // frames a second; 0: 20, over SSH 10
 	Exports      string                   // folder for exported files
 	Site         api.SiteRef              // to open first; without a customer, the first of that id
+	Behind       api.SiteRef              // the site behind the fleet, if neither Site nor a place names one; zero: the first
 	User         *api.User                // who is already signed in; nil if unknown
 	KeepSession  func(token string) error // nil: the session is not kept
 	Bell         bool

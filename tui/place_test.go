@@ -58,6 +58,13 @@ func TestPlaceIsRemembered(t *testing.T) {
 	if l := again.m.list().(*widget.List); l.SortBy != 0 {
 		t.Errorf("the models are sorted by %d", l.SortBy)
 	}
+	// Who left at the fleet comes back to it, with the site behind it.
+	again.press("z", "esc", "g", "v")
+	again.pass(keepEvery + 1)
+	fleet := start(t, 160, 45, with, plant.New(), other)
+	if !kept["u1"].Fleet || !strings.HasSuffix(fleet.place(), "[Fleet]") || fleet.m.data.siteRecord().SiteID != "Havelland" {
+		t.Errorf("left at the fleet, back at %q of %s", fleet.place(), fleet.m.data.siteRecord().SiteID)
+	}
 	// Another user sees none of it, and a site on the command line takes precedence.
 	bob := start(t, 160, 45, func(o *Options, s *plant.Service) { with(o, s); o.User = &api.User{UserID: "u2", Username: "bob"} }, plant.New(), other)
 	if bob.place() != "Observe [Fleet]" || bob.m.data.siteRecord().SiteID != "Sibaya" {

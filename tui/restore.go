@@ -21,6 +21,7 @@ import (
 type Place struct {
 	Site     string                 `json:"site,omitempty"`
 	Customer string                 `json:"customer,omitempty"` // of Site; empty in files of former versions
+	Fleet    bool                   `json:"fleet,omitempty"`    // the fleet covers the site
 	Panes    string                 `json:"panes,omitempty"`    // as a preset is written
 	Asset    string                 `json:"asset,omitempty"`
 	Finding  string                 `json:"finding,omitempty"`
@@ -151,7 +152,7 @@ func (m *Model) here() Place {
 		m.places.saveLists(s)
 	}
 	return Place{
-		Site: m.data.siteRecord().SiteID, Customer: m.data.siteRecord().CustomerID, Panes: m.arranged().String(), Asset: m.nav.selection.AssetID, Finding: m.nav.selection.FindingID, Order: m.nav.selection.OrderID,
+		Fleet: len(m.nav.screens) > 0 && m.nav.screens[0].Scope() == keymap.FleetList, Site: m.data.siteRecord().SiteID, Customer: m.data.siteRecord().CustomerID, Panes: m.arranged().String(), Asset: m.nav.selection.AssetID, Finding: m.nav.selection.FindingID, Order: m.nav.selection.OrderID,
 		Lists: maps.Clone(m.places.lists), Recent: slices.Clone(m.places.recent),
 	}.Bounded()
 }

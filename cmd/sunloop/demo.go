@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -261,12 +260,9 @@ func (c *DemoCmd) console(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	if options.Site.SiteID == "" {
-		options.Site.SiteID = d.fleet.Sites[0].ID // where it is day when the demo begins
-		if c.kept {
-			options.Places = placesOf("demo " + d.globals.Data)
-			options.Site = cmp.Or(options.Places.Place(d.login.User.UserID).SiteRef(), options.Site)
-		}
+	options.Behind.SiteID = d.fleet.Sites[0].ID // where it is day when the demo begins
+	if c.kept {
+		options.Places = placesOf("demo " + d.globals.Data)
 	}
 	options.Source, options.User, options.Intro = c.source(), d.login.User, !c.kept
 	options.Preparing = func() (string, float64, bool) {

@@ -234,9 +234,12 @@ func (f *fleet) drawTotals(r terminal.Region, v view.Context) int {
 	case t.sites:
 		add(t.energy()+" today", themes.Dim)
 	default:
-		add(fmt.Sprintf("%s today of %d sites", t.energy(), t.counted), themes.Dim)
+		add(t.energy()+" today of "+widget.CountOf(t.counted, "site", "sites"), themes.Dim)
 	}
-	return 1
+	if t.silent < t.sites || v.Site == nil || !IsLoading(v) {
+		return 1
+	}
+	return 1 + DrawImporting(r.Region(terminal.Rect{Y: 1, W: w, H: 2}), v, 2)
 }
 
 // ratio returns a over b, NaN if it is undefined.
@@ -442,8 +445,16 @@ func drawAlarms(r terminal.Region, f api.FleetSite, v view.Context) {
 		x = r.Put(x, 0, n, v.Palette.Style(widget.PriorityRole(severity))) + 1
 	}
 	if x == 0 {
-		r.Put(0, 0, "none", v.Palette.Style(themes.Muted))
+		r.Put(0, 0, noFindings(f), v.Palette.Style(themes.Muted))
 	}
+}
+
+// noFindings says that a site has no findings, which is known only of one with data.
+func noFindings(f api.FleetSite) string {
+	if f.SiteID != "" && f.Summary.LastUpdated.IsZero() {
+		return "unknown"
+	}
+	return "none"
 }
 
 // DrawHours draws a strip of the day: grey where a site made what was expected.
@@ -559,7 +570,7 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 	}
 	words := alarmWords(f)
 	if words == "" {
-		words = "none"
+		words = noFindings(f)
 	}
 	add("findings", words)
 	if f.EnergyAtRiskKW > 0 {
