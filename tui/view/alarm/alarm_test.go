@@ -111,6 +111,28 @@ func TestResponse(t *testing.T) {
 	}
 }
 
+// The alarm of a fault of any family has all three parts of the advice, also if it costs
+// no energy.
+func TestResponseToEachFamily(t *testing.T) {
+	v := stage.ContextOf(t, stage.SiteOf(plant.New(), stage.Noon))
+	f := &v.Site.Findings.Data[0]
+	f.RecommendedActions, f.RevenueAtRisk = []api.Action{{Priority: api.PriorityLow, Action: "Read the log."}}, 0
+	for family := range consequences {
+		f.FaultFamily = family
+		for _, severity := range []string{api.AlertCritical, api.AlertMajor, api.AlertModerate, api.AlertMinor, api.AlertNormal} {
+			var labels []string
+			for _, l := range Response(v, api.Alert{AlertID: "a", AlertType: family, AlertSeverity: severity, State: api.AlertUnacknowledged, Metadata: &api.AlertMetadata{SummaryID: f.SummaryID}}) {
+				if l.Text != "" {
+					labels = append(labels, l.Label)
+				}
+			}
+			if got := strings.Join(labels, ", "); got != "check first, if it waits, can wait" {
+				t.Errorf("%s, %s: %s", family, severity, got)
+			}
+		}
+	}
+}
+
 // A finding has the priority of its alarm, so that a pane of findings and a list of
 // alarms never differ.
 func TestFindingHasThePriorityOfItsAlarm(t *testing.T) {

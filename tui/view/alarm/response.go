@@ -3,6 +3,7 @@ package alarm
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
@@ -15,6 +16,35 @@ var responseTimes = map[string]string{
 	api.AlertCritical: "no: respond now", api.AlertMajor: "until the end of the shift", api.AlertModerate: "until the next visit, a week at most", api.AlertMinor: "until the next planned work",
 	api.AlertNormal: "no response is needed",
 }
+
+// consequences say what happens while a fault lasts, besides the energy that it costs.
+var consequences = map[string]string{
+	"inverter_outage":            "the unit produces nothing",
+	"site_outage_grid":           "the whole site produces nothing",
+	"string_outage":              "the string produces nothing; an open connector can arc and burn",
+	"communication_gap":          "nothing is known of the unit: further faults stay hidden",
+	"data_silence":               "nothing is known of the site: no fault can be found, and the forecast ages",
+	"repeated_data":              "energy, KPIs and forecasts of these days are wrong",
+	"stuck_sensor":               "the reading is ignored: faults that it would show stay hidden",
+	"data_quality":               "readings with the wrong unit or factor are left out of KPIs and detection",
+	"time_shift":                 "times are corrected by estimate: short faults can be given the wrong hour",
+	"irradiance_sensor":          "PR and expected power are wrong or missing",
+	"curtailment":                "the energy is not produced; until the limit is confirmed, it is not certain that the plant is sound",
+	"ground_or_insulation_fault": "danger of shock and fire; the unit must stay off",
+	"intermittent_trip":          "each stop costs energy and wears the contactors; it can become an outage",
+	"clipping":                   "nothing more: it is by design",
+	"thermal_derating":           "power is limited in the hot hours, and the electronics age faster",
+	"snow_cover":                 "it produces nothing or little until the snow is gone",
+	"tracker_fault":              "the array misses the sun in the morning and the evening; in a storm it may not reach its safe position",
+	"capacity_change":            "PR and expected power are made with the wrong capacity",
+	"partial_shading":            "the loss returns each clear day, and grows with the plant or object that shades",
+	"soiling":                    "the loss grows until rain or washing",
+	"degradation":                "the loss stays and grows; claims under the warranty have a time limit",
+	"underperformance":           "the loss stays, its cause unknown",
+}
+
+// Consequence says what happens while a fault of a family lasts; empty for an unknown one.
+func Consequence(family string) string { return consequences[family] }
 
 // priorityRank orders the recommended actions.
 var priorityRank = map[string]int{api.PriorityHigh: 0, api.PriorityMedium: 1, api.PriorityLow: 2}
@@ -47,6 +77,9 @@ func Response(v view.Context, a api.Alert) []widget.Detail {
 	}
 	if f != nil && f.RevenueAtRisk > 0 && f.Currency != "" {
 		consequence += ", " + widget.Money(f.RevenueAtRisk, f.Currency) + " a day"
+	}
+	if words := consequences[a.AlertType]; words != "" {
+		consequence = strings.TrimPrefix(consequence+"; "+words, "; ")
 	}
 	add("if it waits", consequence)
 	add("can wait", responseTimes[a.AlertSeverity])
