@@ -400,6 +400,10 @@ func resultColumns(name string, band bool) func(view.Context) []widget.Column {
 
 func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time) string) []widget.Row {
 	rows := make([]widget.Row, 0, len(list))
+	unmarked := "" // keeps the units of marked and other values in one column
+	if slices.ContainsFunc(list, func(d dayResult) bool { return d.backcast }) {
+		unmarked = " "
+	}
 	for i := len(list) - 1; i >= 0; i-- {
 		d := list[i]
 		energy, yield, of := widget.QuietText("no data"), widget.QuietText(""), widget.Text(widget.Percent(d.ratio()))
@@ -419,8 +423,12 @@ func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time
 			return widget.QuietText(widget.Energy(x))
 		}
 		median := bound(d.p50)
-		if d.backcast && median.Text != "" {
+		switch {
+		case median.Text == "":
+		case d.backcast:
 			median.Text += backcastMark
+		default:
+			median.Text += unmarked
 		}
 		rows = append(rows, widget.Row{ID: d.day.Format(time.DateOnly), Sort: []any{d.day.Format(time.DateOnly), known(d.kwh), known(d.p50), known(d.ratio()), known(d.kwh), float64(d.reported), known(d.p10), known(d.p90)}, Cells: []widget.Cell{
 			widget.Text(name(d.day)), energy, median, of, yield, widget.QuietText(fmt.Sprintf("%d/%d", d.reported, d.days)), bound(d.p10), bound(d.p90),
