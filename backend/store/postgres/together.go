@@ -38,7 +38,9 @@ func (s *Store) Together(ctx context.Context, n int, do func(ctx context.Context
 				errs[i] = do(store.WithTogether(ctx, seat), i)
 			}()
 		}
-		g.serve(ctx, n)
+		if g.serve(ctx, n); g.broken != nil {
+			return fault("read together", g.broken) // and not what followed from it
+		}
 		return errors.Join(errs...)
 	})
 }
@@ -56,6 +58,8 @@ type gathering struct {
 	ended chan *seat
 	over  chan struct{} // closed at the end
 	held  int           // estimated bytes of rows that seats keep
+
+	broken error // the first error of the database, which answers all further reads
 }
 
 // idle is after how long waiting reads are made although not all goroutines wait: one of
@@ -149,33 +153,39 @@ func (g *gathering) answer(ctx context.Context, questions []*question) (later []
 		if len(list) == 0 {
 			continue
 		}
-		var err error
-		switch kind(k) {
-		case readValues:
-			err = g.values(ctx, list)
-		case readPage:
-			err = g.pages(ctx, list)
-		case readSite:
-			err = g.sites(ctx, list)
-		case readAssets:
-			err = g.assets(ctx, list)
-		case readRows:
-			err = g.rows(ctx, list)
-		case readOverlapping:
-			err = g.overlapping(ctx, list)
-		case readAlone:
-			for _, q := range list {
-				q.err = q.alone(ctx, direct{g.tx})
-			}
+		if g.broken == nil {
+			g.broken = g.read(ctx, kind(k), list)
 		}
 		for _, q := range list {
-			if q.err == nil {
-				q.err = err
-			}
+			q.err = g.broken
 			close(q.done)
 		}
 	}
 	return later
+}
+
+// read makes reads of one kind.
+func (g *gathering) read(ctx context.Context, k kind, list []*question) error {
+	switch k {
+	case readValues:
+		return g.values(ctx, list)
+	case readPage:
+		return g.pages(ctx, list)
+	case readSite:
+		return g.sites(ctx, list)
+	case readAssets:
+		return g.assets(ctx, list)
+	case readRows:
+		return g.rows(ctx, list)
+	case readOverlapping:
+		return g.overlapping(ctx, list)
+	}
+	for _, q := range list {
+		if err := q.alone(ctx, direct{g.tx}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (g *gathering) values(ctx context.Context, list []*question) error {
@@ -199,7 +209,10 @@ func (g *gathering) pages(ctx context.Context, list []*question) error {
 	for _, q := range list {
 		_, _, end, ok := q.within.shard()
 		if !ok {
-			q.entries, q.err = direct{g.tx}.page(ctx, q.within, q.limit)
+			var err error
+			if q.entries, err = (direct{g.tx}).page(ctx, q.within, q.limit); err != nil {
+				return err
+			}
 			continue
 		}
 		form := [2]bool{q.within.reverse, end != nil}

@@ -18,11 +18,11 @@ import (
 
 // recordsTogether: reads of Together have the values that they have alone.
 func recordsTogether(t *testing.T, h Store) {
-	const n = 30
+	const n = 12
 	for i := range n {
 		var kv []string
 		site := fmt.Sprintf("s%02d", i)
-		for k := range 3 * i {
+		for k := range 13 * i {
 			kv = append(kv, string(store.Key(site, fmt.Sprintf("%03d", k))), fmt.Sprint(site, k))
 		}
 		put(t, h, "list", kv...)
