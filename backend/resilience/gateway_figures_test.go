@@ -59,7 +59,18 @@ func TestGatewayFigures(t *testing.T) {
 	}
 	begin("/usr/sbin/mosquitto", "-c", conf)
 	begin(filepath.Join(tools, "sunspec-sim"), "--tcp", devices, "--devices", "10", "--tick", "2", "--start", "2026-06-15T10:00:00")
-	time.Sleep(2 * time.Second)
+	for _, port := range []string{broker, devices} {
+		for late := time.Now().Add(servetest.ReadyWithin); ; time.Sleep(100 * time.Millisecond) {
+			c, err := net.Dial("tcp", "127.0.0.1:"+port)
+			if err == nil {
+				c.Close()
+				break
+			}
+			if time.Now().After(late) {
+				t.Fatal(err)
+			}
+		}
+	}
 	begin(filepath.Join(tools, "plant-mqtt"), "--port", broker, "--devices", "10", "--interval", "5", "--dialects", "json")
 
 	link := startLink(t)
@@ -134,6 +145,8 @@ func TestGatewayFigures(t *testing.T) {
 	for _, d := range status.Devices {
 		if d.State == gateway.StateReading {
 			read++
+		} else {
+			t.Logf("%s: %s, %s", d.Asset, d.State, d.Error)
 		}
 	}
 	t.Logf("%d of 20 devices read each 5 s for %.0f s: %.2f %% of a core, %.1f MiB resident, %.1f MiB of them not file pages, %.1f KiB/s written, %.1f KiB/s sent", read, s,

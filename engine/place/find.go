@@ -25,7 +25,7 @@ const maxText = 200
 // several towns of a name it is the largest; of a country or a state too, where
 // no town is named. ok is false where nothing of that name is known.
 func Find(text string) (found Found, ok bool) {
-	if len(text) > maxText {
+	if len(text) > maxText || strings.TrimSpace(text) == "" { // nothing is unpacked for it
 		return Found{}, false
 	}
 	if lat, lon, ok := Coordinates(text); ok {
