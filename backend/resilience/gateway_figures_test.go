@@ -143,7 +143,7 @@ func TestGatewayFigures(t *testing.T) {
 	}
 	read := 0
 	for _, d := range status.Devices {
-		if d.State == gateway.StateReading {
+		if d.AgeS != nil && *d.AgeS < 30 { // at night it may be asleep
 			read++
 		} else {
 			t.Logf("%s: %s, %s", d.Asset, d.State, d.Error)
