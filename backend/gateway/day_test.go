@@ -57,6 +57,9 @@ type dayUnit struct {
 }
 
 func (p *dayPlant) mode(u int, at time.Time) int {
+	if at.Sub(p.start) < time.Minute {
+		return daySound // nothing says of a first counter that it is wrong
+	}
 	return (int(at.Sub(p.start)/daySlot) + u) % dayModes
 }
 
@@ -139,7 +142,7 @@ func (l dayLine) ReadHolding(_ context.Context, unit uint8, address uint16, coun
 	// The power is at 14 of model 103, which follows marker, common model and model 120.
 	if power := 2 + 68 + 28 + 14; from <= power && power < from+count && count > 20 {
 		w := l.units[u].watts
-		if mode == dayZeros || mode == dayScale || mode == dayFrozen {
+		if mode == dayZeros || mode == dayScale || mode == dayFrozen && w > 0 { // without sun all registers of a device rest
 			w = float32(math.NaN())
 		}
 		l.units[u].served[int(l.now.Sub(l.start)/dayPoll)] = w
