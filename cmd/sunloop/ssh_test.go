@@ -68,6 +68,37 @@ func TestConsoleOverSSH(t *testing.T) {
 	}
 }
 
+// TestShiftOverSSH hands a shift over from one person's session to another's.
+func TestShiftOverSSH(t *testing.T) {
+	w := openSSHWorld(t, false)
+	if _, err := w.service.Domain().Sites.SetSite(t.Context(), api.Unlimited("test"), api.Site{SiteID: "Sibaya", CustomerID: "acme", Timezone: "Africa/Johannesburg", CapacityKW: 200}); err != nil {
+		t.Fatal(err)
+	}
+	key, _ := newSSHKey(t)
+	if _, err := w.service.Auth().CreateUser(t.Context(), auth.NewUser{Username: "ben", Password: sshPassword, Role: api.RoleOperator, Customers: []string{"acme"}, SSHKeys: []string{string(gossh.MarshalAuthorizedKey(key.PublicKey()))}}); err != nil {
+		t.Fatal(err)
+	}
+	ana := w.console("xterm-256color", nil, 80, 24, "")
+	ana.shows("Sibaya", "1 Observe")
+	ana.press("gc")
+	ana.shows("Last 24 hours")
+	ana.press("c")
+	ana.shows("Note for the shift")
+	ana.press("Fuse 7 is loose\r")
+	ana.shows("note", "Fuse 7 is loose")
+	ana.press("H")
+	ana.shows("Hand the shift over")
+	ana.press("INV-01 waits for parts\r")
+	ana.shows("hand-over", "INV-01 waits for parts")
+
+	ben := w.consoleOf("ben", key, "xterm-256color", nil, 80, 24, "")
+	ben.shows("Sibaya", "1 Observe")
+	ben.press("gc")
+	ben.shows("ana handed over", "Press m when you have read it.", "Fuse 7 is loose")
+	ben.press("m")
+	ben.shows("Marked as seen.")
+}
+
 // TestNotTheServersMachine: over SSH nothing reads or writes files of the
 // server or stops its process, and the server's log and choices are not shown
 // or changed.

@@ -172,7 +172,13 @@ func (s *farScreen) Write(p []byte) (int, error) {
 // at once.
 func (w *sshWorld) console(term string, env map[string]string, columns, rows int, keys string) *farScreen {
 	w.t.Helper()
-	c, err := gossh.Dial("tcp", w.address, &gossh.ClientConfig{User: "ana", Auth: []gossh.AuthMethod{gossh.PublicKeys(w.key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey()}) //nolint:gosec // its own server
+	return w.consoleOf("ana", w.key, term, env, columns, rows, keys)
+}
+
+// consoleOf opens the console of a user with a key.
+func (w *sshWorld) consoleOf(user string, key gossh.Signer, term string, env map[string]string, columns, rows int, keys string) *farScreen {
+	w.t.Helper()
+	c, err := gossh.Dial("tcp", w.address, &gossh.ClientConfig{User: user, Auth: []gossh.AuthMethod{gossh.PublicKeys(key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey()}) //nolint:gosec // its own server
 	if err != nil {
 		w.t.Fatal(err)
 	}
