@@ -143,3 +143,26 @@ func TestBackcastKnowsNothingOfItsDay(t *testing.T) {
 		t.Errorf("the forecast follows the power of its day (-before +after):\n%s", d)
 	}
 }
+
+// BenchmarkBackcast is the backcast of 30 days of a site of 10 units with a year of quarter
+// hours: its own training and 30 forecasts; with -short of less.
+func BenchmarkBackcast(b *testing.B) {
+	days, units := 365, 10
+	if testing.Short() {
+		days, units = 100, 1
+	}
+	p := newPlant(b, day0, func(c *Config) { c.TrainingDays = 60 })
+	s := fleet(days, units)
+	for from := s.Start; from.Before(day0); from = from.AddDate(0, 0, 90) {
+		to := from.AddDate(0, 0, 90)
+		if to.After(day0) {
+			to = day0
+		}
+		p.importNow(request(api.UploadTrain), csvOf(b, s, from, to, 15*time.Minute))
+	}
+	for b.Loop() {
+		if _, err := p.Pipeline.Training.Backcast(b.Context(), "South", func(float64) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -20,6 +20,10 @@ const (
 	failedShare   = 0.90
 )
 
+// endsWithin is how long the finding of a fault may outlast its repair while the unit makes
+// what is expected: losses of some per cent are found, and end, over several clear days.
+const endsWithin = 14 * day
+
 // verifyWithin is how long a repair waits for a clear day.
 const verifyWithin = 31 * day
 
@@ -40,7 +44,8 @@ func (s *Service) RepairsWait(ctx context.Context, siteID string) (wait bool, er
 // first complete clear day after a repair, the issue is resolved if the unit
 // produces the expected power and no finding of the fault is active; if one
 // is, or the unit produces clearly too little, reopening of the order is
-// proposed.
+// proposed. A finding that is still active while the unit produces the expected
+// power is given two weeks to end.
 func (s *Service) Verify(tx store.Tx, run finding.Run) error {
 	list, _, err := orders.List(tx, store.Query{Index: "waiting", Prefix: store.Key(run.Site.SiteID)})
 	if err != nil {
@@ -78,6 +83,8 @@ func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
 		return f.FaultFamily == o.FaultFamily && (f.AssetID == o.AssetID || slices.Contains(f.AssetIDs, o.AssetID))
 	})
 	switch {
+	case ill && yield.Ratio >= repairedShare && s.Now().Sub(o.CompletedAt.Time) <= endsWithin:
+		return nil // decided when the finding has ended
 	case ill || yield.Ratio < failedShare:
 		v.State = api.VerificationFailed
 		text := fmt.Sprintf("On %s, a clear day, the unit made %.0f %% of what was expected", v.Day, 100*yield.Ratio)

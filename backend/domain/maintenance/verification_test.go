@@ -116,6 +116,34 @@ func TestRepairIsVerifiedOnAClearDay(t *testing.T) {
 	}
 }
 
+// A finding that outlasts its repair, as one of a lost string does by some days, does not
+// refute it while the unit makes what is expected, unless it stays.
+func TestFindingOutlastsItsRepair(t *testing.T) {
+	d := newDesk(t, nil)
+	o, issue := d.repaired()
+	for range 3 {
+		d.clock = d.clock.Add(2 * day)
+		d.judge(true, d.yield(1.01, true, true))
+		if o, _ = d.seenOf(o.OrderID); o.Verification.State != api.VerificationWaiting || len(o.Proposals) != 1 || o.Proposals[0].Kind != api.ProposeResolve {
+			t.Fatalf("while the finding lasts: %+v, %+v", o.Verification, o.Proposals)
+		}
+	}
+	d.clock = d.clock.Add(day)
+	d.judge(false, d.yield(1.01, true, true))
+	o, i := d.seenOf(o.OrderID)
+	if o.Verification.State != api.VerificationVerified || i.Status != api.IssueResolved || i.IssueID != issue {
+		t.Errorf("after the finding: %+v, issue %+v", o.Verification, i)
+	}
+	d.move(api.OrderRequest{Action: api.ActionReopen, OrderID: o.OrderID, Reason: "seen again"})
+	d.clock = d.clock.Add(time.Hour)
+	d.move(api.OrderRequest{Action: api.ActionComplete, OrderID: o.OrderID, CompletionNotes: "again"})
+	d.clock = d.clock.Add(endsWithin + day)
+	d.judge(true, d.yield(1.01, true, true))
+	if o, _ = d.seenOf(o.OrderID); o.Verification.State != api.VerificationFailed || len(o.Proposals) != 1 || o.Proposals[0].Kind != api.ProposeReopen {
+		t.Errorf("with a finding that stays: %+v", o.Verification)
+	}
+}
+
 func TestRepairWithoutAClearDay(t *testing.T) {
 	d := newDesk(t, nil)
 	o, _ := d.repaired()
