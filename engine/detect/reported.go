@@ -199,18 +199,21 @@ func withoutCurrent(f series.Frame, i int) (out []Evidence, share float64) {
 	return out, float64(len(out)) / float64(max(inputs, 1))
 }
 
-// Covers reports whether an open event of a run says the same as one that a unit reports:
-// its unit has the family, or has stopped.
-func (e Event) Covers(reported Event) bool {
-	if e.End != nil {
-		return false
+// Covered reports whether open events say of each unit what it reports: its family, or that
+// it has stopped.
+func Covered(events []Event, reported Event) bool {
+	return !slices.ContainsFunc(reported.Units, func(unit string) bool {
+		return !slices.ContainsFunc(events, func(e Event) bool {
+			return e.End == nil && slices.Contains(e.Units, unit) && covers(e.Family, reported.Family)
+		})
+	})
+}
+
+// covers reports whether a family says as much as another one.
+func covers(family, reported Family) bool {
+	switch reported {
+	case InverterOutage, SiteOutage:
+		return family == InverterOutage || family == SiteOutage || family == GroundFault
 	}
-	same := e.Family == reported.Family
-	switch reported.Family {
-	case InverterOutage:
-		same = same || e.Family == SiteOutage || e.Family == GroundFault
-	case SiteOutage:
-		same = same || e.Family == InverterOutage
-	}
-	return same && !slices.ContainsFunc(reported.Units, func(u string) bool { return !slices.Contains(e.Units, u) })
+	return family == reported
 }

@@ -91,3 +91,30 @@ func TestReported(t *testing.T) {
 		})
 	}
 }
+
+// TestCovered: what a unit reports has no second event if one says the same of it.
+func TestCovered(t *testing.T) {
+	ended := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+	event := func(f detect.Family, units ...string) detect.Event { return detect.Event{Family: f, Units: units} }
+	over := event(detect.InverterOutage, "A")
+	over.End = &ended
+	for i, tt := range []struct {
+		events   []detect.Event
+		reported detect.Event
+		want     bool
+	}{
+		{nil, event(detect.InverterOutage, "A"), false},
+		{[]detect.Event{event(detect.InverterOutage, "A")}, event(detect.InverterOutage, "A"), true},
+		{[]detect.Event{over}, event(detect.InverterOutage, "A"), false},
+		{[]detect.Event{event(detect.GroundFault, "A")}, event(detect.InverterOutage, "A"), true},
+		{[]detect.Event{event(detect.InverterOutage, "A")}, event(detect.GroundFault, "A"), false},
+		{[]detect.Event{event(detect.SiteOutage, "A", "B")}, event(detect.InverterOutage, "B"), true},
+		{[]detect.Event{event(detect.InverterOutage, "A"), event(detect.GroundFault, "B")}, event(detect.SiteOutage, "A", "B"), true},
+		{[]detect.Event{event(detect.InverterOutage, "A")}, event(detect.SiteOutage, "A", "B"), false},
+		{[]detect.Event{event(detect.InverterOutage, "A")}, event(detect.ThermalDerating, "A"), false},
+	} {
+		if got := detect.Covered(tt.events, tt.reported); got != tt.want {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package detection
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -43,16 +42,18 @@ func (de *Detector) RecordReported(ctx context.Context, siteID string) error {
 		return err
 	}
 	err = de.Records.Update(ctx, func(tx store.Tx) error {
-		active, err := finding.Active(tx, siteID)
+		list, err := finding.Active(tx, siteID)
 		if err != nil {
 			return err
+		}
+		var active []detect.Event
+		for _, f := range list {
+			active = append(active, detect.Event{Family: detect.Family(f.FaultFamily), Units: f.Units()})
 		}
 		now := de.Now()
 		run := finding.Run{Site: site, ModelVersion: detectorVersion, From: now.Add(-reportedSpan), Now: now, Analyses: map[string]api.Analysis{}}
 		for i, e := range events {
-			if !slices.ContainsFunc(active, func(f finding.Finding) bool {
-				return detect.Event{Family: detect.Family(f.FaultFamily), Units: f.Units()}.Covers(e)
-			}) {
+			if !detect.Covered(active, e) {
 				run.Events = append(run.Events, found[i])
 			}
 		}
@@ -94,7 +95,7 @@ func (de *Detector) withReported(ctx context.Context, site api.Site, units []api
 		return err
 	}
 	for i, e := range events {
-		if !slices.ContainsFunc(report.Events, func(by detect.Event) bool { return by.Covers(e) }) {
+		if !detect.Covered(report.Events, e) {
 			run.Events = append(run.Events, found[i])
 		}
 	}
