@@ -39,6 +39,7 @@ type outageRun struct {
 	covered float64 // hours of them
 	lost    loss.Ledger
 	seen    facts
+	sudden  bool // it began from one sample to the next
 	record  *record
 
 	backSince int64 // an announced outage: since when power is back
@@ -48,8 +49,14 @@ type outageRun struct {
 
 // blind is how long an outage must last before it is announced if nothing
 // measures the irradiance: a storm can take nearly all of it for two hours. If
-// all units of a site stop together, half of it is enough.
-const blind = 150 * time.Minute
+// all units of a site stop together, half of it is enough; blindSudden is enough for a
+// unit that stopped from one sample to the next while it produced blindShare of its
+// rating, as a storm takes longer to come.
+const (
+	blind       = 150 * time.Minute
+	blindSudden = 90 * time.Minute
+	blindShare  = 0.1
+)
 
 // established reports whether this number of samples over this number of hours
 // is enough.
@@ -242,7 +249,15 @@ func (o *unitOutages) look(v *view, s *session) {
 			o.at(v, s, k, i)
 		}
 	}
+	for k := range o.units {
+		r := o.units[k].record
+		s.stopped[k] = r != nil && r.seen.armedHours >= stoppedHours
+	}
 }
+
+// stoppedHours is for how long an outage must have shown by day so that snow of a
+// later day is no other explanation of it.
+const stoppedHours = 3
 
 func (o *unitOutages) at(v *view, s *session, k, i int) {
 	sp, u := &o.units[k], &v.units[k]
@@ -266,13 +281,14 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 		if sp.since == 0 {
 			sp.since = t
 			sp.seen.dark = !v.day[max(i-1, 0)] || s.lastOn[k] < t-int64(persistence.Seconds())-v.step
+			sp.sudden = i > 0 && u.power[i-1] >= blindShare*s.rating(k)
 		}
 		sp.samples++
 		sp.covered += v.hours()
 		miss(&sp.lost, v, k, i)
 		sp.seen.observe(v, k, i)
 		sp.count(u, i, v)
-		if established(sp.samples, sp.covered) && (u.tier[i] <= tierLight || sp.covered >= blind.Hours()) {
+		if established(sp.samples, sp.covered) && (u.tier[i] <= tierLight || sp.covered >= blind.Hours() || sp.sudden && sp.covered >= blindSudden.Hours()-1e-9) {
 			o.announce(v, s, k, i)
 		}
 	default:

@@ -293,3 +293,53 @@ func TestEqualHoursAreNoLimit(t *testing.T) {
 		t.Errorf("%d limits", n)
 	}
 }
+
+// Without irradiance, a unit that stops for two hours from one sample to the next is in
+// outage. A storm that leaves a fiftieth of the power is none, nor is
+// one that comes over an hour and takes all of it.
+func TestStopOfTwoHoursByPowerAlone(t *testing.T) {
+	for share, want := range map[float64]int{0.02: 0, 0: 1} {
+		_, events := judged(t, roof(false, func(day, minute int, power, light float64) (float64, float64) {
+			if day == 25 && minute >= 10*60 && minute < 12*60 {
+				power *= share
+			}
+			return power, light
+		}))
+		if n := len(events[detect.InverterOutage]); n != want {
+			t.Errorf("two hours of %.3f of the power give %d outages, want %d: %v", share, n, want, events)
+		}
+	}
+	_, events := judged(t, roof(false, func(day, minute int, power, light float64) (float64, float64) {
+		if day == 25 && minute >= 9*60 && minute < 12*60 {
+			power = min(power, max(10*60-float64(minute), 0)/60*0.6)
+		}
+		return power, light
+	}))
+	if n := len(events[detect.InverterOutage]); n > 0 {
+		t.Errorf("a storm is called an outage: %v", events)
+	}
+}
+
+// An outage that goes on while it gets cold is no snow: one cause is one event.
+func TestOutageInColdIsNoSnow(t *testing.T) {
+	in := roof(true, func(day, _ int, power, light float64) (float64, float64) {
+		if day >= 100 && day < 105 {
+			power = 0
+		}
+		return power, light
+	})
+	temp := in.Units[0].Frame.Values(series.TemperatureC)
+	for i := range temp {
+		if day := i / 96; day >= 102 && day < 104 {
+			temp[i] = -3
+		}
+	}
+	_, events := judged(t, in)
+	outages := events[detect.InverterOutage]
+	if len(outages) != 1 || len(events[detect.SnowCover]) > 0 {
+		t.Fatalf("found %v", events)
+	}
+	if from, to := dayOf(in, outages[0].Start), dayOf(in, *outages[0].End); from != 100 || to < 104 || to > 105 {
+		t.Errorf("the outage lasts from day %d to %d, want 100 to 105", from, to)
+	}
+}

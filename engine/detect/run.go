@@ -69,6 +69,7 @@ type session struct {
 	memory   *memory
 	records  []*record
 	lastOn   []int64             // end of the last cell in which each unit produced
+	stopped  []bool              // units in an outage that was announced on a day before
 	notes    map[string][]string // sentence to the units that it is about
 	modules  modules             // orientation of the site's modules
 	points   []point             // the site's yield per irradiation, by day
@@ -124,7 +125,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	}
 	s.memory = newMemory(s.in.Units)
 	s.modules, s.clipped = newModules(s.in), make([][]Span, len(s.in.Units))
-	s.lastOn = make([]int64, len(s.in.Units))
+	s.lastOn, s.stopped = make([]int64, len(s.in.Units)), make([]bool, len(s.in.Units))
 	quality, sensor := newQuality(len(s.in.Units)), newSensor(s)
 	s.losses, s.inputs = newLosses(s), newInputLosses(s)
 	stages := make([]stage, len(order))

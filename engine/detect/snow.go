@@ -30,6 +30,7 @@ const (
 	snowUnits   = 0.8  // share of the units
 	snowAlone   = 1.5  // hours, on a site of one or two units
 	snowWorth   = 0.05 // of their usual day
+	snowLight   = 100  // W/m² on such a site, below which a dark sky and snow cannot be distinguished
 )
 
 func newSnow(*session) *snow { return &snow{} }
@@ -51,7 +52,7 @@ func (o *snow) look(v *view, s *session) {
 		case free > covered || said:
 			o.woken = o.woken || free > 0
 			o.since, o.samples, o.lost = 0, 0, loss.Ledger{}
-		case o.woken || covered == 0 || !(v.tempC[i] < snowCold) || v.clear[i] < lowLight:
+		case o.woken || covered == 0 || !(v.tempC[i] < snowCold) || v.clear[i] < lowLight || len(v.units) < 3 && v.light[i] < snowLight:
 		default:
 			if o.since == 0 {
 				o.since = t
@@ -82,12 +83,12 @@ func (o *snow) matters(v *view, s *session) bool {
 
 // count returns the number of covered and of free units at cell i, the power in
 // kW that the covered ones lack, and whether any unit reports that it is off or in
-// fault.
+// fault. A unit in an outage of days before counts as neither: one cause is one event.
 func (o *snow) count(v *view, s *session, i int) (covered, free, heard int, missing float64, said bool) {
 	for k := range v.units {
 		u, rating := &v.units[k], s.rating(k)
 		p, lit := u.power[i], u.lit[i]
-		if math.IsNaN(p) || !(lit > armedShare*rating) {
+		if math.IsNaN(p) || !(lit > armedShare*rating) || s.stopped[k] {
 			continue
 		}
 		heard++
