@@ -51,6 +51,7 @@ const (
 	ownShadeShown  = -0.08
 	ownShadeStale  = 12 // days without showing it
 	ownShadeKept   = 60
+	ownShadeWorth  = 0.02 // of a typical day that the sunny days must have lost on average: less is within the noise of one direction
 )
 
 // look adds a day, and excludes the shaded moments from the unit's models.
@@ -214,6 +215,9 @@ func (o *ownShade) judge(v *view, s *session, k int, b *baseline) {
 			}
 		}
 		if medianOf(usual[max(len(usual)-6, 0):])-medianOf(now) < ownShadeJump || len(far) < 6 || math.Abs(median(far)) > ownShadeSound {
+			continue
+		}
+		if lost.Total() < ownShadeWorth*s.memory.units[k].usualDay()*float64(len(one)) {
 			continue
 		}
 		for _, i := range one { // a day of before among them is none of the event

@@ -33,6 +33,7 @@ const (
 	ownSoilLast   = 90
 	ownSoilStep   = 6  // days between the days that are tried
 	ownSoilBefore = 25 // days of history before it
+	ownSoilSeason = 45 // the same before a decline without a wash: the model must know other sun than that of the decline
 	ownSoilLeast  = 8  // usable days on each side
 	ownSoilBlock  = 6  // days that count as one for the standard error
 	ownSoilSlope  = 6e-4
@@ -50,7 +51,7 @@ const (
 	ownSoilNearly    = 0.8  // of the gain of the best beginning
 	ownSoilFlat      = 1.15 // by which a loss of one size must explain more to be one
 	ownSoilJumpSpan  = 14   // days on each side
-	ownSoilAlone     = 1.4  // by which the gain must exceed every other change of the plant within days
+	ownSoilAlone     = 1.15 // by which the gain must exceed every other gain of the plant within days
 	ownSoilJumpDays  = 6    // usable ones of them
 )
 
@@ -199,7 +200,7 @@ func (o *ownSoil) ramps(b *baseline, u *unitLosses, hours float64, day int64) (l
 		return ramp{}, ramp{}, false
 	}
 	for s0 := day - ownSoilLast; s0 <= day-ownSoilFirst; s0 += ownSoilStep {
-		if !d.known(first, s0, day+1) {
+		if s0 < first+ownSoilSeason || !d.known(first, s0, day+1) {
 			continue
 		}
 		one := d.evaluate(func(at int64) float64 { return float64(max(0, at-s0)) })
@@ -387,16 +388,16 @@ func (d *soilSums) jump(at int64) (size, z float64) {
 	return size, size / (sigma * math.Sqrt(1/float64(len(before))+1/float64(len(after))))
 }
 
-// otherJumps returns the largest change, up or down, that the level shows within
-// days elsewhere: what the plant does without a wash.
+// otherJumps returns the largest gain that the level shows within days elsewhere: what
+// the plant does without a wash. Losses do not count, because faults cause them.
 func (d *soilSums) otherJumps(wash int64) (most float64) {
 	last := d.days[len(d.days)-1].day
 	for at := d.first + ownSoilJumpSpan; at <= last-ownSoilJumpSpan/2; at += 2 {
 		if at > wash-ownSoilJumpSpan && at < wash+ownSoilJumpSpan {
 			continue
 		}
-		if size, z := d.jump(at); math.Abs(z) > ownSoilWashZ {
-			most = max(most, math.Abs(size))
+		if size, z := d.jump(at); z > ownSoilWashZ {
+			most = max(most, size)
 		}
 	}
 	return most

@@ -381,10 +381,14 @@ const nearLimit = 0.92
 
 func soilingEvidence(r *record) []Evidence {
 	f := &r.seen
+	common := "The figure is the median of the site's units: no single one explains it."
+	if r.basis != "" {
+		common = "The unit is compared with a model of its own past, which knows season, temperature and weak irradiance."
+	}
 	return []Evidence{
 		shows("yield_slope", 2, 100*f.level, 100*f.spread, "%/day", "Yield on %s sank by %.2f %% a day over the weeks before it was noticed, at least %.2f %% with 95 %% certainty.",
 			f.source, -100*f.level, -100*f.spread),
 		shows("loss_now", 0.7, 100*r.fraction, 100*soilingLoss, "%", "It is now %.1f %% below the start of the decline, after %d days of high irradiance.", 100*r.fraction, f.days),
-		shows("all_units", 0.5, float64(len(r.units)), float64(len(r.units)), "units", "The figure is the median of the site's units: no single one explains it."),
+		shows("all_units", 0.5, float64(len(r.units)), float64(len(r.units)), "units", "%s", common),
 	}
 }
