@@ -35,7 +35,7 @@ func plantCases() []replayed {
 	own := []diagnose.Finding{
 		of(detect.InverterOutage, "2018-11-04", 1, 0.5),   // false
 		of(detect.IrradianceSensor, "2019-06-04", 9, 0.9), // true
-		of(detect.Soiling, "2018-10-27", 30, 0.7),         // unknown
+		of(detect.Soiling, "2019-03-25", 30, 0.7),         // unknown
 	}
 	injected := func(from string, size float64) simulate.Truth {
 		t := simulate.Truth{Family: string(detect.StringOutage), LossFraction: size, Visible: true}
