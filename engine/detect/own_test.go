@@ -320,7 +320,7 @@ func TestStopOfTwoHoursByPowerAlone(t *testing.T) {
 	}
 }
 
-// An outage that goes on while it gets cold is no snow: one cause is one event.
+// An outage that continues while it gets cold is no snow: one cause is one event.
 func TestOutageInColdIsNoSnow(t *testing.T) {
 	in := roof(true, func(day, _ int, power, light float64) (float64, float64) {
 		if day >= 100 && day < 105 {

@@ -383,7 +383,7 @@ func soilingEvidence(r *record) []Evidence {
 	f := &r.seen
 	common := "The figure is the median of the site's units: no single one explains it."
 	if r.basis != "" {
-		common = "The unit is compared with a model of its own past, which knows season, temperature and weak irradiance."
+		common = "The unit is compared with a model of its history, which knows season, temperature and weak irradiance."
 	}
 	return []Evidence{
 		shows("yield_slope", 2, 100*f.level, 100*f.spread, "%/day", "Yield on %s sank by %.2f %% a day over the weeks before it was noticed, at least %.2f %% with 95 %% certainty.",
