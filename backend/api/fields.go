@@ -31,6 +31,8 @@ type Field struct {
 	Min, Max float64  // of a number; both 0: any
 	Default  int      // of a number that is absent
 
+	Deprecated *Deprecation // nil: it stays
+
 	// For the OpenAPI document, of a query parameter.
 	Description string
 	Example     any

@@ -165,16 +165,14 @@ type ActivitiesRequest struct {
 // no peer on a network can have it.
 const InProcess = "in-process"
 
-// Version is the date of the newest change of the API, which docs/api-changes.md lists. It is in
-// the header [HeaderVersion] of each response.
-const Version = "2026-11-29"
-
 // Headers of the contract in addition to the standard ones.
 const (
 	HeaderAPIKey         = "X-Api-Key"
 	HeaderRequestID      = "X-Request-Id"
 	HeaderIdempotencyKey = "Idempotency-Key"
 	HeaderVersion        = "API-Version"
+	HeaderDeprecation    = "Deprecation"
+	HeaderSunset         = "Sunset"
 	HeaderRateLimit      = "RateLimit"
 	HeaderRatePolicy     = "RateLimit-Policy"
 )

@@ -213,6 +213,8 @@ type Operation struct {
 	// Tolerated are names of fields, parameters and parts of a form that public clients send
 	// and that have no effect. Other unknown names are refused.
 	Tolerated []string
+	// Deprecated is set of an operation that will be removed.
+	Deprecated *Deprecation
 
 	Route    *Route
 	AliasOf  *Operation // set for the operation of a body without an action

@@ -197,6 +197,23 @@ func (in *input) has(name string) bool {
 	return json.Unmarshal(in.body, &fields) == nil && fields[name] != nil
 }
 
+// given reports whether the request has a field or a parameter.
+func (in *input) given(name string) bool { return in.query.Has(name) || in.has(name) }
+
+// deprecated adds the headers of what the request uses and will be removed.
+func (in *input) deprecated(o *api.Operation) {
+	d := o.DeprecationOf(in.given)
+	if d == nil {
+		return
+	}
+	h := in.w.Header()
+	h.Set(api.HeaderDeprecation, fmt.Sprintf("@%d", d.Since.Unix()))
+	if !d.Sunset.IsZero() {
+		h.Set(api.HeaderSunset, d.Sunset.UTC().Format(http.TimeFormat))
+	}
+	h.Add("Link", `<`+viewOf(in.Request.Context()).prefix+api.PathDocs+`>; rel="deprecation"; type="text/html"`)
+}
+
 // missingHandler returns an operation without a handler, nil if all have one.
 func (e *endpoint) missingHandler() *api.Operation {
 	for _, o := range e.Operations {

@@ -69,6 +69,10 @@ func (s *server) guarded(w http.ResponseWriter, q *http.Request) {
 		s.refuse(g, q, errEncoded)
 		return
 	}
+	if err := api.CheckVersion(q.Header.Get(api.HeaderVersion)); err != nil {
+		s.refuse(g, q, err)
+		return
+	}
 	if !ok {
 		s.dispatch(g, q, nil)
 		return
@@ -157,12 +161,12 @@ func (s *server) cors(h http.Header, q *http.Request) (preflight bool) {
 	default:
 		return false
 	}
-	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, API-Version")
+	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, API-Version, Deprecation, Sunset, Link")
 	if q.Method != http.MethodOptions || q.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
-	h.Set("Access-Control-Allow-Headers", "Authorization, X-Api-Key, Content-Type, If-None-Match, Idempotency-Key, X-Request-Id")
+	h.Set("Access-Control-Allow-Headers", "Authorization, X-Api-Key, Content-Type, If-None-Match, Idempotency-Key, X-Request-Id, API-Version")
 	h.Set("Access-Control-Max-Age", "600")
 	return true
 }

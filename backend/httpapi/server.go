@@ -260,6 +260,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		return result, failed(rt.Route, err)
 	}
 	op := c.op
+	in.deprecated(op)
 	var absent error
 	if rt.Credential != api.CredentialNone {
 		g.scope.Writes = op.Writes() && !op.Target.AnyState

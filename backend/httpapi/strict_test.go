@@ -2,8 +2,11 @@ package httpapi_test
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"app.sunloop/backend/api"
 )
@@ -91,5 +94,39 @@ func TestUnknownNames(t *testing.T) {
 		if r.Code != c.status || !strings.Contains(r.Body.String(), c.contains) {
 			t.Errorf("%s %.200s: HTTP %d %s, want %d with %s", c.path, c.body, r.Code, r.Body, c.status, c.contains)
 		}
+	}
+}
+
+// A request may ask for a version; an unknown one is refused and those that are supported are
+// named. What will be removed is answered with its dates.
+func TestVersionsAndDeprecation(t *testing.T) {
+	w := newWorld(t, nil)
+	ask := func(version string) *httptest.ResponseRecorder {
+		return w.as("own", http.MethodPost, api.PathAssets, `{"action":"list"}`, api.HeaderVersion, version)
+	}
+	if r := ask(api.Version); r.Code != http.StatusOK || r.Header().Get(api.HeaderVersion) != api.Version || r.Header().Get(api.HeaderDeprecation) != "" {
+		t.Errorf("the newest: %d %v", r.Code, r.Header())
+	}
+	for _, unknown := range []string{"2020-01-01", "1", "2026-11-29 "} {
+		if r := ask(unknown); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), `"code":"unknown_api_version","field":"API-Version"`) || !strings.Contains(r.Body.String(), api.Version) {
+			t.Errorf("%q: %d %s", unknown, r.Code, r.Body)
+		}
+	}
+	since, sunset := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC)
+	fields := api.ListAssets.Fields
+	defer func() { api.ListAssets.Fields, api.ListAssets.Deprecated = fields, nil }()
+	api.ListAssets.Fields = slices.Clone(fields)
+	at := slices.IndexFunc(fields, func(f api.Field) bool { return f.Name == "limit" })
+	api.ListAssets.Fields[at].Deprecated = &api.Deprecation{Since: since, Instead: "nothing"}
+	if r := ask(""); r.Header().Get(api.HeaderDeprecation) != "" {
+		t.Errorf("a request without the parameter: %v", r.Header())
+	}
+	if r := w.as("own", http.MethodPost, api.PathAssets, `{"action":"list","limit":5}`); r.Code != http.StatusOK || r.Header().Get(api.HeaderDeprecation) != "@1798761600" || r.Header().Get(api.HeaderSunset) != "" {
+		t.Errorf("a request with the parameter: %d %v", r.Code, r.Header())
+	}
+	api.ListAssets.Deprecated = &api.Deprecation{Since: since.AddDate(1, 0, 0), Sunset: sunset, Instead: "another operation"}
+	r := w.as("own", http.MethodPost, api.PathAssets, `{"action":"list","limit":5}`)
+	if h := r.Header(); h.Get(api.HeaderDeprecation) != "@1798761600" || h.Get(api.HeaderSunset) != "Sat, 01 Jan 2028 00:00:00 GMT" || h.Get("Link") != `</docs>; rel="deprecation"; type="text/html"` {
+		t.Errorf("both: %v", h)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"app.sunloop/backend/api"
 )
@@ -17,7 +18,10 @@ Show an API key or a user's token as ` + "`Authorization: Bearer …` or `x-api-
 
 Times are UTC, as ` + "`2006-01-02T15:04:05Z`" + `. Absent values are left out. Lists take ` + "`limit` and `cursor`" + ` and answer ` + "`next_cursor`" + ` while there is more.
 Reads carry an ETag; send it as If-None-Match for a 304. Creating calls honour Idempotency-Key for 24 hours.
-A key may make 60 requests a minute of each API, a person 600; beyond, 429 says in Retry-After how many seconds to wait.`
+A key may make 60 requests a minute of each API, a person 600; beyond, 429 says in Retry-After how many seconds to wait.
+
+Names that an operation does not have are refused with 400. The header API-Version is the date of the newest change; a request may ask for a version with it, and an unknown one is a 400. What will
+be removed is answered with the headers Deprecation and Sunset.`
 
 // hosts are the tags.
 var hosts = []Tag{
@@ -89,6 +93,7 @@ func operation(r *api.Route, answers, bodies *schemas) *Operation {
 	if idempotent(r) {
 		op.Parameters = append(op.Parameters, &Parameter{Ref: "#/components/parameters/IdempotencyKey"})
 	}
+	op.Deprecated = !slices.ContainsFunc(r.Operations, func(o *api.Operation) bool { return o.Deprecated == nil })
 	op.RequestBody = requestBody(r, bodies)
 	op.Responses = responses(r, answers)
 	return op
@@ -115,7 +120,7 @@ func parameters(r *api.Route) (list []*Parameter) {
 		case f.Description == "": // limit and cursor of lists
 			list = append(list, &Parameter{Ref: "#/components/parameters/" + f.Name})
 		default:
-			p := &Parameter{Name: f.Name, In: "query", Description: f.Description, Required: f.Required, Schema: &Schema{Type: "string", Enum: f.Values}, Example: f.Example}
+			p := &Parameter{Name: f.Name, In: "query", Description: f.Description, Required: f.Required, Deprecated: f.Deprecated != nil, Schema: &Schema{Type: "string", Enum: f.Values}, Example: f.Example}
 			if o.TypeOf(f).Kind() == reflect.Int {
 				p.Schema = numberSchema(f)
 			}
@@ -148,6 +153,9 @@ func describe(r *api.Route) string {
 	}
 	for _, o := range r.Operations {
 		var says []string
+		if d := o.Deprecated; d != nil {
+			says = append(says, "is deprecated since "+d.Since.Format(time.DateOnly)+": use "+d.Instead)
+		}
 		if o.Permission != api.PermissionNone {
 			says = append(says, "needs the permission "+string(o.Permission))
 		}
@@ -227,6 +235,13 @@ func formSchema(fields []api.FormField) *Schema {
 func bodySchema(r *api.Route, bodies *schemas) *Schema {
 	s := bodies.object(r.Operations[0].Request)
 	s.Required = nil
+	for _, o := range r.Operations {
+		for _, f := range o.Fields {
+			if p, ok := s.Properties.Find(f.Name); ok && f.Deprecated != nil {
+				p.Deprecated = true
+			}
+		}
+	}
 	action, selects := s.Properties.Find("action")
 	if !selects {
 		requires := requirement(requiredFields(r.Operations[0]))

@@ -70,6 +70,7 @@ type Operation struct {
 	Parameters  []*Parameter          `json:"parameters,omitempty"`
 	RequestBody *RequestBody          `json:"requestBody,omitempty"`
 	Responses   Ordered[*Response]    `json:"responses"`
+	Deprecated  bool                  `json:"deprecated,omitempty"`
 }
 
 // Parameter is a part of the path, the query or the header, or a reference to
@@ -80,6 +81,7 @@ type Parameter struct {
 	In          string  `json:"in,omitempty"` // path, query, header
 	Description string  `json:"description,omitempty"`
 	Required    bool    `json:"required,omitempty"`
+	Deprecated  bool    `json:"deprecated,omitempty"`
 	Schema      *Schema `json:"schema,omitempty"`
 	Example     any     `json:"example,omitempty"`
 }

@@ -22,6 +22,7 @@ type Schema struct {
 	ContentSchema        *Schema          `json:"contentSchema,omitempty"` // of what the text holds
 	Pattern              string           `json:"pattern,omitempty"`
 	Description          string           `json:"description,omitempty"`
+	Deprecated           bool             `json:"deprecated,omitempty"`
 	Enum                 []string         `json:"enum,omitempty"`
 	Const                any              `json:"const,omitempty"`
 	Default              any              `json:"default,omitempty"`
