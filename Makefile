@@ -88,16 +88,17 @@ score: build ## how good fault detection is, on seeds it was never tuned on (SEE
 
 # SEEDS of losses that are injected into the measured plants beside the repository (BASES: a list of other ones). Units with irradiance are replayed a second time without it, as a portal that shows power alone has them.
 MEASURED_TOOL = ../shared/tools/real-faults
-INJECT = rm -rf bin/measured && mkdir -p bin/measured && $(MEASURED_TOOL) bin/measured --seeds $(1) $(if $(BASES),--bases $(BASES))
-measured: build ## the tables of docs/faults.md: losses injected into measured plants, announcements on the unchanged ones, simulated fleets (SEEDS, BASES, FLEETS; hours)
+INJECT = .ci/inject $(MEASURED_TOOL) bin/measured $(1) $(BASES)
+MEASURED_DIRS = $$(printf -- '--dir %s ' bin/measured/*/)
+measured: build ## the tables of docs/faults.md: losses injected into measured plants, announcements on the unchanged ones, simulated fleets (SEEDS, BASES, FLEETS; five seeds take about half an hour on two cores)
 	$(call INJECT,$(or $(SEEDS),20-29))
-	bin/sunloop score --dir bin/measured --measured --into docs/faults.md >bin/measured/report.txt
+	bin/sunloop score $(MEASURED_DIRS) --measured --mistakes --into docs/faults.md >bin/measured/report.txt
 	bin/sunloop score --seeds $(or $(FLEETS),1000-1011) --into docs/faults.md
 	cat bin/measured/report.txt
 
 calibrate: build ## fit the confidences of diagnosis on the seeds detection was tuned on: simulated fleets, and measured plants with sites as in practice if they are beside the repository (hours)
 	bin/sunloop score --seeds 0-49 --calibrate engine/diagnose/calibration.json
-	if [ -x $(MEASURED_TOOL) ]; then $(call INJECT,0-9) && bin/sunloop score --dir bin/measured --measured --practice --seeds 0-11 --calibrate engine/diagnose/calibration.json; fi
+	if [ -x $(MEASURED_TOOL) ]; then $(call INJECT,0-9) && bin/sunloop score $(MEASURED_DIRS) --measured --practice --seeds 0-11 --calibrate engine/diagnose/calibration.json; fi
 
 fuzz: ## each fuzz target for FUZZTIME (10m: some eight hours for all); failures are listed at the end
 	@.ci/fuzz $(or $(FUZZTIME),10m)
