@@ -484,5 +484,9 @@ func scoreWords(s api.ModelScore) string {
 	if s.BiasPercent < 0 {
 		side = "low"
 	}
-	return fmt.Sprintf("error %s, %s too %s, %s between P10 and P90 over %d hours.", widget.Percentage(s.NMAEPercent), widget.Percentage(math.Abs(s.BiasPercent)), side, widget.Percent(s.Coverage80), s.Samples)
+	words := fmt.Sprintf("error %s, %s too %s, %s between P10 and P90", widget.Percentage(s.NMAEPercent), widget.Percentage(math.Abs(s.BiasPercent)), side, widget.Percent(s.Coverage80))
+	if s.Samples == 0 { // a backtest, which does not say
+		return words + "."
+	}
+	return words + " over " + widget.CountOf(s.Samples, "hour", "hours") + "."
 }
