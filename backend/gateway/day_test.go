@@ -106,12 +106,8 @@ func (p *dayPlant) image(u int) []uint16 {
 	return d.words
 }
 
-// ReadHolding serves registers, or misbehaves.
-func (p *dayPlant) ReadHolding(_ context.Context, unit uint8, address uint16, count int) ([]uint16, error) {
-	return nil, fmt.Errorf("unit %d: address %d, %d registers: the line is not known", unit, address, count)
-}
-
-// dayLine is a connection of a dayPlant with 20 units from first on.
+// dayLine is a connection of a dayPlant with 20 units from first on. It serves registers, or
+// misbehaves.
 type dayLine struct {
 	*dayPlant
 	first int
