@@ -129,7 +129,7 @@ func NewFigure(name string, value float64, from, to time.Time, dataAvailability 
 	case math.IsNaN(dataAvailability):
 		f.Note = "It is not known how much of the data arrived."
 	case dataAvailability < LeastData:
-		f.Note = fmt.Sprintf("Only %.0f %% of the data arrived; %.0f %% are needed.", math.Floor(100*dataAvailability), 100*LeastData)
+		f.Note = fmt.Sprintf("Only %.0f %% of the data arrived; %.0f %% are needed.", arrivedPercent(dataAvailability), 100*LeastData)
 	case math.IsNaN(value):
 		f.Note = "The data that it is computed from are missing."
 	}
@@ -137,6 +137,12 @@ func NewFigure(name string, value float64, from, to time.Time, dataAvailability 
 		f.Value = math.NaN()
 	}
 	return f
+}
+
+// arrivedPercent is the share of data that are too few, in whole percent, as it is
+// shown next to the figure: rounded to three decimals there.
+func arrivedPercent(share float64) float64 {
+	return min(math.Floor(math.Round(1000*share)/10), 100*LeastData-1)
 }
 
 // WithIrradiance adds the irradiance that the figure is made with. Without

@@ -247,3 +247,13 @@ func TestPerformanceRatio(t *testing.T) {
 		series.Series{Start: hourly().Start, Step: 30 * time.Minute, Values: []float64{80, 80}},
 		series.Series{Start: hourly().Start, Step: 30 * time.Minute, Values: []float64{1000, 1000}}, 100), 0.8)
 }
+
+// The note of a figure that is withheld has the share of the data that is shown next to
+// it, which is rounded to three decimals, and never the share that is needed.
+func TestNoteOfTooFewData(t *testing.T) {
+	for share, want := range map[float64]string{0.8398: "Only 84 %", 0.8394: "Only 83 %", 0: "Only 0 %", 0.89999: "Only 89 %"} {
+		if f := NewFigure("energy", 1, day, day.AddDate(0, 0, 1), share); !strings.HasPrefix(f.Note, want) {
+			t.Errorf("of a share of %v the note is %q, want %q", share, f.Note, want)
+		}
+	}
+}

@@ -205,7 +205,7 @@ func (s *Service) ReadWith(ctx context.Context, site api.Site, units []api.Asset
 			r.To = record.Earlier(to, record.Later(record.Later(last, p.end), now.Add(-late)))
 		}
 	}
-	if r.Sun, r.UsefulBy, err = s.readSun(ctx, site, p, record.CapacityKW(site, units)); err != nil {
+	if r.Sun, r.UsefulBy, err = s.readSun(ctx, site, p, units); err != nil {
 		return nil, err
 	}
 	if err := s.readCauses(ctx, r, site.SiteID); err != nil {

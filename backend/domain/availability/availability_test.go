@@ -152,6 +152,28 @@ func TestSilentUnitsCount(t *testing.T) {
 	p.want("data of the KPIs", k.DataAvailability, 18/30.0)
 }
 
+// B is silent for a day while A reports: what was expected of B is what A showed, and not
+// what the sun gives under a thick overcast.
+func TestExpectedOfSilentUnit(t *testing.T) {
+	p := newPlant(t, "A", "B")
+	only := func(f series.Frame) series.Frame {
+		out := series.Frame{Times: f.Times}
+		out.Set(series.PowerKW, f.Values(series.PowerKW))
+		return out
+	}
+	before := only(p.measured(-18, -8, 15*time.Minute, steady))
+	p.store("A", before, only(p.measured(6, 16, 15*time.Minute, steady)))
+	p.store("B", before)
+	r, units := p.list()
+	p.want("energy of B", units["B"].EnergyAvailability, 0)
+	p.want("energy", r.Site.EnergyAvailability, 0.5)
+	for _, c := range r.Site.Categories {
+		if c.Category == "information_unavailable" && math.Abs(c.ExpectedKWh-200) > 2 {
+			t.Errorf("%v kWh were expected of B, want about 200", c.ExpectedKWh)
+		}
+	}
+}
+
 // A unit that is installed later is not due before.
 func TestInstallation(t *testing.T) {
 	p := newPlant(t, "A")

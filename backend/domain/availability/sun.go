@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
@@ -20,8 +21,9 @@ const overcast = 0.2
 // readSun returns what a healthy unit of the site was expected to make, and what
 // showed it: measured irradiance, else the forecast that was issued, else the best
 // unit, else the position of the sun. A sensor that shows no sun while a unit
-// produces is not believed.
-func (s *Service) readSun(ctx context.Context, site api.Site, p *samples, capacityKW float64) (*kpi.Sun, []string, error) {
+// produces is not believed. Of several units, one that reports alone is the best one
+// while it makes more than under a thick overcast: that it makes less may be its own fault.
+func (s *Service) readSun(ctx context.Context, site api.Site, p *samples, units []api.Asset) (*kpi.Sun, []string, error) {
 	elevation, err := s.elevation(ctx, site, p)
 	if err != nil {
 		return nil, nil, err
@@ -36,7 +38,7 @@ func (s *Service) readSun(ctx context.Context, site api.Site, p *samples, capaci
 		unlit[i] = math.IsNaN(share[i])
 		used["irradiance"] = used["irradiance"] || !unlit[i]
 	}
-	if err := s.addForecast(ctx, p, share, day, capacityKW, used); err != nil {
+	if err := s.addForecast(ctx, p, share, day, record.CapacityKW(site, units), used); err != nil {
 		return nil, nil, err
 	}
 	for i := range share {
@@ -46,6 +48,11 @@ func (s *Service) readSun(ctx context.Context, site api.Site, p *samples, capaci
 		}
 		if math.IsNaN(share[i]) && day[i] {
 			share[i] = overcast * math.Sin(elevation[i]*math.Pi/180)
+			if len(units) > 1 && p.reporting[i] == 1 && p.best[i] > share[i] {
+				share[i] = p.best[i]
+				used["peers"] = true
+				continue
+			}
 			used["sun_position"] = true
 		}
 	}

@@ -40,6 +40,8 @@ type reading struct {
 	power, irradiance, cell series.Series // of the site
 	known                   int           // intervals with power
 	sensor                  string        // a unit that measures irradiance
+	sensors                 []kpi.Sensor  // of irradiance, as measured
+	air, wind               []float64     // °C, m/s, as measured
 	forecast                []float64     // P50 as a share of the rating
 	backcast                bool          // of a day it was computed afterwards
 	available               *availability.Reading
@@ -136,11 +138,11 @@ func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, fr
 	if r.basis, err = s.readBasis(ctx, site, reporting, ratings, sensors, r.power, to); err != nil {
 		return nil, err
 	}
-	r.irradiance = r.basis.light.Series
+	r.irradiance, r.sensors, r.air, r.wind = r.basis.light.Series, sensors, air.values(), wind.values()
 	if r.days, err = s.windowEnergy(ctx, r, record.AssetIDs(units)); err != nil {
 		return nil, err
 	}
-	r.cell = cells(r.basis.mounts, r.irradiance, air.values(), wind.values())
+	r.cell = cells(r.basis.mounts, r.irradiance, r.air, r.wind)
 	return r, s.readExpected(ctx, r)
 }
 

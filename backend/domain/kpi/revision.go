@@ -57,7 +57,7 @@ func Tables() []store.Checked { return []store.Checked{windows} }
 const (
 	// formulasVersion rises with each change of a formula or an input of figures,
 	// so that kept figures get a revision that says so.
-	formulasVersion = 3
+	formulasVersion = 4
 	// maxWindows is how many windows of a site are kept; those with the earliest
 	// end are dropped.
 	maxWindows = 400
@@ -89,13 +89,20 @@ func (r *reading) fingerprints(site api.Site, units []api.Asset) (fingerprints, 
 		_, _ = io.WriteString(h, u.id+"\x00")
 		numbers(u.PowerKW.Values)
 	}
-	numbers(r.irradiance.Values)
-	numbers(r.cell.Values)
+	roles := make([]any, 0, len(r.sensors)) // what the site sets of sensors or what is inferred
+	for _, one := range r.sensors {
+		_, _ = io.WriteString(h, one.ID+"\x00")
+		numbers(one.Values.Values)
+		one.ID, one.Values = "", series.Series{}
+		roles = append(roles, one)
+	}
+	numbers(r.air)
+	numbers(r.wind)
 	numbers([]float64{r.days.kWh, r.days.counter, r.days.interval, r.days.extrapolated})
 	out := fingerprints{telemetry: fmt.Sprintf("%x", h.Sum(nil)[:12])}
 
 	site.AssetCount, site.CreatedAt, site.Name = 0, api.Time{}, ""
-	settings := []any{site, r.basis.ratings, r.basis.gamma, r.basis.sky != nil}
+	settings := []any{site, r.basis.ratings, r.basis.gamma, r.basis.mounts, roles, r.basis.sky != nil}
 	for _, u := range units {
 		u.Version, u.Name, u.CreatedAt, u.Components, u.FormerComponents = 0, "", api.Time{}, nil, nil
 		settings = append(settings, u)
@@ -217,10 +224,11 @@ func (was windowRecord) revise(k api.KPIs, p fingerprints, now api.Time) (w wind
 // reason says why figures of a window differ from the kept ones.
 func (was windowRecord) reason(w windowRecord) string {
 	var reasons []string
-	if was.Telemetry != w.Telemetry {
+	// Versions of the formulas do not have the same fingerprints.
+	if was.Telemetry != w.Telemetry && was.Formulas == w.Formulas {
 		reasons = append(reasons, "telemetry of the window has changed")
 	}
-	if was.Settings != w.Settings {
+	if was.Settings != w.Settings && was.Formulas == w.Formulas {
 		reasons = append(reasons, "settings of the site or its units have changed")
 	}
 	if was.Formulas != w.Formulas {

@@ -69,13 +69,17 @@ func TestRevisions(t *testing.T) {
 	// A setting.
 	set(t, d, api.Site{DCRatingKW: 125})
 	k, _ = d.KPIsOf(day, end)
-	last(k, 3, "Settings", "performance_ratio", "specific_yield")
+	last(k, 3, "Settings of the site or its units have changed.", "performance_ratio", "specific_yield")
+	// A setting by which the same readings of sensors mean something else.
+	set(t, d, api.Site{IrradianceRole: "horizontal"})
+	k, _ = d.KPIsOf(day, end)
+	last(k, 4, "Settings of the site or its units have changed.", "performance_ratio")
 	// A finding of that day.
 	e := domaintest.Outage("INV-2", day.Add(10*time.Hour), day.Add(12*time.Hour))
 	e.End, e.LostKWh = e.LastSeen, 40
 	d.RecordRun(site, e)
 	k, _ = d.KPIsOf(day, end)
-	last(k, 4, "Findings", "energy_lost")
+	last(k, 5, "Findings", "energy_lost")
 	// A setting that no figure depends on changes nothing.
 	set(t, d, api.Site{Name: "Another name"})
 	if again, _ := d.KPIsOf(day, end); text(again) != text(k) {
