@@ -192,7 +192,7 @@ gazetteer: ## engine/place/towns.zst, the towns that place names are looked up i
 golden: ## rewrite golden files after a change that is meant
 	$(GO) test $$(grep -rlE 'Bool\("update",|internal/picture"' --include='*_test.go' tui backend | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
-screenshot: build ## docs/screen.svg and docs/console/*.svg, real screens of the demo
+screenshot: build ## docs/screen.svg and docs/console/*: real screens of the demo, and a recorded session
 	.ci/screenshot
 
 # The tables of docs/forecasting.md: TABLE and the site files it is made of.

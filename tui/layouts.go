@@ -161,7 +161,7 @@ func (m *Model) presetDialog() view.Dialog {
 		}
 		choices = append(choices, widget.Choice{Text: name, Detail: words, Do: view.Preview{Name: settings.Preset, Value: a.String()}, Seen: view.Preview{Name: settings.Preset, Value: a.String()}})
 	}
-	choices = append(choices, widget.Choice{Text: "save this one as", Detail: now.String(), Do: view.OpenDialog{Dialog: app.NewNameForm("Save the arrangement", "Name", "a short word", func(name string) view.Request { return view.SaveLayout{Name: name, Value: now.String()} })}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
+	choices = append(choices, widget.Choice{Text: "save this one as", Detail: now.String(), Do: view.OpenDialog{Dialog: app.NewNameForm("Save the layout", "Name", "a short word", func(name string) view.Request { return view.SaveLayout{Name: name, Value: now.String()} })}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
 	for _, name := range slices.Sorted(maps.Keys(m.o.Presets)) {
 		choices = append(choices, widget.Choice{Text: "forget " + name, Detail: "your own", Do: view.SaveLayout{Name: name}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
 	}

@@ -62,7 +62,7 @@ func (m *Model) paletteDialog() view.Dialog {
 	}
 	for _, name := range m.presetNames() {
 		a, _ := m.preset(name)
-		add("panes "+name, widget.Choice{Text: "arrangement " + name, Detail: a.String(), Do: view.Preview{Name: settings.Preset, Value: a.String()}})
+		add("panes "+name, widget.Choice{Text: "layout " + name, Detail: a.String(), Do: view.Preview{Name: settings.Preset, Value: a.String()}})
 	}
 	for _, t := range m.o.Themes {
 		add("theme "+t.Name, widget.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: view.Set{Name: settings.Theme, Value: t.Name}})

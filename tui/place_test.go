@@ -142,7 +142,7 @@ func TestPlaceOverSignOut(t *testing.T) {
 func TestPalette(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	for _, search := range []struct{ typed, shows string }{
-		{"setting bell", "the bell rings from"}, {"arrangement plan", "Decide 62x40"}, {"order INV-07", "preventive"}, {"plan INV-07", "plan INV-07"},
+		{"setting bell", "the bell rings from"}, {"layout plan", "Decide 62x40"}, {"order INV-07", "preventive"}, {"plan INV-07", "plan INV-07"},
 		{"alarm INV-03", "alarm inverter outage INV-03"}, {"finding string", "finding string outage INV-05"}, {"unit INV-08", "unit INV-08"}, {"theme contrast", "theme contrast"}, {"site", "site Sibaya"},
 	} {
 		d.press(":", search.typed)

@@ -285,7 +285,7 @@ func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
 		out = append(out, part{[]span{{"  PR ", themes.Dim}, {widget.Percent(*d.FleetPRPct / 100), value}}, 2})
 	}
 	if d.FleetAvailabilityPct != nil {
-		out = append(out, part{[]span{{"  availability ", themes.Dim}, {fmt.Sprintf("%.1f %%", *d.FleetAvailabilityPct), value}}, 4})
+		out = append(out, part{[]span{{"  availability ", themes.Dim}, {widget.Percentage(*d.FleetAvailabilityPct), value}}, 4})
 	}
 	if measured {
 		out = append(out, part{[]span{{"  units ", themes.Dim}, {fmt.Sprintf("%d/%d", d.ActiveInverters, d.TotalInverters), value}}, 3})

@@ -35,6 +35,7 @@ type DemoCmd struct {
 	Speed    float64 `default:"60" help:"Speed of the plants' clock as a multiple of real time."`
 	Headless bool    `help:"Run only the service, without a console."`
 	kept     bool    // its data are there at the next start
+	alone    bool    // without a crew
 	WorkFlags
 	OutsideFlags
 	ListenFlags
@@ -235,6 +236,9 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 	worked := make(chan struct{})
 	go func() {
 		defer close(worked)
+		if c.alone {
+			return
+		}
 		if err := d.work(ctx, o, clock); err != nil && ctx.Err() == nil {
 			d.log.Warn("the demo's crew ended", "error", err)
 		}

@@ -23,6 +23,7 @@ import (
 	"app.sunloop/engine/place"
 	"app.sunloop/engine/reading"
 	"app.sunloop/internal/clock"
+	"app.sunloop/tui/view/widget"
 )
 
 // GatewayCmd reads the devices of a plant.
@@ -165,10 +166,10 @@ func printFound(out io.Writer, found []gateway.Found) {
 	for _, f := range found {
 		power, rating := "-", "-"
 		if f.PowerW != nil {
-			power = fmt.Sprintf("%.2f kW", *f.PowerW/1000)
+			power = widget.Power(*f.PowerW / 1000)
 		}
 		if f.Device.CapacityKW > 0 {
-			rating = fmt.Sprintf("%.4g kW", f.Device.CapacityKW)
+			rating = widget.Power(f.Device.CapacityKW)
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Address, f.Device.Unit, f.Device.Kind, cmp.Or(f.Device.Manufacturer, "-"), cmp.Or(f.Device.Model, "-"),
 			cmp.Or(f.Device.Serial, "-"), cmp.Or(f.Version, "-"), rating, power, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Polled)), ","), "[]"))
@@ -345,7 +346,7 @@ func kilowatts(w *float64) string {
 	if w == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f kW", *w/1000)
+	return widget.Power(*w / 1000)
 }
 
 // GatewayTailCmd prints readings.

@@ -23,6 +23,7 @@ import (
 	"app.sunloop/engine/ingest"
 	"app.sunloop/internal/clock"
 	"app.sunloop/tui/plain"
+	"app.sunloop/tui/view/widget"
 )
 
 // ImportCmd imports files and reverts imports.
@@ -481,8 +482,8 @@ func printForecast(ctx context.Context, cl *client.Client, customer, site string
 	for _, v := range f.Forecasts[:min(24, len(f.Forecasts))] {
 		kwh += v.PredictedPowerKW * float64(f.StepMinutes) / 60
 	}
-	fmt.Fprintf(out, "forecast: %.1f kWh (P50) in the 24 hours from %s; model %s, accuracy %.0f %% in its backtest\n",
-		kwh, f.Forecasts[0].Timestamp, f.Metadata.ModelVersion, f.Metadata.ModelAccuracy*100)
+	fmt.Fprintf(out, "forecast: %s (P50) in the 24 hours from %s; model %s, accuracy %s in its backtest\n",
+		widget.Energy(kwh), f.Forecasts[0].Timestamp, f.Metadata.ModelVersion, widget.Percent(f.Metadata.ModelAccuracy))
 }
 
 // readFile reads a file, unpacking gzip, up to what an upload takes.

@@ -17,6 +17,7 @@ import (
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/tui/chart"
+	"app.sunloop/tui/view/widget"
 )
 
 // InspectCmd shows what would be imported from a file.
@@ -272,6 +273,6 @@ func firstDay(day *ingest.Day, zone *time.Location) string {
 	}
 	return chart.Plain{
 		Start: series.Midnight(day.Points[0].Start, zone), Location: zone, Columns: 64, Rows: 8, ASCII: false,
-		Caption: fmt.Sprintf("kW on the first day, %s, of %.1f kWh", day.Day, day.EnergyKWh()),
+		Caption: fmt.Sprintf("kW on the first day, %s, of %s", day.Day, widget.Energy(day.EnergyKWh())),
 	}.Render(points)
 }

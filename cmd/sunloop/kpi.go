@@ -10,6 +10,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/plain"
+	"app.sunloop/tui/view/widget"
 )
 
 // KPICmd prints the sites' KPIs.
@@ -113,8 +114,8 @@ func printKPIs(f *facts, site api.Site, k api.KPIs, details bool) error {
 	if k.DataAvailability != nil {
 		arrived = fmt.Sprintf("%.0f %% of the data arrived", math.Floor(100**k.DataAvailability)) // rounded as in the notes of figures
 	}
-	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s kW, %s\n", f.Zones.Label(site.Ref()), plain.When(k.From, zone), plain.When(k.To, zone),
-		count(k.Units, "unit", "units"), plain.Number(k.RatedKW), arrived)
+	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s, %s\n", f.Zones.Label(site.Ref()), plain.When(k.From, zone), plain.When(k.To, zone),
+		count(k.Units, "unit", "units"), widget.Power(k.RatedKW), arrived)
 	for _, words := range plain.KPIWords(k, zone) {
 		fmt.Fprintf(f.out, "  %s\n", words)
 	}

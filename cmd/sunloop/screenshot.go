@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,14 +18,14 @@ import (
 	"app.sunloop/tui/layout"
 )
 
-// ScreenshotCmd draws the demo's real screens into SVG files, for the README
-// and the documents.
+// ScreenshotCmd draws the demo's real screens into SVG files, and records sessions in
+// files of asciinema, for the README and the documents.
 type ScreenshotCmd struct {
 	ConsoleFlags
 	Out   string        `default:"." help:"Folder to write to." type:"path"`
 	Seed  uint64        `default:"1" help:"Seed of the fleet, its weather and faults."`
 	Play  time.Duration `default:"20s" help:"Time that the demo runs once it has a forecast."`
-	Shots []string      `arg:"" help:"NAME=COLSxROWS,THEME[,KEYS]: picture of the screen after the keys, which are separated by spaces."`
+	Shots []string      `arg:"" help:"NAME=COLSxROWS,THEME[,KEYS]: picture of the screen after the keys, which are separated by spaces. A NAME that ends in .cast is a recording of the keys."`
 }
 
 // shot is one picture that is wanted.
@@ -33,6 +34,9 @@ type shot struct {
 	size        layout.Size
 	keys        []string
 }
+
+// recorded reports whether it is a recording.
+func (s shot) recorded() bool { return strings.HasSuffix(s.name, ".cast") }
 
 func readShot(text string) (shot, error) {
 	name, rest, _ := strings.Cut(text, "=")
@@ -60,6 +64,8 @@ func (c *ScreenshotCmd) Run(ctx context.Context, g *Globals, std streams) error 
 	}
 	defer os.RemoveAll(dir)
 	d := DemoCmd{ConsoleFlags: c.ConsoleFlags, Seed: c.Seed, Speed: 60}
+	// In a recording the person at the keys does what the crew would have done already.
+	d.alone = !slices.ContainsFunc(shots, func(s shot) bool { return !s.recorded() })
 	return d.open(ctx, g, std, dir, func(ctx context.Context, demo *demo) error {
 		site := demo.fleet.Sites[0].ID
 		if err := awaitForecast(ctx, client.New(demo.client), site); err != nil {
@@ -93,10 +99,17 @@ func (c *ScreenshotCmd) Run(ctx context.Context, g *Globals, std streams) error 
 func (c *ScreenshotCmd) draw(ctx context.Context, o tui.Options, s shot) error {
 	var picture strings.Builder
 	pause := func() { _ = clock.Sleep(ctx, 3*time.Second) } // an end shows in what comes after
-	if err := tui.Snapshot(ctx, o, s.size, s.keys, pause, &picture); err != nil {
+	path := filepath.Join(c.Out, s.name+".svg")
+	var err error
+	if s.recorded() {
+		path = filepath.Join(c.Out, s.name)
+		err = tui.Record(ctx, o, s.size, "Sunloop: from an alarm to a completed work order", s.keys, pause, &picture)
+	} else {
+		err = tui.Snapshot(ctx, o, s.size, s.keys, pause, &picture)
+	}
+	if err != nil {
 		return err
 	}
-	path := filepath.Join(c.Out, s.name+".svg")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

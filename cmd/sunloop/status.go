@@ -100,8 +100,8 @@ func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
 	}
 	fmt.Fprintln(out)
 	for _, f := range s.Findings {
-		fmt.Fprintf(out, "  %s: %s %s since %s, %s at risk (daylight mean), %s lost, %s %% sure\n", widget.FindingPriority(f), plain.Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily),
-			plain.When(f.StartedAt, zone), widget.Power(f.EnergyAtRiskKW), widget.Energy(f.LostKWh), plain.Number(100*f.Confidence))
+		fmt.Fprintf(out, "  %s: %s %s since %s, %s at risk (daylight mean), %s lost, %s sure\n", widget.FindingPriority(f), plain.Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily),
+			plain.When(f.StartedAt, zone), widget.Power(f.EnergyAtRiskKW), widget.Energy(f.LostKWh), widget.Percent(f.Confidence))
 	}
 	if len(s.Findings) == 0 {
 		fmt.Fprintln(out, "  "+noFindings(s.Summary.SiteSummary, zone))

@@ -34,7 +34,7 @@ func (w *watcher) printAlerts(list []Sited[api.Alert]) {
 	for _, v := range list {
 		a := v.Fact
 		what := fault(a.AssetID, alertUnits(a), a.AlertType)
-		risk := fmt.Sprintf("%s since %s, %s kW at risk (daylight mean)", what, w.when(v.Site, a.Timestamp), Number(a.EnergyAtRiskKW))
+		risk := fmt.Sprintf("%s since %s, %s at risk (daylight mean)", what, w.when(v.Site, a.Timestamp), widget.Power(a.EnergyAtRiskKW))
 		state := alertState(a, w.plants.Zones.Of(v.Site))
 		former, known := w.alerts[a.AlertID]
 		was := former.Fact
@@ -64,8 +64,8 @@ func (w *watcher) printFindings(list []Sited[api.Finding]) {
 	is := keyed(list, func(v Sited[api.Finding]) string { return v.Fact.SummaryID })
 	for _, v := range list {
 		f := v.Fact
-		what := fmt.Sprintf("%s since %s, %s kW at risk (daylight mean), %s %% sure. %s", fault(f.AssetID, f.AssetIDs, f.FaultFamily),
-			w.when(v.Site, f.StartedAt), Number(f.EnergyAtRiskKW), Number(100*f.Confidence), Label(f.RootCause))
+		what := fmt.Sprintf("%s since %s, %s at risk (daylight mean), %s sure. %s", fault(f.AssetID, f.AssetIDs, f.FaultFamily),
+			w.when(v.Site, f.StartedAt), widget.Power(f.EnergyAtRiskKW), widget.Percent(f.Confidence), Label(f.RootCause))
 		former, known := w.findings[f.SummaryID]
 		was := former.Fact
 		switch {
@@ -79,7 +79,7 @@ func (w *watcher) printFindings(list []Sited[api.Finding]) {
 	}
 	for _, v := range over(w.findings, is) {
 		f := v.Fact
-		w.at(v.Site, "finding over: %s, %s kWh lost", fault(f.AssetID, f.AssetIDs, f.FaultFamily), Number(f.LostKWh))
+		w.at(v.Site, "finding over: %s, %s lost", fault(f.AssetID, f.AssetIDs, f.FaultFamily), widget.Energy(f.LostKWh))
 	}
 	w.findings = is
 }

@@ -60,7 +60,7 @@ func History(h api.History, zone *time.Location) []string {
 		if !f.Active {
 			until = When(f.EndedAt, zone)
 		}
-		out = append(out, fmt.Sprintf("%s to %s, %s: %s, %s lost, %s %% sure", When(f.StartedAt, zone), until, Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), widget.Energy(f.LostKWh), Number(100*f.Confidence)))
+		out = append(out, fmt.Sprintf("%s to %s, %s: %s, %s lost, %s sure", When(f.StartedAt, zone), until, Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), widget.Energy(f.LostKWh), widget.Percent(f.Confidence)))
 	}
 	return out
 }

@@ -343,7 +343,7 @@ func NewBlock(u api.UserRecord) *widget.Confirm {
 // NewUnlock asks whether a user's wrong passwords and codes are forgotten.
 func NewUnlock(u api.UserRecord) *widget.Confirm {
 	return &widget.Confirm{
-		Heading: "Unlock a user", No: "Leave it", Yes: "Unlock", Question: "Forget the wrong passwords and codes of " + u.Username + ", so that the next sign-in need not wait? Do it only if the user has asked for it.",
+		Heading: "Unlock a user", No: "Leave it", Yes: "Unlock", Question: "Unlock " + u.Username + "? Wrong passwords and codes no longer count, and the next sign-in does not wait. Do it only if the user has asked for it.",
 		Send: func(from view.Caller) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.UnlockUser(ctx, u.UserID)

@@ -90,7 +90,7 @@ func shareOf(p *float64) string {
 	if p == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f %%", 100**p)
+	return widget.Percentage(100 * *p)
 }
 
 func sortShare(p *float64) any {

@@ -237,7 +237,7 @@ func newHoursAhead() *widget.Tab {
 			at, w := x.Timestamp.In(v.Site.Zone), x.WeatherConditions
 			air, sun, wind := "", "", ""
 			if w != (api.WeatherConditions{}) {
-				air, sun, wind = widget.Significant(w.TemperatureC)+" °C", fmt.Sprintf("%.0f W/m²", w.IrradianceWM2), widget.Significant(w.WindSpeedMS)+" m/s"
+				air, sun, wind = widget.Significant(w.TemperatureC)+" °C", widget.Irradiance(w.IrradianceWM2), widget.Significant(w.WindSpeedMS)+" m/s"
 			}
 			rows = append(rows, widget.Row{ID: at.Format(hourID), Sort: []any{at.Format(hourID), x.ConfidenceInterval.Lower, x.PredictedPowerKW, x.ConfidenceInterval.Upper, x.ClearSkyKW, w.TemperatureC, w.IrradianceWM2, w.WindSpeedMS}, Cells: []widget.Cell{
 				widget.Text(widget.DayName(at, v.SiteNow) + " " + at.Format("15:04")), widget.QuietText(widget.Power(x.ConfidenceInterval.Lower)), widget.Text(widget.Power(x.PredictedPowerKW)), widget.QuietText(widget.Power(x.ConfidenceInterval.Upper)),
@@ -302,7 +302,7 @@ func newIssued() *widget.Tab {
 			w := f.WeatherContext
 			rows = append(rows, widget.Row{ID: f.ForecastID, Sort: []any{f.GeneratedAt.String(), f.ModelVersion, float64(f.HorizonHours), w.AvgTemperatureC, w.AvgIrradianceWM2, w.Source}, Cells: []widget.Cell{
 				widget.Text(widget.When(f.GeneratedAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(f.ModelName + " " + f.ModelVersion), widget.Text(fmt.Sprintf("%d h", f.HorizonHours)),
-				widget.QuietText(widget.Significant(w.AvgTemperatureC) + " °C"), widget.QuietText(fmt.Sprintf("%.0f W/m²", w.AvgIrradianceWM2)), widget.QuietText(w.Source),
+				widget.QuietText(widget.Significant(w.AvgTemperatureC) + " °C"), widget.QuietText(widget.Irradiance(w.AvgIrradianceWM2)), widget.QuietText(w.Source),
 			}})
 		}
 		return rows

@@ -108,7 +108,7 @@ func runDetail(v view.Context, id string) []widget.Detail {
 		add("air", "%s °C in daylight", widget.Significant(*t))
 	}
 	if s := r.WeatherFeatures.MeanIrradianceWM2; s != nil {
-		add("sun", "%.0f W/m² in daylight", *s)
+		add("sun", "%s in daylight", widget.Irradiance(*s))
 	}
 	if len(r.Methods) > 0 {
 		lines = append(lines, widget.Detail{Heading: "Methods, and the gaps that each filled"})

@@ -88,7 +88,7 @@ func figureValue(f api.KPI, x *float64) string {
 	case x == nil:
 		return "–"
 	case f.Unit == "1":
-		return fmt.Sprintf("%.1f %%", *x*100)
+		return widget.Percentage(*x * 100)
 	case f.Unit == "kWh":
 		return widget.Energy(*x)
 	case f.Name == "revenue_lost":

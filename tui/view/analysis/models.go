@@ -133,7 +133,7 @@ func modelForm(title, verb string, words []string, send func(d *widget.StepForm,
 	d := &widget.StepForm{Heading: title, Verb: verb, Intro: words, Send: func(d *widget.StepForm) (view.Call, bool) {
 		reason := d.Value("reason")
 		if len([]rune(reason)) < api.MinReasonLength {
-			d.Refuse(slices.Index(d.Names, "reason"), fmt.Sprintf("Why? At least %d characters are kept with the move.", api.MinReasonLength))
+			d.Refuse(slices.Index(d.Names, "reason"), fmt.Sprintf("Give a reason of at least %d characters; it is kept in the history.", api.MinReasonLength))
 			return view.Call{}, false
 		}
 		return send(d, reason), true
@@ -310,11 +310,11 @@ func modelDetail(v view.Context, id string) []widget.Detail {
 	day := func(t api.Time) string { return t.In(v.Site.Zone).Format(time.DateOnly) }
 	add("trained on", "%s to %s", day(m.TrainingDataWindow.Start), day(m.TrainingDataWindow.End))
 	if m.ModelType == api.ModelForecasting {
-		add("accuracy", "%s: one less the mean error over daylight as a share of capacity, in the backtest", widget.Percent(m.ModelAccuracy))
+		add("accuracy", "%s: 1 minus the mean error over daylight as a share of capacity, in the backtest", widget.Percent(m.ModelAccuracy))
 		add("coverage", "%s of actuals between P10 and P90 (nominal: 80 %%)", widget.Percent(m.Coverage80))
 		add("skill", "%+.1f %% against smart persistence", m.SkillPercent)
 	} else if m.ModelAccuracy != 0 {
-		add("accuracy", "%s: one less the mean error on samples that were measured, hidden and filled again", widget.Percent(m.ModelAccuracy))
+		add("accuracy", "%s: 1 minus the mean error on samples that were measured, hidden and filled again", widget.Percent(m.ModelAccuracy))
 	}
 	if e := m.Evaluation; e != nil {
 		lines = append(lines, widget.Detail{Heading: "Against " + against(*e)})
@@ -366,7 +366,7 @@ func newMoves() *widget.Tab {
 	l.Status = func(v view.Context) widget.ValueStatus {
 		return widget.StatusOf(v.Site.ModelHistory, v.Now, len(v.Site.ModelHistory.Data) == 0)
 	}
-	l.Empty = "No model of this site has been registered or moved yet."
+	l.Empty = "No model has been registered for this site, or changed its status, yet."
 	l.Columns = func(view.Context) []widget.Column {
 		return []widget.Column{{Title: "when", Width: 12}, {Title: "model", Width: 20, Min: 16}, {Title: "became", Width: 11}, {Title: "by", Width: 12, Min: 8, Rank: 1}, {Title: "why", Min: 14}}
 	}

@@ -49,7 +49,7 @@ func TestSettingsDialogs(t *testing.T) {
 	g := terminal.NewGrid(40, 5)
 	list.Draw(g.All(), v, []widget.Column{{Title: "unit"}, {Title: "state", Width: 8}}, nil)
 	var b strings.Builder
-	for _, d := range []view.Dialog{NewValueForm(split, "50x50"), NewKeyCapture(zoom, clash), capture, widget.NewColumns(list), NewNameForm("Save the arrangement", "Name", "a short word", nil)} {
+	for _, d := range []view.Dialog{NewValueForm(split, "50x50"), NewKeyCapture(zoom, clash), capture, widget.NewColumns(list), NewNameForm("Save the layout", "Name", "a short word", nil)} {
 		text := stage.DialogText(v, d, 80, 16)
 		for _, r := range text {
 			if r > 0x7e {

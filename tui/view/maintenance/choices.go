@@ -44,7 +44,7 @@ func choiceRows(v view.Context, c workflow.Choice, best float64) [][2]string {
 		if w.ExtraCost > 0 && c.Currency != "" {
 			over += ", " + widget.Money(w.ExtraCost, c.Currency)
 		}
-		sun = fmt.Sprintf("%.0f W/m2", w.IrradianceWM2)
+		sun = view.Drawable(widget.Irradiance(w.IrradianceWM2), v.ASCII)
 		wind = fmt.Sprintf("%.1f m/s", w.WindMS)
 		if w.Windy {
 			wind += ", too strong"
@@ -92,7 +92,7 @@ func (s *PlanChoices) Draw(r terminal.Region, v view.Context) {
 	}
 	y := v.Paragraph(r, 0, 0, title, themes.Title)
 	if len(choices) == 0 {
-		v.Paragraph(r, 0, y, "There is nothing to choose from yet.", themes.Dim)
+		v.Paragraph(r, 0, y, "No options yet.", themes.Dim)
 		return
 	}
 	s.at = min(max(s.at, 0), len(choices)-1)

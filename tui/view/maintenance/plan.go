@@ -85,7 +85,7 @@ func (o *outline) begin() (at time.Time, why string) {
 	}
 	if !o.day.IsZero() {
 		if at := o.day.Add(7 * time.Hour); at.After(o.now) {
-			return at, "No window is known on the chosen day: its morning."
+			return at, "No window is known on the selected day: its morning."
 		}
 	}
 	return nextMorning(o.now), "No window is proposed: the next morning."

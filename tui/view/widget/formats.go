@@ -285,6 +285,12 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
+// Hours writes hours of work.
+func Hours(h float64) string { return fmt.Sprintf("%.3g h", h) }
+
+// Irradiance writes an irradiance in W/m².
+func Irradiance(wm2 float64) string { return fmt.Sprintf("%.0f W/m²", wm2) }
+
 // CountOf writes a number with its noun.
 func CountOf(n int, one, many string) string {
 	if n == 1 {

@@ -210,7 +210,7 @@ func DrawBill(r terminal.Region, v view.Context, y int) int {
 	if d := v.Site.BOM.Data; d.BOMID == b.BOMID {
 		b = d
 	}
-	v.Heading(r, y, "Bill of materials", fmt.Sprintf("%s, %.3g h", widget.Money(b.TotalCost, b.Currency), b.EstimatedHours))
+	v.Heading(r, y, "Bill of materials", widget.Money(b.TotalCost, b.Currency)+", "+widget.Hours(b.EstimatedHours))
 	y++
 	if len(b.Items) == 0 {
 		return v.Paragraph(r, 0, y, "Asking for its lines …", themes.Dim)
@@ -313,7 +313,7 @@ func WindowLoser(v view.Context) string {
 // DrawWindows draws the best windows of different days, and what each costs
 // against the best.
 func DrawWindows(r terminal.Region, v view.Context, y int, days []ForecastDay) int {
-	note := fmt.Sprintf("%.3g h of work", v.Site.WorkHours(v.Selection.AssetID))
+	note := widget.Hours(v.Site.WorkHours(v.Selection.AssetID)) + " of work"
 	if loser := WindowLoser(v); loser != "" {
 		note += ", lost" + loser
 	}

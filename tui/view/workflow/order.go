@@ -258,7 +258,7 @@ func orderFacts(v view.Context, o api.Order) string {
 	if o.AssignedTechnician != api.TechnicianUnassigned {
 		who = o.AssignedTechnician
 	}
-	facts := []string{who, "planned " + widget.When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), fmt.Sprintf("%.3g h", o.EstimatedDurationHours)}
+	facts := []string{who, "planned " + widget.When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), widget.Hours(o.EstimatedDurationHours)}
 	if IsOpen(o) {
 		facts = append(facts, "done by "+widget.When(o.EstimatedCompletion.Time, v.SiteNow, v.Site.Zone))
 	}
@@ -337,7 +337,7 @@ func WindowWords(w api.WorkWindow, currency string, n int) string {
 // DayWindowWords returns what the best window of a chosen day costs, also against
 // the best of all.
 func DayWindowWords(w api.WorkWindow, currency string) string {
-	words := strings.TrimSuffix(windowCost("The best window of the chosen day", w, currency), ".")
+	words := strings.TrimSuffix(windowCost("The best window of the selected day", w, currency), ".")
 	if w.ExtraKWh > 0 {
 		words += "; " + widget.Energy(w.ExtraKWh)
 		if w.ExtraCost > 0 && currency != "" {

@@ -244,7 +244,7 @@ func wayOfOrder(v view.Context, o api.Order) []milestone {
 		add("begun", o.Clocks.StartedAt, themes.Text, "by %s", o.AssignedTechnician)
 	}
 	if !o.CompletedAt.IsZero() {
-		add("done", o.CompletedAt, themes.Text, "in %.3g h: %s", o.ActualHours, o.CompletionNotes)
+		add("done", o.CompletedAt, themes.Text, "in %s: %s", widget.Hours(o.ActualHours), o.CompletionNotes)
 	}
 	if ver := o.Verification; ver != nil {
 		role := themes.Text
@@ -331,7 +331,7 @@ func drawCosts(r terminal.Region, v view.Context, y int, o api.Order) int {
 	default:
 		line("parts", widget.Money(*c.PartsCost, c.Currency)+": "+strings.Join(parts, ", "), themes.Text)
 	}
-	line("hours", fmt.Sprintf("%.3g h, %s", c.Hours, o.AssignedTechnician), themes.Text)
+	line("hours", widget.Hours(c.Hours)+", "+o.AssignedTechnician, themes.Text)
 	if c.LostKWh != nil {
 		words := widget.Energy(*c.LostKWh)
 		if c.LostMoney != nil {
