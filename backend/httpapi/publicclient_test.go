@@ -207,6 +207,23 @@ func TestScheduleOfPublicClients(t *testing.T) {
 	}
 }
 
+// A unit without records in the window is left out of those of its site: an empty list breaks
+// clients that read the first record.
+func TestUnitsWithoutRecordsAreLeftOut(t *testing.T) {
+	w := newWorld(t, nil)
+	postAs(t, w, "own", api.PathAssets, `{"action":"add","asset_id":"INV-A","name":"n","type":"inverter","capacity_kw":50,"location":"l"}`)
+	w.measure(ownSite, ownAsset, "Africa/Johannesburg", time.Date(2025, 9, 30, 22, 0, 0, 0, time.UTC), 12)
+	for _, resolution := range []string{"", "&resolution=hourly", "&resolution=daily"} {
+		for span, want := range map[string]int{"&start=2025-09-30&end=2025-10-02": 1, "&start=2024-09-30&end=2024-10-02": 0} {
+			var v api.SiteRecordsResponse
+			r := w.as("own", http.MethodGet, "/telemetry/site?site_id=Sibaya"+span+resolution, "")
+			if err := json.Unmarshal(r.Body.Bytes(), &v); err != nil || r.Code != http.StatusOK || v.Records == nil || len(v.Records) != want || want == 1 && len(v.Records[ownAsset]) == 0 {
+				t.Errorf("%s%s: HTTP %d %.300s", span, resolution, r.Code, r.Body)
+			}
+		}
+	}
+}
+
 // Telemetry comes in pages of 100 records, at most 1,000, of a unit and of a site; the
 // cursor of the last record continues. The product's client reads all pages.
 func TestTelemetryInPages(t *testing.T) {
