@@ -84,7 +84,7 @@ func (m *Model) paletteDialog() view.Dialog {
 // scopeOpens are the actions that open the pane or screen of a scope.
 var scopeOpens = map[keymap.Scope]keymap.Action{
 	keymap.InObserve: keymap.FocusObserve, keymap.InOrient: keymap.FocusOrient, keymap.InDecide: keymap.FocusDecide, keymap.InAct: keymap.FocusAct,
-	keymap.AlarmList: keymap.Alarms, keymap.AssetList: keymap.Assets, keymap.UploadList: keymap.Uploads, keymap.UserList: keymap.Users, keymap.FleetList: keymap.Fleet, keymap.ShiftLog: keymap.Shift, keymap.KeyList: keymap.APIKeys,
+	keymap.AlarmList: keymap.Alarms, keymap.AssetList: keymap.Assets, keymap.UploadList: keymap.Uploads, keymap.UserList: keymap.Users, keymap.FleetList: keymap.Fleet, keymap.ShiftLog: keymap.Shift, keymap.KeyList: keymap.APIKeys, keymap.SourceList: keymap.Sources,
 	keymap.AuditList: keymap.Audit, keymap.InLog: keymap.Log, keymap.ModelList: keymap.Models, keymap.KPIList: keymap.KPIs, keymap.StockList: keymap.Stock,
 	keymap.SubscriptionList: keymap.Subscriptions, keymap.PlanList: keymap.Schedules, keymap.NotifyList: keymap.Notifications, keymap.InSettings: keymap.Settings, keymap.RunList: keymap.Runs, keymap.ComponentList: keymap.Assets, keymap.DeliveryList: keymap.Subscriptions,
 }

@@ -1,6 +1,9 @@
 package tui
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // The screen of sources shows each device with its state, age and last error, the values
 // and registers of the selected one, the sources of files with their errors, and the gateways
@@ -10,6 +13,9 @@ func TestSources(t *testing.T) {
 		d := start(t, size[0], size[1], nil)
 		d.press("g", "y")
 		d.shows("devices", "gateways", "reading", "not responding", "41.5 kW", "90 min")
+		d.press("right")
+		d.pass(1)
+		d.shows("192.168.1.0/28: ended, 16 of 16 addresses, 3 devices, unit ids 1-3", "S-0003", "50.0 kW", "not able")
 		d.press("right")
 		d.pass(1)
 		d.shows("exports", "portal", "not responding", "96")
@@ -24,7 +30,37 @@ func TestSources(t *testing.T) {
 	d.press("down")
 	d.pass(1)
 	d.shows("read model 103: no response", "frozen 3")
-	d.press("right", "down")
+	d.press("right", "right", "down")
 	d.pass(1)
 	d.shows("sftp://plant@portal.example:22/out", "connection refused", "next try", "11:35")
+}
+
+// Devices are searched for and added, gateways invited and revoked, by keys.
+func TestSearchByKeys(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 36}} {
+		d := start(t, size[0], size[1], nil)
+		d.press("g", "y", "right")
+		d.pass(1)
+		d.press("d")
+		d.shows("Search for devices", "only read", "at most 256 addresses")
+		d.press("enter")
+		d.shows("Name an address")
+		d.press(strings.Split("192.168.1.0/28", "")...)
+		d.press("enter")
+		d.pass(1)
+		d.shows("The search has begun")
+		d.press("c")
+		d.pass(1)
+		d.shows("1 device is read from now on")
+		d.press("right", "right", "i")
+		d.shows("Invite a gateway")
+		d.press(strings.Split("roof", "")...)
+		d.press("enter")
+		d.pass(1)
+		d.shows("ABCD-EFGH-JKLM-NPQR", "It works once, until", "sunloop gateway join https://")
+		d.press("y", "enter")
+		d.pass(1)
+		d.press("X")
+		d.shows("Revoke the key key_7", "with a new code")
+	}
 }

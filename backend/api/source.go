@@ -102,3 +102,67 @@ var ErrSourceNotFound = UnknownID("No such device is read here")
 // ListSources lists the devices of a site that the service reads itself. With a device it
 // has its values too.
 var ListSources = define[SourcesRequest, SourcesResponse](&gateways, Operation{Action: ActionSources, Permission: PermissionRead, ReadOnly: true, Fields: Fields{required("site_id")}})
+
+// Actions of a search for devices.
+const (
+	ActionDiscover      = "discover"
+	ActionDiscovery     = "discovery"
+	ActionStopDiscovery = "stop_discovery"
+	ActionAddDevices    = "add_devices"
+)
+
+// States of a search for devices.
+const (
+	DiscoveryRunning = "running"
+	DiscoveryEnded   = "ended"
+	DiscoveryStopped = "stopped"
+)
+
+// DiscoveryResponse is how far a search for devices is, and what it found.
+type DiscoveryResponse struct {
+	Success    bool          `json:"success"`
+	State      string        `json:"state,omitempty"` // absent: nothing was searched since the start of the service
+	StartedAt  Time          `json:"started_at,omitzero"`
+	EndedAt    Time          `json:"ended_at,omitzero"`
+	Targets    []string      `json:"targets,omitempty"`
+	Units      string        `json:"units,omitempty"`
+	Addresses  int           `json:"addresses"` // to be searched
+	Searched   int           `json:"searched"`  // of these
+	At         string        `json:"at,omitempty"`
+	AtUnit     int           `json:"at_unit,omitempty"` // unit id that is asked
+	Error      string        `json:"error,omitempty"`
+	Missed     []string      `json:"missed,omitempty"` // addresses without a device, with the reason
+	Devices    []FoundDevice `json:"devices"`
+	Count      int           `json:"count"`
+	NewDevices int           `json:"new_devices,omitempty"` // add_devices: that the sources file did not have
+}
+
+// FoundDevice is a device that a search found.
+type FoundDevice struct {
+	AssetID      string   `json:"asset_id"` // that its unit would have
+	Address      string   `json:"address"`
+	Unit         int      `json:"unit"`
+	Kind         string   `json:"kind"`
+	Manufacturer string   `json:"manufacturer,omitempty"`
+	Model        string   `json:"model,omitempty"`
+	Serial       string   `json:"serial,omitempty"`
+	Version      string   `json:"version,omitempty"`
+	Map          string   `json:"map,omitempty"` // of its registers; absent: SunSpec
+	RatingKW     float64  `json:"rating_kw,omitempty"`
+	PowerW       *float64 `json:"power_w"`
+	Models       []int    `json:"models,omitempty"` // of SunSpec that would be read
+	Readable     bool     `json:"readable"`
+	Added        bool     `json:"added"` // in this search
+}
+
+// ErrNoDiscovery is the error of a service that does not read devices of the site.
+var ErrNoDiscovery = InvalidTransition("This service does not read devices of the site: start it with --sources")
+
+// Search for devices.
+var (
+	DiscoverDevices = define[GatewaysRequest, DiscoveryResponse](&gateways, Operation{Action: ActionDiscover, Permission: PermissionUsers,
+		Fields: Fields{required("site_id"), required("targets"), optional("port").between(1, 65535)}})
+	GetDiscovery  = define[GatewaysRequest, DiscoveryResponse](&gateways, Operation{Action: ActionDiscovery, Permission: PermissionUsers, ReadOnly: true, Fields: Fields{required("site_id")}})
+	StopDiscovery = define[GatewaysRequest, DiscoveryResponse](&gateways, Operation{Action: ActionStopDiscovery, Permission: PermissionUsers, Fields: Fields{required("site_id")}})
+	AddDevices    = define[GatewaysRequest, DiscoveryResponse](&gateways, Operation{Action: ActionAddDevices, Permission: PermissionUsers, Fields: Fields{required("site_id")}})
+)

@@ -180,6 +180,11 @@ type GatewaysRequest struct {
 	LifetimeMinutes *int   `json:"lifetime_minutes,omitempty"`        // invite: of the code; 60 when left out
 	GatewayID       string `json:"gateway_id,omitempty" limit:"word"` // rotate: of the caller, for the record
 	Device          string `json:"device,omitempty" limit:"id"`       // sources: the device whose values are asked for
+
+	Targets  []string `json:"targets,omitempty" limit:"16 name"`   // discover: private addresses, networks of at most 256, serial ports
+	Units    string   `json:"units,omitempty" limit:"name"`        // discover: unit ids as 1-20,126; the usual ones when left out
+	Port     int      `json:"port,omitempty"`                      // discover: of addresses without one; 502 when left out
+	AssetIDs []string `json:"asset_ids,omitempty" limit:"1000 id"` // add_devices: of the search; all that can be read when left out
 	Page
 }
 
@@ -230,9 +235,9 @@ const (
 var gateways = Route{
 	Name: "gateways", Path: PathGateways,
 	Summary:     "Invite gateways, list them and replace a gateway's key",
-	Description: "invite makes a code with which one gateway joins a site: it gets a key that writes the telemetry of this site and does nothing else. list has what the service received of each gateway. sources has the devices that the service reads itself, and with a device its values and registers. rotate gives the calling gateway a new key; the former one ends after a day.",
+	Description: "invite makes a code with which one gateway joins a site: it gets a key that writes the telemetry of this site and does nothing else. list has what the service received of each gateway. sources has the devices that the service reads itself, and with a device its values and registers. discover searches for devices in private networks and on serial ports of the service's machine, discovery is how far the search is and what it found, stop_discovery ends it, and add_devices adds what it found to the sources file, from which it is read. rotate gives the calling gateway a new key; the former one ends after a day.",
 	Example:     GatewaysRequest{Action: ActionInvite, SiteID: exampleSite, Name: "roof gateway"},
-	Errors:      []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound},
+	Errors:      []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound, ErrNoDiscovery},
 }
 
 // ActionInvite makes a code with which a gateway joins.

@@ -53,6 +53,7 @@ type Options struct {
 // Client is safe for concurrent use.
 type Client struct {
 	http    *resty.Client
+	base    string // as in Options
 	now     func() time.Time
 	onToken func(string)
 	kept    func() string
@@ -96,8 +97,11 @@ func New(o Options) *Client {
 	if wait == nil {
 		wait = clock.Sleep
 	}
-	return &Client{http: h, now: o.Now, onToken: o.OnToken, kept: o.StoredToken, credential: o.Credential, patience: o.MaxRetryWait, wait: wait}
+	return &Client{http: h, base: strings.TrimRight(o.BaseURL, "/"), now: o.Now, onToken: o.OnToken, kept: o.StoredToken, credential: o.Credential, patience: o.MaxRetryWait, wait: wait}
 }
+
+// BaseURL is the address of the service; empty with an in-process transport.
+func (c *Client) BaseURL() string { return c.base }
 
 // SetCredential changes the API key or token of the calls to come. Remembered
 // answers are forgotten, as they were another's.

@@ -62,6 +62,9 @@ func TestEveryOperationHasACall(t *testing.T) {
 			api.ResumeEventSubscription, api.RotateEventSubscription, api.PreviewEvent, api.TestEventSubscription, api.ListEventDeliveries, api.ReplayEventDeliveries} {
 			_, _ = client.Call(ctx, c, e, api.SubscriptionsRequest{SubscriptionID: "x"})
 		}
+		for _, e := range []api.Endpoint[api.GatewaysRequest, api.DiscoveryResponse]{api.DiscoverDevices, api.GetDiscovery, api.StopDiscovery, api.AddDevices} {
+			_, _ = client.Call(ctx, c, e, api.GatewaysRequest{SiteID: "x", Targets: []string{"127.0.0.1"}})
+		}
 		_, _ = client.Call(ctx, c, api.CancelUploadSession, api.UploadSessionMoveRequest{ID: "x"})
 	})
 	// Other forms of calls that there are, and what is made for browsers.

@@ -34,8 +34,13 @@ type Discovery struct {
 	Timeout time.Duration
 	Pause   time.Duration
 	Now     func() time.Time
-	// Progress is called with what is searched next; nil: not called.
-	Progress func(what string)
+	// Progress is called with the unit that is asked next, -1 before the first one of an
+	// address; nil: not called.
+	Progress func(address string, unit int)
+	// Each is called with the devices of an address; nil: not called.
+	Each func(found []Found)
+	// Skip says why an address is left out, empty if it is not; nil: none is.
+	Skip func(address string) string
 }
 
 // Found is a device of a discovery.
@@ -59,8 +64,12 @@ func (d *Discovery) Run(ctx context.Context) (found []Found, missed []string, er
 		return nil, nil, err
 	}
 	for _, a := range addresses {
-		if d.Progress != nil {
-			d.Progress(a)
+		d.progress(a, -1)
+		if d.Skip != nil {
+			if why := d.Skip(a); why != "" {
+				missed = append(missed, a+": "+why)
+				continue
+			}
 		}
 		if network[a] && !open(ctx, a) {
 			if err := clock.Sleep(ctx, 50*time.Millisecond); err != nil {
@@ -73,6 +82,9 @@ func (d *Discovery) Run(ctx context.Context) (found []Found, missed []string, er
 			return found, missed, ctx.Err()
 		}
 		found = append(found, here...)
+		if d.Each != nil && len(here) > 0 {
+			d.Each(here)
+		}
 		if len(here) == 0 {
 			why := "no device with SunSpec or a map of Sunloop"
 			if err != nil {
@@ -82,6 +94,12 @@ func (d *Discovery) Run(ctx context.Context) (found []Found, missed []string, er
 		}
 	}
 	return distinct(found), missed, nil
+}
+
+func (d *Discovery) progress(address string, unit int) {
+	if d.Progress != nil {
+		d.Progress(address, unit)
+	}
 }
 
 // Check returns an error if the targets or the port are not valid.
@@ -190,6 +208,7 @@ func (d *Discovery) search(ctx context.Context, address string) ([]Found, error)
 	var last error
 	for i := 0; i < len(units); i++ {
 		unit := units[i]
+		d.progress(address, unit)
 		here, err := d.searchUnit(ctx, line, address, unit)
 		if err != nil {
 			last = err

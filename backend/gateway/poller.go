@@ -41,7 +41,7 @@ type Forward interface {
 	Status() forward.Status
 }
 
-// Options are what a Poller works with. All fields but Forward, Facts and Intake are required.
+// Options are what a Poller works with. All fields but Forward, Facts, Intake and Search are required.
 type Options struct {
 	Config  Config
 	Store   Store
@@ -50,6 +50,8 @@ type Options struct {
 	Facts func(ctx context.Context, site Site) (Facts, error)
 	// Intake takes in the files of folders, servers and mailboxes; required if there are any.
 	Intake drop.Intake
+	// Search searches for devices when the console asks; nil: none can be searched for.
+	Search *Searcher
 	Now    func() time.Time
 	Log    *slog.Logger
 }
@@ -261,6 +263,10 @@ func (p *Poller) register(ctx context.Context) error {
 	}
 	if len(units) == 0 && p.options.Config.hasDrops() {
 		return nil // the first file makes the site
+	}
+	if len(units) == 0 && p.options.Search != nil {
+		p.options.Log.Warn("no device is configured; search for devices in the console (g y) or with sunloop gateway discover")
+		return p.options.Store.Register(ctx, site, nil)
 	}
 	if len(units) == 0 {
 		return errors.New("register units: the sources have no inverter and no meter")

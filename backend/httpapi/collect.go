@@ -31,6 +31,50 @@ type Sources interface {
 	Sources(device string) (api.SourcesResponse, error)
 }
 
+// Discoverer searches for devices of its site, one search at a time, and adds them to what
+// it reads. It is a [Sources] that can. Errors are those of the API.
+type Discoverer interface {
+	Discover(r *api.GatewaysRequest) (api.DiscoveryResponse, error)
+	Discovery() (api.DiscoveryResponse, error)
+	StopDiscovery() (api.DiscoveryResponse, error)
+	AddDevices(assets []string) (api.DiscoveryResponse, error)
+}
+
+// discoverer is what searches for devices of the site of a request.
+func (s *server) discoverer(c *caller) (Discoverer, error) {
+	if s.Sources == nil {
+		return nil, api.ErrNoDiscovery
+	}
+	from := s.Sources()
+	if from == nil || from.SiteID() != c.site.SiteID {
+		return nil, api.ErrNoDiscovery
+	}
+	d, ok := from.(Discoverer)
+	if !ok {
+		return nil, api.ErrNoDiscovery
+	}
+	return d, nil
+}
+
+func (s *server) discoveryHandlers() {
+	for e, do := range map[*api.Endpoint[api.GatewaysRequest, api.DiscoveryResponse]]func(Discoverer, *api.GatewaysRequest) (api.DiscoveryResponse, error){
+		&api.DiscoverDevices: Discoverer.Discover,
+		&api.GetDiscovery:    func(d Discoverer, _ *api.GatewaysRequest) (api.DiscoveryResponse, error) { return d.Discovery() },
+		&api.StopDiscovery:   func(d Discoverer, _ *api.GatewaysRequest) (api.DiscoveryResponse, error) { return d.StopDiscovery() },
+		&api.AddDevices: func(d Discoverer, r *api.GatewaysRequest) (api.DiscoveryResponse, error) {
+			return d.AddDevices(r.AssetIDs)
+		},
+	} {
+		handle(s, *e, func(_ context.Context, c *caller, r *api.GatewaysRequest) (api.DiscoveryResponse, error) {
+			d, err := s.discoverer(c)
+			if err != nil {
+				return api.DiscoveryResponse{}, err
+			}
+			return do(d, r)
+		})
+	}
+}
+
 // sources answers with the devices of a site that this process reads.
 func (s *server) sources(_ context.Context, c *caller, r *api.SourcesRequest) (api.SourcesResponse, error) {
 	var from Sources
@@ -48,6 +92,7 @@ func (s *server) sources(_ context.Context, c *caller, r *api.SourcesRequest) (a
 
 func (s *server) collectHandlers() {
 	handle(s, api.ListSources, s.sources)
+	s.discoveryHandlers()
 	handle(s, api.WriteTelemetry, s.writeTelemetry)
 	handle(s, api.ListGateways, func(ctx context.Context, c *caller, r *api.GatewaysRequest) (api.GatewaysResponse, error) {
 		list, next, err := s.Collectors.Gateways(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Page: r.Page})

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -486,5 +487,60 @@ func TestSources(t *testing.T) {
 	}
 	if code, _ := ask("own", secondSite, ""); code == http.StatusOK {
 		t.Error("a key reads the sources of another site")
+	}
+}
+
+// searching is a [devices] that can search.
+type searching struct {
+	devices
+	asked *[]string
+}
+
+func (s searching) note(what string) (api.DiscoveryResponse, error) {
+	*s.asked = append(*s.asked, what)
+	return api.DiscoveryResponse{Success: true, State: api.DiscoveryRunning, Devices: []api.FoundDevice{}}, nil
+}
+
+func (s searching) Discover(r *api.GatewaysRequest) (api.DiscoveryResponse, error) {
+	return s.note("discover " + strings.Join(r.Targets, " ") + " units " + r.Units)
+}
+func (s searching) Discovery() (api.DiscoveryResponse, error)     { return s.note("state") }
+func (s searching) StopDiscovery() (api.DiscoveryResponse, error) { return s.note("stop") }
+func (s searching) AddDevices(assets []string) (api.DiscoveryResponse, error) {
+	return s.note("add " + strings.Join(assets, " "))
+}
+
+// TestDiscoveryOfTheConsole: an administrator of the site searches for devices where the
+// process reads devices of this site.
+func TestDiscoveryOfTheConsole(t *testing.T) {
+	var asked []string
+	w := newWorld(t, func(d *httpapi.Deps) {
+		d.Sources = func() httpapi.Sources { return searching{devices{ownSite}, &asked} }
+	})
+	for _, q := range []struct {
+		as, body string
+		code     int
+	}{
+		{"admin", `{"action":"discover","site_id":"` + ownSite + `","targets":["127.0.0.1"],"units":"1-3"}`, http.StatusOK},
+		{"admin", `{"action":"discovery","site_id":"` + ownSite + `"}`, http.StatusOK},
+		{"admin", `{"action":"stop_discovery","site_id":"` + ownSite + `"}`, http.StatusOK},
+		{"admin", `{"action":"add_devices","site_id":"` + ownSite + `","asset_ids":["I1"]}`, http.StatusOK},
+		{"admin", `{"action":"discover","site_id":"` + ownSite + `"}`, http.StatusBadRequest},
+		{"admin", `{"action":"discover","site_id":"` + ownSite + `","targets":["127.0.0.1"],"port":70000}`, http.StatusBadRequest},
+		{"admin", `{"action":"discover","site_id":"` + secondSite + `","targets":["127.0.0.1"]}`, http.StatusConflict},
+		{"own", `{"action":"discover","site_id":"` + ownSite + `","targets":["127.0.0.1"]}`, http.StatusForbidden},
+		{"own", `{"action":"discovery","site_id":"` + ownSite + `"}`, http.StatusForbidden},
+		{"own", `{"action":"add_devices","site_id":"` + ownSite + `"}`, http.StatusForbidden},
+	} {
+		if r := w.as(q.as, http.MethodPost, api.PathGateways, q.body); r.Code != q.code {
+			t.Errorf("%s %s: HTTP %d, want %d: %s", q.as, q.body, r.Code, q.code, r.Body)
+		}
+	}
+	if want := []string{"discover 127.0.0.1 units 1-3", "state", "stop", "add I1"}; !slices.Equal(asked, want) {
+		t.Errorf("%q, want %q", asked, want)
+	}
+	without := newWorld(t, func(*httpapi.Deps) {})
+	if r := without.as("admin", http.MethodPost, api.PathGateways, `{"action":"discover","site_id":"`+ownSite+`","targets":["127.0.0.1"]}`); r.Code != http.StatusConflict {
+		t.Errorf("without sources: HTTP %d", r.Code)
 	}
 }

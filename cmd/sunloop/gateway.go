@@ -216,13 +216,40 @@ func checkSources(g *Globals, path string) error {
 	return moveQueue(g.Data)
 }
 
-// readSources reads the devices of a file into the service until ctx ends.
+// readSources reads the devices of a file into the service until ctx ends, and takes up
+// the file again when the console adds devices to it.
 func readSources(ctx context.Context, g *Globals, path, metrics string, service *backend.Service, log *slog.Logger) error {
+	search := gateway.NewSearcher(ctx, path, time.Now, log)
+	defer service.SetSources(nil)
+	for {
+		again := false
+		part, cancel := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			select {
+			case <-search.Changed():
+				again = true
+				cancel()
+			case <-part.Done():
+			}
+		}()
+		err := readOnce(part, g, path, metrics, service, search, log)
+		cancel()
+		<-ended
+		if err != nil || !again || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// readOnce reads the devices that the file has now.
+func readOnce(ctx context.Context, g *Globals, path, metrics string, service *backend.Service, search *gateway.Searcher, log *slog.Logger) error {
 	sources, err := gateway.Load(path)
 	if err != nil {
 		return err
 	}
-	options := gateway.Options{Config: sources, Store: service.Live(), Facts: siteFacts(service), Intake: service.Deliveries(sources.Site.Customer, sources.Site.ID), Now: time.Now, Log: log}
+	options := gateway.Options{Config: sources, Store: service.Live(), Facts: siteFacts(service), Intake: service.Deliveries(sources.Site.Customer, sources.Site.ID), Search: search, Now: time.Now, Log: log}
 	sender, err := openForward(g.Data, log)
 	if err != nil {
 		return err
@@ -235,8 +262,7 @@ func readSources(ctx context.Context, g *Globals, path, metrics string, service 
 	if err != nil {
 		return err
 	}
-	service.SetSources(p)
-	defer service.SetSources(nil)
+	service.SetSources(p) // in place of that of the former content of the file
 	log.Info("reading devices", "sources", path, "devices", len(p.Status().Devices), "site", sources.Site.ID)
 	exporter, err := openPlantMetrics(ctx, metrics, p, log)
 	if err != nil {

@@ -163,6 +163,14 @@ const (
 	RotateKey Action = "rotate-key"
 	RevokeKey Action = "revoke-key"
 
+	// Of the screen of sources.
+	SearchDevices Action = "search-devices"
+	StopSearch    Action = "stop-search"
+	AddDevice     Action = "add-device"
+	AddDevices    Action = "add-devices"
+	InviteGateway Action = "invite-gateway"
+	RevokeGateway Action = "revoke-gateway"
+
 	AddAsset         Action = "add-asset"
 	EditAsset        Action = "edit-asset"
 	Components       Action = "components"

@@ -170,6 +170,13 @@ func Default() Map {
 		dangerous(entry(RotateKey, KeyList, "rotate", "rotate the selected key", "R")),
 		dangerous(entry(RevokeKey, KeyList, "revoke", "revoke the selected key", "X")),
 
+		needs(entry(SearchDevices, SourceList, "search", "search for devices in a network or at an address", "d"), NeedsService|NeedsWrite),
+		needs(entry(StopSearch, SourceList, "stop", "stop the search for devices", "x"), NeedsService|NeedsWrite),
+		needs(entry(AddDevice, SourceList, "add", "read the selected device from now on", "c"), NeedsService|NeedsWrite),
+		needs(entry(AddDevices, SourceList, "add all", "read all devices that were found from now on", "C"), NeedsService|NeedsWrite),
+		needs(entry(InviteGateway, SourceList, "invite", "make a code with which a gateway joins", "i"), NeedsService|NeedsWrite),
+		dangerous(needs(entry(RevokeGateway, SourceList, "revoke", "revoke the key of the selected gateway", "X"), NeedsService|NeedsWrite)),
+
 		needs(entry(AddAsset, AssetList, "add", "add a unit", "c"), NeedsService|NeedsWrite),
 		dangerous(needs(entry(EditAsset, AssetList, "change", "change the selected unit", "E"), NeedsService|NeedsWrite)),
 		entry(Components, AssetList, "components", "show the components of the selected unit", "p"),

@@ -32,6 +32,7 @@ const (
 	InAct         Scope = "Act"
 	AlarmList     Scope = "the alarms"
 	KeyList       Scope = "the list of API keys"
+	SourceList    Scope = "the sources"
 	UserList      Scope = "the list of users"
 	FleetList     Scope = "the fleet"
 	ShiftLog      Scope = "the shift"
@@ -71,7 +72,7 @@ var scopes = []struct {
 }{
 	{Global, anywhere}, {List, anywhere}, {Panes, panes},
 	{InObserve, onePane}, {InOrient, onePane}, {InDecide, onePane}, {InAct, onePane},
-	{KeyList, oneScreen},
+	{KeyList, oneScreen}, {SourceList, oneScreen},
 	{UserList, oneScreen}, {FleetList, oneScreen}, {ShiftLog, oneScreen}, {AssetList, oneScreen}, {UploadList, oneScreen}, {InLog, oneScreen}, {AuditList, oneScreen}, {ComponentList, oneScreen},
 	{AlarmList, oneScreen},
 	{InSettings, oneScreen},

@@ -150,7 +150,7 @@ var queryWords = map[Query]string{
 	QuerySchedules: "schedules", QuerySchedule: "the schedule", QueryBOMs: "bills of materials", QueryBOM: "the bill of materials", QueryWindows: "windows", QueryParts: "parts",
 	QuerySubscriptions: "webhooks", QueryDeliveries: "deliveries", QueryAlerts: "alarms", QueryAlertLog: "alarm history", QueryAlertHealth: "alarm performance", QuerySpan: "telemetry of these days",
 	QuerySamples: "samples", QueryForeseen: "former forecasts", QueryKeys: "API keys", QueryUsers: "users", QueryFleet: "fleet", QueryLog: "log", QueryAudit: "audit trail", QueryAllUploads: "uploads", QueryImport: "the import", QueryFleetUnits: "units of the selected site", QueryAccuracy: "accuracy",
-	QueryModelHistory: "history of models", QueryInterpolations: "gap filling", QueryGaps: "gaps", QuerySources: "sources", QuerySource: "values of the device", QueryGateways: "gateways", QueryIssues: "issues", QueryShift: "shift log", QueryEvidence: "evidence", QueryAvailability: "availability",
+	QueryModelHistory: "history of models", QueryInterpolations: "gap filling", QueryGaps: "gaps", QuerySources: "sources", QuerySource: "values of the device", QueryDiscovery: "search for devices", QueryGateways: "gateways", QueryIssues: "issues", QueryShift: "shift log", QueryEvidence: "evidence", QueryAvailability: "availability",
 	QueryStretches: "availability of the unit", QueryRecords: "records", QueryKPIs: "KPIs", QueryManual: "runs", QueryHistory: "history", QueryDaily: "daily energies", QuerySeason: "energies of a year ago",
 	QueryNotifyConfig: "notifications", QueryOnCall: "who is on call", QueryShifts: "the calendar", QueryNotifyDeliveries: "deliveries", QueryExplanation: "the explanation", QuerySimulation: "the simulation",
 }

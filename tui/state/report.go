@@ -20,6 +20,7 @@ const (
 	QueryInterpolations Query = "interpolations" // runs of gap filling
 	QueryGaps           Query = "gaps"           // the longest gaps of one run
 	QuerySources        Query = "sources"        // devices that the service reads itself
+	QueryDiscovery      Query = "discovery"      // the search for devices
 	QuerySource         Query = "source"         // the values of one of them
 	QueryGateways       Query = "gateways"       // that send data of the site
 	QueryIssues         Query = "issues"
@@ -41,6 +42,7 @@ type Reports struct {
 	Gaps           Value[api.GapsResponse]
 	Sources        Value[api.SourcesResponse]
 	Source         Value[api.SourcesResponse] // with the values of one device
+	Discovery      Value[api.DiscoveryResponse]
 	Gateways       Value[[]api.GatewayRecord]
 	Issues         Value[[]api.Issue] // newest first
 	Evidence       Value[Day]
@@ -135,6 +137,10 @@ var reportSources = map[Query]source{
 	QuerySource: about(func(s *Site) *Value[api.SourcesResponse] { return &s.Source }, func(ctx context.Context, c *client.Client, r Request) (api.SourcesResponse, error) {
 		v, err := c.Sources(ctx, api.SourcesRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Device: r.id})
 		return field(v, err, func() api.SourcesResponse { return *v })
+	}),
+	QueryDiscovery: of(func(s *Site) *Value[api.DiscoveryResponse] { return &s.Discovery }, func(ctx context.Context, c *client.Client, r Request) (api.DiscoveryResponse, error) {
+		v, err := client.Call(ctx, c, api.GetDiscovery, api.GatewaysRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID})
+		return field(v, err, func() api.DiscoveryResponse { return *v })
 	}),
 	QueryGateways: of(func(s *Site) *Value[[]api.GatewayRecord] { return &s.Gateways }, func(ctx context.Context, c *client.Client, r Request) ([]api.GatewayRecord, error) {
 		v, err := c.Gateways(ctx, api.GatewaysRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Page: api.Page{Limit: api.MaxLimit}})

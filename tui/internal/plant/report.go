@@ -150,9 +150,37 @@ func (p *Plant) Sources(now time.Time) api.SourcesResponse {
 	}, Registers: []api.SourceRegisters{{Address: 40070, Words: []int{0x67, 0x32, 0x8fc}}}}
 }
 
+// Discovery is a search that found three devices, of which one can be added.
+func (p *Plant) Discovery(now time.Time) api.DiscoveryResponse {
+	power := 41500.0
+	return api.DiscoveryResponse{Success: true, State: api.DiscoveryEnded, StartedAt: api.At(now.Add(-time.Minute)), EndedAt: api.At(now.Add(-20 * time.Second)), Targets: []string{"192.168.1.0/28"}, Units: "1-3",
+		Addresses: 16, Searched: 16, Count: 3, Missed: []string{"tcp://192.168.1.2:502: no response"}, Devices: []api.FoundDevice{
+			{AssetID: "S-0003", Address: "tcp://192.168.1.4:502", Unit: 1, Kind: "inverter", Manufacturer: "Sunny", Model: "Fifty", Serial: "S-0003", Version: "1.2", RatingKW: 50, PowerW: &power, Models: []int{103, 160}, Readable: true},
+			{AssetID: "S-0001", Address: "tcp://192.168.1.5:502", Unit: 1, Kind: "inverter", Manufacturer: "Sunny", Model: "Fifty", Serial: "S-0001", RatingKW: 50, PowerW: &power, Models: []int{103}, Readable: true, Added: true},
+			{AssetID: "192.168.1.9-unit-2", Address: "tcp://192.168.1.9:502", Unit: 2, Kind: "other", Manufacturer: "Logger", Model: "X"},
+		}}
+}
+
+// discover answers the requests of a search.
+func (p *Plant) discover(now time.Time, q question) (answer any, ok bool) {
+	d := p.Discovery(now)
+	switch q.Action {
+	case api.ActionDiscovery, api.ActionStopDiscovery:
+	case api.ActionDiscover:
+		d.State, d.Searched, d.At, d.AtUnit = api.DiscoveryRunning, 3, "tcp://192.168.1.3:502", 2
+	case api.ActionAddDevices:
+		d.Devices[0].Added, d.NewDevices = true, 1
+	case api.ActionInvite:
+		return api.GatewaysResponse{Success: true, Message: "The code is shown only now and works once", Code: "ABCD-EFGH-JKLM-NPQR", ExpiresAt: api.At(now.Add(time.Hour))}, true
+	default:
+		return nil, false
+	}
+	return d, true
+}
+
 // Gateways are one that sends data.
 func (p *Plant) Gateways(now time.Time) []api.GatewayRecord {
-	return []api.GatewayRecord{{GatewayID: "roof gateway", Epoch: "e1", SiteID: p.SiteID, CustomerID: p.customer(), LastSeenAt: api.At(now.Add(-20 * time.Second)), LastPointAt: api.At(now.Add(-40 * time.Second)), Backlog: 12, ClockOffsetS: 75, ClockWrong: true}}
+	return []api.GatewayRecord{{GatewayID: "roof gateway", APIKeyID: "key_7", Epoch: "e1", SiteID: p.SiteID, CustomerID: p.customer(), LastSeenAt: api.At(now.Add(-20 * time.Second)), LastPointAt: api.At(now.Add(-40 * time.Second)), Backlog: 12, ClockOffsetS: 75, ClockWrong: true}}
 }
 
 // Gaps are two gaps of the newest run, the longest first.
@@ -241,6 +269,8 @@ func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, 
 		return api.RunsResponse{Success: true, Runs: p.Runs(now), Count: len(p.Runs(now))}, true
 	case r.URL.Path == api.PathGateways && q.Action == api.ActionSources:
 		return p.Sources(now), true
+	case r.URL.Path == api.PathGateways && q.Action != api.ActionList && q.Action != "":
+		return p.discover(now, q)
 	case r.URL.Path == api.PathGateways:
 		return api.GatewaysResponse{Success: true, Gateways: p.Gateways(now), Count: 1}, true
 	case r.URL.Path == api.PathIssues:

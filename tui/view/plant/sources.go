@@ -9,16 +9,18 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/widget"
 )
 
 // NewSources shows the devices that the service reads, each with its state, rate, age and
-// last error, the values of the selected one as read, the folders, servers and mailboxes
-// from which it takes files, and the gateways that send data.
+// last error, the values of the selected one as read, the search for devices, the folders,
+// servers and mailboxes from which it takes files, and the gateways that send data.
 func NewSources() *widget.TabView {
-	return &widget.TabView{Heading: "Sources", Tabs: []*widget.Tab{newDevices(), newFileSources(), newGateways()}}
+	return &widget.TabView{Heading: "Sources", Keys: keymap.SourceList, Act: manageSource, Reason: whyNotSource,
+		Tabs: []*widget.Tab{newDevices(), newSearch(), newFileSources(), newGateways()}}
 }
 
 // sourceRoles are the colours of states.
@@ -26,7 +28,7 @@ var sourceRoles = map[string]themes.Role{api.SourceReading: themes.Text, api.Sou
 
 func newDevices() *widget.Tab {
 	l := widget.NewTab("devices")
-	l.Empty = "This service reads no device of the site itself. See the gateways that send its data, or start it with --sources (sunloop gateway discover finds devices)."
+	l.Empty = "This service reads no device of the site itself. See the gateways that send its data, or start it with --sources; then d searches for devices."
 	l.Needs = func(v view.Context) []state.Need {
 		needs := []state.Need{{Query: state.QuerySources, Period: 5 * time.Second}}
 		if id := l.List.Selected; v.Site != nil && sourceOf(v, id) != nil {
@@ -204,7 +206,7 @@ func filesDetail(v view.Context, id string) []widget.Detail {
 // newGateways lists the gateways that send numbered batches.
 func newGateways() *widget.Tab {
 	l := widget.NewTab("gateways")
-	l.Empty = "No gateway has sent data of this site. sunloop gateway invite makes a code with which one joins."
+	l.Empty = "No gateway has sent data of this site. i makes a code with which one joins."
 	l.Needs = func(view.Context) []state.Need {
 		return []state.Need{{Query: state.QueryGateways, Period: 30 * time.Second}}
 	}

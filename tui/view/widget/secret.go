@@ -30,6 +30,14 @@ func NewSubscriptionSecret(subscription, words, secret string) *SecretView {
 	return d
 }
 
+// NewJoinCode shows the code with which a gateway joins, with the command that asks for it
+// and the end of the code.
+func NewJoinCode(gateway, command, ends, code string) *SecretView {
+	d := NewSecretView(gateway, "It works once, until "+ends+". On the gateway run "+command+" and enter it", code)
+	d.title, d.of = "The code of a gateway", "The code of"
+	return d
+}
+
 // Title names it.
 func (d *SecretView) Title() string { return d.title }
 
