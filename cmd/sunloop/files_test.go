@@ -123,7 +123,7 @@ func TestFirstDayOfInspect(t *testing.T) {
 		t.Errorf("first day %+v, want powers %v from 08:00", got.Day, want)
 	}
 	out.Reset()
-	if err := (&InspectCmd{Files: []string{path}}).Run(streams{out: &out, err: &errs}); err != nil || !strings.Contains(out.String(), "kW on the first day, 2026-06-02, of 4.20 kWh") {
+	if err := (&InspectCmd{Files: []string{path}}).Run(streams{out: &out, err: &errs}); err != nil || !strings.Contains(out.String(), "kW on the first day, 2026-06-02, of 4.25 kWh") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
