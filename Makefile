@@ -90,7 +90,7 @@ score: build ## how good fault detection is, on seeds it was never tuned on (SEE
 MEASURED_TOOL = ../shared/tools/real-faults
 INJECT = .ci/inject $(MEASURED_TOOL) bin/measured $(1) $(BASES)
 MEASURED_DIRS = $$(printf -- '--dir %s ' bin/measured/*/)
-measured: build ## the tables of docs/faults.md: losses injected into measured plants, announcements on the unchanged ones, simulated fleets (SEEDS, BASES, FLEETS; five seeds take about half an hour on two cores)
+measured: build ## the tables of docs/faults.md: losses injected into measured plants, announcements on the unchanged ones, simulated fleets (SEEDS, BASES, FLEETS; five seeds take about a quarter of an hour on two cores and 2.5 GB)
 	$(call INJECT,$(or $(SEEDS),20-29))
 	bin/sunloop score $(MEASURED_DIRS) --measured --mistakes --into docs/faults.md >bin/measured/report.txt
 	bin/sunloop score --seeds $(or $(FLEETS),1000-1011) --into docs/faults.md
