@@ -218,7 +218,7 @@ func TestWatch(t *testing.T) {
 	diff(t, got, `Sunloop, ops.example.com, Sibaya. The current state first, then changes. Times are those of the sites. Ctrl+c ends.
 2026-11-28 11:30 Sibaya: 341 kW of 500 kW expected, 1.23 MWh today, 7 of 8 units active
 11:30 Sibaya: critical alarm, not acknowledged: INV-03 inverter outage since 11:15, 24.7 kW at risk (daylight mean)
-11:30 Sibaya: critical finding: INV-03 inverter outage since 2026-11-27 11:30, 24.7 kW at risk (daylight mean), 95.0 % sure. A fuse has blown.
+11:30 Sibaya: critical finding: INV-03 inverter outage since 2026-11-27 11:30, 24.7 kW at risk (daylight mean), 95 % sure. A fuse has blown.
 11:30 Sibaya: new high order, pending, for no one yet: INV-03 inverter outage, to assign by 11:31
 11:30 Sibaya: critical alarm now acknowledged by anna: INV-03 inverter outage
 11:30 Sibaya: order late: INV-03 inverter outage, to assign by 11:31
@@ -226,7 +226,7 @@ func TestWatch(t *testing.T) {
 11:30 Sibaya: order now on hold for parts: INV-03 inverter outage, to begin by 12:30
 11:31 Sibaya: order now in progress: INV-03 inverter outage, to restore by 2026-11-30 11:30
 11:31 Sibaya: alarm now high, was critical: INV-03 inverter outage since 11:15, 24.7 kW at risk (daylight mean)
-11:31 Sibaya: finding now medium, was critical: INV-03 inverter outage since 2026-11-27 11:30, 24.7 kW at risk (daylight mean), 95.0 % sure. A fuse has blown.
+11:31 Sibaya: finding now medium, was critical: INV-03 inverter outage since 2026-11-27 11:30, 24.7 kW at risk (daylight mean), 95 % sure. A fuse has blown.
 11:31 Sibaya: high alarm now over, not acknowledged: INV-03 inverter outage
 11:31 Sibaya: high alarm again: INV-03 inverter outage since 11:15, 24.7 kW at risk (daylight mean)
 11:31 Sibaya: high alarm cleared: INV-03 inverter outage
@@ -234,8 +234,8 @@ func TestWatch(t *testing.T) {
 11:31 Sibaya: order now completed: INV-03 inverter outage
 11:47 Sibaya: 341 kW of 500 kW expected, 1.23 MWh today, 7 of 8 units active
 2026-11-29 00:05 Sibaya: 341 kW of 500 kW expected, 1.23 MWh today, 7 of 8 units active
-00:05 Sibaya: new critical alarm: site outage of the whole site since 00:05, 0.00 kW at risk (daylight mean)
-00:05 Sibaya: new medium finding: 2 units soiling since 2026-11-28 11:30, 0.00 kW at risk (daylight mean), 80.0 % sure. dust[2J
+00:05 Sibaya: new critical alarm: site outage of the whole site since 00:05, 0 kW at risk (daylight mean)
+00:05 Sibaya: new medium finding: 2 units soiling since 2026-11-28 11:30, 0 kW at risk (daylight mean), 80 % sure. dust[2J
 `)
 }
 
@@ -256,7 +256,7 @@ func TestWatchWithoutAnswers(t *testing.T) {
 	diff(t, got, `Sunloop, ops.example.com, Sibaya. The current state first, then changes. Times are those of the sites. Ctrl+c ends.
 2026-11-28 11:30 Sibaya: 341 kW of 500 kW expected, 1.23 MWh today, 7 of 8 units active
 Service unavailable. Trying again until it responds.
-11:32 Sibaya: new low alarm: INV-03 soiling since 11:30, 0.00 kW at risk (daylight mean)
+11:32 Sibaya: new low alarm: INV-03 soiling since 11:30, 0 kW at risk (daylight mean)
 The service is reachable again, after 2 min.
 `)
 }
