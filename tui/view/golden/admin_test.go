@@ -27,6 +27,7 @@ func officeDialogs() map[string]view.Dialog {
 		"audit-ask":     admin.NewAuditForm(state.AuditQuestion{Actor: "anna", From: api.At(stage.Noon.AddDate(0, 0, -7))}, nil, time.UTC, nil),
 		"upload-cancel": plant.NewUploadCancel(simulated.New().Uploads(stage.Noon)[1]),
 		"site-change":   plant.NewSiteChange(simulated.New().Site()), "contract": analysis.NewContract(simulated.New().Site()),
+		"search-form": plant.NewSearchForm(api.GatewaysRequest{SiteID: "Sibaya"}), "gateway-invite": plant.NewInvite(api.GatewaysRequest{SiteID: "Sibaya"}), "gateway-revoke": plant.NewGatewayRevoke(simulated.New().Gateways(stage.Noon)[0]),
 		"asset-add": plant.NewAssetForm(simulated.New().Site()), "asset-change": plant.NewAssetChange(simulated.New().Equipment(stage.Noon)[1]),
 		"component-install": plant.NewComponentForm(simulated.New().Equipment(stage.Noon)[2], nil, "2026-11-28"), "component-replace": plant.NewComponentForm(simulated.New().Equipment(stage.Noon)[2], &simulated.New().Equipment(stage.Noon)[2].Components[1], "2026-11-28"),
 		"component-remove": plant.NewComponentRemoval(simulated.New().Equipment(stage.Noon)[2], simulated.New().Equipment(stage.Noon)[2].Components[1]),
@@ -38,7 +39,9 @@ func officeDialogs() map[string]view.Dialog {
 
 // officeScreens returns the screens that belong to no one pane.
 func officeScreens() map[string]view.View {
-	return map[string]view.View{"users": admin.NewUsers(), "fleet": plant.NewFleet(), "shift": operations.NewShift(), "assets": plant.NewAssets(), "components": plant.NewComponents("INV-03"), "log": admin.NewLog(logLines), "log-service": logOfService()}
+	search := plant.NewSources()
+	search.Do(keymap.Right, view.Context{Site: &state.Site{}})
+	return map[string]view.View{"sources": plant.NewSources(), "sources-search": search, "users": admin.NewUsers(), "fleet": plant.NewFleet(), "shift": operations.NewShift(), "assets": plant.NewAssets(), "components": plant.NewComponents("INV-03"), "log": admin.NewLog(logLines), "log-service": logOfService()}
 }
 
 // logLines are some as slog writes them, and one of another form.
@@ -63,6 +66,8 @@ func officeView(t testing.TB, ascii bool) view.Context {
 	v.Site.Findings.Set(p.Findings(stage.Noon), stage.Noon)
 	v.Site.Shift.Set(p.Shift(stage.Noon), stage.Noon)
 	v.Site.Activities.Set(p.Activities(stage.Noon), stage.Noon)
+	v.Site.Sources.Set(p.Sources(stage.Noon), stage.Noon)
+	v.Site.Discovery.Set(p.Discovery(stage.Noon), stage.Noon)
 	v.Admin.Users.Set(userRecords(), stage.Noon)
 	v.Admin.Fleet.Set(p.Fleet(stage.Noon), stage.Noon)
 	midnight := p.Midnight(stage.Noon)
