@@ -101,7 +101,7 @@ func TestPlanMovedByOthers(t *testing.T) {
 func TestChosenDayIsTheDefault(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.press("n", "3", "right", "o")
-	d.shows("The best window of the chosen day; it loses 41.5 kWh, ZAR 62.25; 3.50 kWh,", "ZAR 5.25 more than the best.", "2026-11-30 06:00")
+	d.shows("The best window of the selected day; it loses 41.5 kWh, ZAR 62.25; 3.50 kWh,", "ZAR 5.25 more than the best.", "2026-11-30 06:00")
 	d.press("esc", "p")
 	d.shows("2026-11-30 06:00", "high", "corrective")
 	d.press("esc", "home", "o")
