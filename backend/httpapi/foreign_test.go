@@ -85,10 +85,11 @@ func (w *world) foreignThings(of ids, who string) things {
 	t["order"] = text(post(api.PathOrder, fmt.Sprintf(`{"action":"create","asset_id":%q,"schedule_id":%q,"bom_id":%q,"assigned_technician":%q,"estimated_duration_hours":4,"priority":"high"}`, of.asset, t["schedule"], t["bom"], who)), "order_id")
 	t["subscription"] = text(post(api.PathTrack, fmt.Sprintf(`{"action":"subscribe","order_id":%q,"callback_url":"https://example.org/%s"}`, t["order"], who)), "subscription_id")
 	post(api.PathOrder, fmt.Sprintf(`{"action":"start","order_id":%q}`, t["order"]))
-	for kind, path := range map[string]string{"": api.PathTrack, "event ": api.PathSubscriptions} {
-		deliveries := post(path, fmt.Sprintf(`{"action":"deliveries","subscription_id":%q}`, t[kind+"subscription"]))["deliveries"].([]any)
-		t[kind+"delivery"] = text(deliveries[0].(map[string]any), "delivery_id")
+	delivery := func(path, subscription string) string {
+		list := post(path, fmt.Sprintf(`{"action":"deliveries","subscription_id":%q}`, t[subscription]))["deliveries"].([]any)
+		return text(list[0].(map[string]any), "delivery_id")
 	}
+	t["delivery"], t["event delivery"] = delivery(api.PathTrack, "subscription"), delivery(api.PathSubscriptions, "event subscription")
 	t["user"] = text(post(api.PathUsers, fmt.Sprintf(`{"action":"add","username":%q,"password":"correct horse","role_id":"role_admin","customer_ids":[%q]}`, who, of.customer)), "user_id")
 	t["key"] = text(post(api.PathKeys, fmt.Sprintf(`{"action":"create","name":%q,"customer_ids":[%q]}`, who, of.customer)), "api_key_id")
 	t["upload"] = "upl_" + who

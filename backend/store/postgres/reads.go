@@ -14,7 +14,7 @@ import (
 )
 
 // reads are the queries of transactions: of one that has a connection ([direct]), and of
-// those that are read together ([seat]).
+// those that are read together ([batchReader]).
 type reads interface {
 	// value returns the value at a key, nil without one.
 	value(ctx context.Context, bucket string, key []byte) ([]byte, error)

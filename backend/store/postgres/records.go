@@ -20,8 +20,8 @@ func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
 	if tx := store.JoinedTx(ctx); tx != nil {
 		return fn(tx)
 	}
-	if seat := seatOf(ctx); seat != nil {
-		return fn(&records{ctx: ctx, reads: seat, store: s, known: map[string]*known{}})
+	if reader := batchReaderOf(ctx); reader != nil {
+		return fn(&records{ctx: ctx, reads: reader, store: s, known: map[string]*known{}})
 	}
 	return s.transact(ctx, snapshot, func(tx pgx.Tx) error {
 		return fn(&records{ctx: ctx, reads: direct{tx}, store: s, known: map[string]*known{}})
@@ -196,7 +196,7 @@ func (r *records) Scan(bucket string, from, to []byte, reverse bool) iter.Seq2[s
 	return func(yield func(store.Entry, error) bool) {
 		from, to := bytes.Clone(from), bytes.Clone(to)
 		most := scanMost
-		if _, together := r.reads.(*seat); together {
+		if _, together := r.reads.(*batchReader); together {
 			most = scanMostTogether
 		}
 		for n := scanFirst; ; n = min(2*n, most) {

@@ -38,8 +38,8 @@ func (h sites) View(ctx context.Context, id string, fn func(r telemetry.Reader) 
 		}
 		return fn(s)
 	}
-	if seat := seatOf(ctx); seat != nil {
-		return read(seat)
+	if reader := batchReaderOf(ctx); reader != nil {
+		return read(reader)
 	}
 	return h.store.transact(ctx, snapshot, func(tx pgx.Tx) error { return read(direct{tx}) })
 }

@@ -25,39 +25,39 @@ func (s *Store) Together(ctx context.Context, n int, do func(ctx context.Context
 	if n == 0 {
 		return nil
 	}
-	if store.JoinedTx(ctx) != nil || seatOf(ctx) != nil {
+	if store.JoinedTx(ctx) != nil || batchReaderOf(ctx) != nil {
 		return errors.New("read together: a transaction is open")
 	}
 	return s.transact(ctx, snapshot, func(tx pgx.Tx) error {
-		g := &gathering{tx: tx, asked: make(chan *question), ended: make(chan *seat), over: make(chan struct{})}
+		b := &batcher{tx: tx, asked: make(chan *request), ended: make(chan *batchReader), over: make(chan struct{})}
 		errs := make([]error, n)
 		for i := range n {
-			seat := &seat{g: g}
+			reader := &batchReader{b: b}
 			go func() {
-				defer func() { g.ended <- seat }()
-				errs[i] = do(store.WithTogether(ctx, seat), i)
+				defer func() { b.ended <- reader }()
+				errs[i] = do(store.WithTogether(ctx, reader), i)
 			}()
 		}
-		if g.serve(ctx, n); g.broken != nil {
-			return fault("read together", g.broken) // and not what followed from it
+		if b.serve(ctx, n); b.broken != nil {
+			return fault("read together", b.broken) // and not what followed from it
 		}
 		return errors.Join(errs...)
 	})
 }
 
-// seatOf returns the seat whose reads ctx has; nil outside of Together.
-func seatOf(ctx context.Context) *seat {
-	s, _ := store.TogetherOf(ctx).(*seat)
+// batchReaderOf returns the reader whose reads ctx has; nil outside of Together.
+func batchReaderOf(ctx context.Context) *batchReader {
+	s, _ := store.TogetherOf(ctx).(*batchReader)
 	return s
 }
 
-// gathering is a running Together.
-type gathering struct {
+// batcher answers the reads of a running Together.
+type batcher struct {
 	tx    pgx.Tx
-	asked chan *question
-	ended chan *seat
+	asked chan *request
+	ended chan *batchReader
 	over  chan struct{} // closed at the end
-	held  int           // estimated bytes of rows that seats keep
+	held  int           // estimated bytes of rows that readers keep
 
 	broken error // the first error of the database, which answers all further reads
 }
@@ -66,27 +66,27 @@ type gathering struct {
 // them may wait for another.
 const idle = 100 * time.Millisecond
 
-// serve answers the reads of n seats until all have ended.
-func (g *gathering) serve(ctx context.Context, n int) {
-	defer close(g.over)
+// serve answers the reads of n readers until all have ended.
+func (b *batcher) serve(ctx context.Context, n int) {
+	defer close(b.over)
 	tick := time.NewTicker(idle)
 	defer tick.Stop()
-	var waiting []*question
-	for lately := 0; n > 0; {
+	var waiting []*request
+	for before := 0; n > 0; {
 		select {
-		case q := <-g.asked:
+		case q := <-b.asked:
 			waiting = append(waiting, q)
-		case s := <-g.ended:
-			g.held -= s.held
+		case s := <-b.ended:
+			b.held -= s.held
 			n--
 		case <-tick.C:
-			if len(waiting) > 0 && len(waiting) == lately {
-				waiting = g.answer(ctx, waiting)
+			if len(waiting) > 0 && len(waiting) == before {
+				waiting = b.answer(ctx, waiting)
 			}
-			lately = len(waiting)
+			before = len(waiting)
 		}
 		if len(waiting) > 0 && len(waiting) >= n {
-			waiting = g.answer(ctx, waiting)
+			waiting = b.answer(ctx, waiting)
 		}
 	}
 }
@@ -106,10 +106,10 @@ const (
 	kinds
 )
 
-// question is a read that waits for its answer.
-type question struct {
+// request is a read that waits for its answer.
+type request struct {
 	kind  kind
-	seat  *seat
+	reader  *batchReader
 	alone func(ctx context.Context, d direct) error
 
 	bucket string
@@ -133,19 +133,19 @@ type question struct {
 	done chan struct{}
 }
 
-// maxHeld is how many bytes of rows of open days seats may keep together.
+// maxHeld is how many bytes of rows of open days readers may keep together.
 const maxHeld = 32 << 20
 
-// answer answers questions, and returns those that wait for memory.
-func (g *gathering) answer(ctx context.Context, questions []*question) (later []*question) {
-	var by [kinds][]*question
-	for i, q := range questions {
+// answer answers requests, and returns those that wait for memory.
+func (b *batcher) answer(ctx context.Context, requests []*request) (later []*request) {
+	var by [kinds][]*request
+	for i, q := range requests {
 		if q.kind == readRows {
-			if last := i == len(questions)-1 && len(later) == i; g.held > 0 && g.held+q.expect > maxHeld && !last {
+			if last := i == len(requests)-1 && len(later) == i; b.held > 0 && b.held+q.expect > maxHeld && !last {
 				later = append(later, q)
 				continue
 			}
-			g.held, q.seat.held = g.held+q.expect, q.seat.held+q.expect
+			b.held, q.reader.held = b.held+q.expect, q.reader.held+q.expect
 		}
 		by[q.kind] = append(by[q.kind], q)
 	}
@@ -153,11 +153,11 @@ func (g *gathering) answer(ctx context.Context, questions []*question) (later []
 		if len(list) == 0 {
 			continue
 		}
-		if g.broken == nil {
-			g.broken = g.read(ctx, kind(k), list)
+		if b.broken == nil {
+			b.broken = b.read(ctx, kind(k), list)
 		}
 		for _, q := range list {
-			q.err = g.broken
+			q.err = b.broken
 			close(q.done)
 		}
 	}
@@ -165,35 +165,35 @@ func (g *gathering) answer(ctx context.Context, questions []*question) (later []
 }
 
 // read makes reads of one kind.
-func (g *gathering) read(ctx context.Context, k kind, list []*question) error {
+func (b *batcher) read(ctx context.Context, k kind, list []*request) error {
 	switch k {
 	case readValues:
-		return g.values(ctx, list)
+		return b.values(ctx, list)
 	case readPage:
-		return g.pages(ctx, list)
+		return b.pages(ctx, list)
 	case readSite:
-		return g.sites(ctx, list)
+		return b.sites(ctx, list)
 	case readAssets:
-		return g.assets(ctx, list)
+		return b.assets(ctx, list)
 	case readRows:
-		return g.rows(ctx, list)
+		return b.rows(ctx, list)
 	case readOverlapping:
-		return g.overlapping(ctx, list)
+		return b.overlapping(ctx, list)
 	}
 	for _, q := range list {
-		if err := q.alone(ctx, direct{g.tx}); err != nil {
+		if err := q.alone(ctx, direct{b.tx}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *gathering) values(ctx context.Context, list []*question) error {
+func (b *batcher) values(ctx context.Context, list []*request) error {
 	w := wantedValues{}
 	for _, q := range list {
 		w.add(q.bucket, q.keys)
 	}
-	values, err := w.read(ctx, g.tx)
+	values, err := w.read(ctx, b.tx)
 	if err != nil {
 		return err
 	}
@@ -204,13 +204,13 @@ func (g *gathering) values(ctx context.Context, list []*question) error {
 }
 
 // pages reads ranges within shards in one query for each form of it, others one by one.
-func (g *gathering) pages(ctx context.Context, list []*question) error {
-	forms := map[[2]bool][]*question{}
+func (b *batcher) pages(ctx context.Context, list []*request) error {
+	forms := map[[2]bool][]*request{}
 	for _, q := range list {
 		_, _, end, ok := q.within.shard()
 		if !ok {
 			var err error
-			if q.entries, err = (direct{g.tx}).page(ctx, q.within, q.limit); err != nil {
+			if q.entries, err = (direct{b.tx}).page(ctx, q.within, q.limit); err != nil {
 				return err
 			}
 			continue
@@ -219,14 +219,14 @@ func (g *gathering) pages(ctx context.Context, list []*question) error {
 		forms[form] = append(forms[form], q)
 	}
 	for form, list := range forms {
-		if err := g.pagesOf(ctx, list, form[0], form[1]); err != nil {
+		if err := b.pagesOf(ctx, list, form[0], form[1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *gathering) pagesOf(ctx context.Context, list []*question, reverse, bounded bool) error {
+func (b *batcher) pagesOf(ctx context.Context, list []*request, reverse, bounded bool) error {
 	var buckets []string
 	var shards, begins, ends [][]byte
 	var limits []int64
@@ -245,7 +245,7 @@ func (g *gathering) pagesOf(ctx context.Context, list []*question, reverse, boun
 	if reverse {
 		order = ` DESC`
 	}
-	rows, err := g.tx.Query(ctx, `SELECT w.n::integer, c.key, c.value FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[]) WITH ORDINALITY AS w (bucket, shard, begin, before, most, n)
+	rows, err := b.tx.Query(ctx, `SELECT w.n::integer, c.key, c.value FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[]) WITH ORDINALITY AS w (bucket, shard, begin, before, most, n)
 		CROSS JOIN LATERAL (SELECT key, value FROM sunloop.kv t WHERE t.bucket = w.bucket COLLATE "C" AND t.shard = w.shard AND t.key >= w.begin`+before+`
 			ORDER BY t.key`+order+` LIMIT w.most) c ORDER BY w.n, c.key`+order, buckets, shards, begins, ends, limits)
 	if err != nil {
@@ -264,9 +264,9 @@ func (g *gathering) pagesOf(ctx context.Context, list []*question, reverse, boun
 	return err
 }
 
-// sitesOf returns the ids of the sites of questions, and the questions by site.
-func sitesOf(list []*question) (ids []string, of map[string][]*question) {
-	of = map[string][]*question{}
+// sitesOf returns the ids of the sites of requests, and the requests by site.
+func sitesOf(list []*request) (ids []string, of map[string][]*request) {
+	of = map[string][]*request{}
 	for _, q := range list {
 		if of[q.site] == nil {
 			ids = append(ids, q.site)
@@ -276,9 +276,9 @@ func sitesOf(list []*question) (ids []string, of map[string][]*question) {
 	return ids, of
 }
 
-func (g *gathering) sites(ctx context.Context, list []*question) error {
+func (b *batcher) sites(ctx context.Context, list []*request) error {
 	ids, of := sitesOf(list)
-	rows, err := g.tx.Query(ctx, `SELECT site, layout, roster FROM sunloop.site WHERE site = ANY($1::text[])`, ids)
+	rows, err := b.tx.Query(ctx, `SELECT site, layout, roster FROM sunloop.site WHERE site = ANY($1::text[])`, ids)
 	if err != nil {
 		return err
 	}
@@ -293,9 +293,9 @@ func (g *gathering) sites(ctx context.Context, list []*question) error {
 	return err
 }
 
-func (g *gathering) assets(ctx context.Context, list []*question) error {
+func (b *batcher) assets(ctx context.Context, list []*request) error {
 	ids, of := sitesOf(list)
-	rows, err := g.tx.Query(ctx, `SELECT site, asset, ref FROM sunloop.asset WHERE site = ANY($1::text[]) ORDER BY site, asset`, ids)
+	rows, err := b.tx.Query(ctx, `SELECT site, asset, ref FROM sunloop.asset WHERE site = ANY($1::text[]) ORDER BY site, asset`, ids)
 	if err != nil {
 		return err
 	}
@@ -311,14 +311,14 @@ func (g *gathering) assets(ctx context.Context, list []*question) error {
 }
 
 // rows reads rows of open days.
-func (g *gathering) rows(ctx context.Context, list []*question) error {
+func (b *batcher) rows(ctx context.Context, list []*request) error {
 	var sites []string
 	var from, to []int64
 	var limits []int64
 	for _, q := range list {
 		sites, from, to, limits = append(sites, q.site), append(from, q.from), append(to, q.to), append(limits, int64(q.limit))
 	}
-	rows, err := g.tx.Query(ctx, `SELECT w.n::integer, c.start, c.value FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS w (site, since, before, most, n)
+	rows, err := b.tx.Query(ctx, `SELECT w.n::integer, c.start, c.value FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS w (site, since, before, most, n)
 		CROSS JOIN LATERAL (SELECT start, value FROM sunloop.tail t WHERE t.site = w.site COLLATE "C" AND t.ref = 0 AND t.start >= w.since AND t.start < w.before
 			ORDER BY t.start LIMIT w.most) c`, sites, from, to, limits)
 	if err != nil {
@@ -345,9 +345,9 @@ func (g *gathering) rows(ctx context.Context, list []*question) error {
 }
 
 // overlapping reads blocks and sums.
-func (g *gathering) overlapping(ctx context.Context, list []*question) error {
+func (b *batcher) overlapping(ctx context.Context, list []*request) error {
 	for _, p := range []telemetry.Section{telemetry.Blocks, telemetry.Sums} {
-		var of []*question // of each ref
+		var of []*request // of each ref
 		var sites []string
 		var refs []int32
 		var sinces, ends, limits []int64
@@ -362,7 +362,7 @@ func (g *gathering) overlapping(ctx context.Context, list []*question) error {
 		if len(of) == 0 {
 			continue
 		}
-		rows, err := g.tx.Query(ctx, `SELECT r.n::integer, r.ref, c.start, c.value FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::bigint[]) WITH ORDINALITY AS r (site, ref, since, before, most, n)
+		rows, err := b.tx.Query(ctx, `SELECT r.n::integer, r.ref, c.start, c.value FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::bigint[]) WITH ORDINALITY AS r (site, ref, since, before, most, n)
 			CROSS JOIN LATERAL (SELECT start, value FROM sunloop.`+tables[p]+` t WHERE t.site = r.site COLLATE "C" AND t.ref = r.ref AND t.start < r.before
 				AND t.start >= coalesce((SELECT max(start) FROM sunloop.`+tables[p]+` b WHERE b.site = r.site COLLATE "C" AND b.ref = r.ref AND b.start <= r.since), r.since)
 				ORDER BY t.start LIMIT r.most) c
@@ -385,24 +385,24 @@ func (g *gathering) overlapping(ctx context.Context, list []*question) error {
 	return nil
 }
 
-// seat are the reads of one goroutine of Together. What it read of a site's telemetry it
+// batchReader has the reads of one goroutine of Together. What it read of a site's telemetry it
 // keeps, and short records too, since the transaction sees one state.
-type seat struct {
-	g    *gathering
-	held int // bytes of rows, estimated; belongs to the gathering
+type batchReader struct {
+	b    *batcher
+	held int // bytes of rows, estimated; belongs to the batcher
 
 	mu    sync.Mutex
-	sites map[string]*seatSite
+	sites map[string]*siteReads
 	got   map[string][]byte        // values by bucket and key; nil for those that are absent
 	pages map[string][]store.Entry // by range and number
 	kept  int                      // bytes of got and pages
 }
 
-// maxKept is how many bytes of records a seat keeps.
+// maxKept is how many bytes of records a reader keeps.
 const maxKept = 256 << 10
 
-// keep reports whether a seat has room for n bytes more. The mutex is held.
-func (s *seat) keep(n int) bool {
+// keep reports whether a reader has room for n bytes more. The mutex is held.
+func (s *batchReader) keep(n int) bool {
 	if s.kept+n > maxKept {
 		return false
 	}
@@ -410,8 +410,8 @@ func (s *seat) keep(n int) bool {
 	return true
 }
 
-// seatSite is what was read of a site.
-type seatSite struct {
+// siteReads is what was read of a site.
+type siteReads struct {
 	layout, roster []byte
 	assets         []telemetry.Asset
 	allAssets      bool // assets were read
@@ -419,15 +419,15 @@ type seatSite struct {
 	from, to       int64 // of the rows
 }
 
-// ask waits for the answer to a question.
-func (s *seat) ask(ctx context.Context, q *question) error {
-	q.seat, q.done = s, make(chan struct{})
+// ask waits for the answer to a request.
+func (s *batchReader) ask(ctx context.Context, q *request) error {
+	q.reader, q.done = s, make(chan struct{})
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case s.g.asked <- q:
-	case <-s.g.over:
+	case s.b.asked <- q:
+	case <-s.b.over:
 		return errors.New("read together: all have ended")
 	}
 	<-q.done
@@ -435,13 +435,13 @@ func (s *seat) ask(ctx context.Context, q *question) error {
 }
 
 // known returns what was read of a site; nil before its row was.
-func (s *seat) known(id string) *seatSite {
+func (s *batchReader) known(id string) *siteReads {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sites[id]
 }
 
-func (s *seat) value(ctx context.Context, bucket string, key []byte) ([]byte, error) {
+func (s *batchReader) value(ctx context.Context, bucket string, key []byte) ([]byte, error) {
 	values, err := s.values(ctx, bucket, [][]byte{key})
 	if err != nil {
 		return nil, err
@@ -449,9 +449,9 @@ func (s *seat) value(ctx context.Context, bucket string, key []byte) ([]byte, er
 	return values[0], nil
 }
 
-func (s *seat) values(ctx context.Context, bucket string, keys [][]byte) ([][]byte, error) {
+func (s *batchReader) values(ctx context.Context, bucket string, keys [][]byte) ([][]byte, error) {
 	values := make([][]byte, len(keys))
-	q := &question{kind: readValues, bucket: bucket}
+	q := &request{kind: readValues, bucket: bucket}
 	var at []int // places of the keys that are asked for
 	s.mu.Lock()
 	for i, key := range keys {
@@ -482,7 +482,7 @@ func (s *seat) values(ctx context.Context, bucket string, keys [][]byte) ([][]by
 	return values, nil
 }
 
-func (s *seat) page(ctx context.Context, r keyRange, n int) ([]store.Entry, error) {
+func (s *batchReader) page(ctx context.Context, r keyRange, n int) ([]store.Entry, error) {
 	id := fmt.Sprintf("%q %q %q %t %d", r.bucket, r.from, r.to, r.reverse, n)
 	if r.to == nil {
 		id += " to the end"
@@ -493,7 +493,7 @@ func (s *seat) page(ctx context.Context, r keyRange, n int) ([]store.Entry, erro
 	if ok {
 		return kept, nil
 	}
-	q := &question{kind: readPage, within: r, limit: n}
+	q := &request{kind: readPage, within: r, limit: n}
 	if err := s.ask(ctx, q); err != nil {
 		return nil, err
 	}
@@ -512,30 +512,30 @@ func (s *seat) page(ctx context.Context, r keyRange, n int) ([]store.Entry, erro
 	return q.entries, nil
 }
 
-func (s *seat) site(ctx context.Context, id string) (layout, roster []byte, err error) {
+func (s *batchReader) site(ctx context.Context, id string) (layout, roster []byte, err error) {
 	if k := s.known(id); k != nil {
 		return k.layout, k.roster, nil
 	}
-	q := &question{kind: readSite, site: id}
+	q := &request{kind: readSite, site: id}
 	if err := s.ask(ctx, q); err != nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sites == nil {
-		s.sites = map[string]*seatSite{}
+		s.sites = map[string]*siteReads{}
 	}
-	s.sites[id] = &seatSite{layout: q.layout, roster: q.list}
+	s.sites[id] = &siteReads{layout: q.layout, roster: q.list}
 	return q.layout, q.list, nil
 }
 
-func (s *seat) assets(ctx context.Context, site string, ids []string) ([]telemetry.Asset, error) {
+func (s *batchReader) assets(ctx context.Context, site string, ids []string) ([]telemetry.Asset, error) {
 	k := s.known(site)
 	s.mu.Lock()
 	list, read := k.assets, k.allAssets
 	s.mu.Unlock()
 	if !read {
-		q := &question{kind: readAssets, site: site}
+		q := &request{kind: readAssets, site: site}
 		if err := s.ask(ctx, q); err != nil {
 			return nil, err
 		}
@@ -560,16 +560,16 @@ func (s *seat) assets(ctx context.Context, site string, ids []string) ([]telemet
 	return out, nil
 }
 
-func (s *seat) places(ctx context.Context, site string, p telemetry.Section, refs []int32, starts []int64) (values [][]byte, err error) {
-	err = s.ask(ctx, &question{kind: readAlone, alone: func(ctx context.Context, d direct) (err error) {
+func (s *batchReader) places(ctx context.Context, site string, p telemetry.Section, refs []int32, starts []int64) (values [][]byte, err error) {
+	err = s.ask(ctx, &request{kind: readAlone, alone: func(ctx context.Context, d direct) (err error) {
 		values, err = d.places(ctx, site, p, refs, starts)
 		return err
 	}})
 	return values, err
 }
 
-func (s *seat) overlapping(ctx context.Context, site string, p telemetry.Section, refs []int32, sinces []int64, to int64, n int) ([]telemetry.Cell, error) {
-	q := &question{kind: readOverlapping, site: site, section: p, refs: refs, starts: sinces, to: to, limit: n}
+func (s *batchReader) overlapping(ctx context.Context, site string, p telemetry.Section, refs []int32, sinces []int64, to int64, n int) ([]telemetry.Cell, error) {
+	q := &request{kind: readOverlapping, site: site, section: p, refs: refs, starts: sinces, to: to, limit: n}
 	err := s.ask(ctx, q)
 	return q.cells, err
 }
@@ -577,9 +577,9 @@ func (s *seat) overlapping(ctx context.Context, site string, p telemetry.Section
 // rowsADay is how many rows of a day are expected, for an estimate of memory.
 const rowsADay = 288
 
-func (s *seat) ordered(ctx context.Context, site string, p telemetry.Section, from, to telemetry.Location, n int) (cells []telemetry.Cell, err error) {
+func (s *batchReader) ordered(ctx context.Context, site string, p telemetry.Section, from, to telemetry.Location, n int) (cells []telemetry.Cell, err error) {
 	if p != telemetry.Tail || from.Ref != 0 || to.Ref != 0 {
-		err = s.ask(ctx, &question{kind: readAlone, alone: func(ctx context.Context, d direct) (err error) {
+		err = s.ask(ctx, &request{kind: readAlone, alone: func(ctx context.Context, d direct) (err error) {
 			cells, err = d.ordered(ctx, site, p, from, to, n)
 			return err
 		}})
@@ -600,7 +600,7 @@ func (s *seat) ordered(ctx context.Context, site string, p telemetry.Section, fr
 		return cells[:min(n, len(cells))], nil
 	}
 	s.mu.Unlock()
-	q := &question{kind: readRows, site: site, from: from.Start, to: to.Start, limit: n, expect: len(k.roster) * rowsADay}
+	q := &request{kind: readRows, site: site, from: from.Start, to: to.Start, limit: n, expect: len(k.roster) * rowsADay}
 	if err := s.ask(ctx, q); err != nil {
 		return nil, err
 	}
@@ -614,5 +614,5 @@ func (s *seat) ordered(ctx context.Context, site string, p telemetry.Section, fr
 
 var (
 	_ reads = direct{}
-	_ reads = (*seat)(nil)
+	_ reads = (*batchReader)(nil)
 )

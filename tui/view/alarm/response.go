@@ -43,9 +43,6 @@ var consequences = map[string]string{
 	"underperformance":           "the loss stays, its cause unknown",
 }
 
-// Consequence says what happens while a fault of a family lasts; empty for an unknown one.
-func Consequence(family string) string { return consequences[family] }
-
 // priorityRank orders the recommended actions.
 var priorityRank = map[string]int{api.PriorityHigh: 0, api.PriorityMedium: 1, api.PriorityLow: 2}
 
