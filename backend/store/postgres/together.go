@@ -108,9 +108,9 @@ const (
 
 // request is a read that waits for its answer.
 type request struct {
-	kind  kind
-	reader  *batchReader
-	alone func(ctx context.Context, d direct) error
+	kind   kind
+	reader *batchReader
+	alone  func(ctx context.Context, d direct) error
 
 	bucket string
 	keys   [][]byte
