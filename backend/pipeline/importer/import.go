@@ -74,10 +74,15 @@ func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
 		}
 		result.Warnings = append(result.Warnings, doubts...)
 	}
+	implausible, err := im.dropImplausible(ctx, u, result)
+	if err != nil {
+		return err
+	}
 	site, units, words, err := im.resolveAssets(ctx, u, result)
 	if err != nil {
 		return err
 	}
+	words = append(words, implausible...)
 	intoDays(result, record.Zone(site.Timezone))
 	replaced, err := im.keepReplaced(ctx, u, site, result.Assets, units)
 	if err != nil {
