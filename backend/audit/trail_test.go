@@ -248,6 +248,9 @@ type failing struct{ err error }
 
 func (f failing) View(context.Context, func(store.Tx) error) error   { return f.err }
 func (f failing) Update(context.Context, func(store.Tx) error) error { return f.err }
+func (f failing) Together(context.Context, int, func(context.Context, int) error) error {
+	return f.err
+}
 
 func TestFailureIsReported(t *testing.T) {
 	broken := errors.New("disk on fire")
