@@ -61,6 +61,7 @@ type ConsoleFlags struct {
 type ConsoleCmd struct {
 	ConsoleFlags
 	ServiceFlags
+	SourcesFlags
 	RemoteFlags
 	Insecure    bool `help:"Accept any certificate from --remote. Use it only for a first test of your own service."`
 	KeepSession bool `default:"true" negatable:"" help:"Keep the session for the next start, in a file that only you can read."`
@@ -68,12 +69,15 @@ type ConsoleCmd struct {
 
 // Run shows the console.
 func (c *ConsoleCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std streams) error {
+	g.command, g.given = consoleTable, givenFlags(k)
+	if err := c.SourcesFlags.checkFor(g, c.Remote); err != nil {
+		return err
+	}
 	log, lines, logFile, err := g.consoleLog(g.Data)
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	defer logFile.Close()
-	g.command, g.given = consoleTable, givenFlags(k)
 	c.plainIfDumb(std, os.Getenv)
 	if c.Remote != "" {
 		return c.remote(ctx, g, std, log, lines)
@@ -133,7 +137,9 @@ func (c *ConsoleCmd) embedded(ctx context.Context, g *Globals, std streams, log 
 		return err
 	}
 	if c.Plain {
-		return withService(ctx, service, func(ctx context.Context) error { return c.plain(ctx, std, service) })
+		return withService(ctx, service, func(ctx context.Context) error {
+			return c.SourcesFlags.during(ctx, g, service, log, func(ctx context.Context) error { return c.plain(ctx, std, service) })
+		})
 	}
 	o := client.Options{Transport: client.InProcess(service.Handler()), Credential: c.Token, Now: time.Now}
 	options, err := c.options(g, std, log, lines, c.sessionStore("embedded "+g.Data), &o)
@@ -141,7 +147,9 @@ func (c *ConsoleCmd) embedded(ctx context.Context, g *Globals, std streams, log 
 		return errors.Join(err, service.Close())
 	}
 	options.Source, options.Places = "embedded", placesOf("embedded "+g.Data)
-	return withService(ctx, service, func(ctx context.Context) error { return tui.Run(ctx, options) })
+	return withService(ctx, service, func(ctx context.Context) error {
+		return c.SourcesFlags.during(ctx, g, service, log, func(ctx context.Context) error { return tui.Run(ctx, options) })
+	})
 }
 
 // withService runs the service's work while do runs, and closes it after.

@@ -17,6 +17,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"app.sunloop/backend"
 	"app.sunloop/backend/gateway"
 	"app.sunloop/backend/gateway/drop"
@@ -175,6 +177,65 @@ func printFound(out io.Writer, found []gateway.Found) {
 			cmp.Or(f.Device.Serial, "-"), cmp.Or(f.Version, "-"), rating, power, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Polled)), ","), "[]"))
 	}
 	_ = w.Flush() // its error is that of the next line
+}
+
+// SourcesFlags let the service of a process read devices and watched folders too.
+type SourcesFlags struct {
+	Sources string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Also read the devices of this sources file (see sunloop gateway --help)." type:"path"`
+
+	PlantMetrics string `placeholder:"ADDRESS" env:"SUNLOOP_PLANT_METRICS" help:"Serve the values of the devices of --sources for Prometheus at this address [127.0.0.1:9465]. Who reaches it needs no credential."`
+}
+
+// check checks the flags before a data folder is made or a port opened.
+func (f SourcesFlags) check(g *Globals) error {
+	if f.Sources != "" {
+		if err := checkSources(g, f.Sources); err != nil {
+			return err
+		}
+	}
+	if err := checkPlantMetrics(f.PlantMetrics); err != nil {
+		return err
+	}
+	if f.PlantMetrics != "" && f.Sources == "" {
+		return wrong("--plant-metrics: needs --sources")
+	}
+	return nil
+}
+
+// checkFor checks the flags of a console. With a remote service, flags of the command
+// line are refused, and settings of the environment and the configuration are not used.
+func (f SourcesFlags) checkFor(g *Globals, remote string) error {
+	if remote == "" {
+		return f.check(g)
+	}
+	for _, flag := range []string{"sources", "plant-metrics"} {
+		if g.given[flag] {
+			return wrong("--%s: devices are read by a service of this process; with --remote it is elsewhere", flag)
+		}
+	}
+	return nil
+}
+
+// during calls do and reads the sources into the service until do returns. An error of
+// the sources cancels the context of do.
+func (f SourcesFlags) during(ctx context.Context, g *Globals, service *backend.Service, log *slog.Logger, do func(context.Context) error) error {
+	if f.Sources == "" {
+		return do(ctx)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	group.Go(func() error {
+		err := readSources(ctx, g, f.Sources, f.PlantMetrics, service, log)
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
+	})
+	group.Go(func() error {
+		defer cancel()
+		return do(ctx)
+	})
+	return group.Wait()
 }
 
 // GatewayRunCmd reads devices without serving.

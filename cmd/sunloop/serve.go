@@ -126,9 +126,7 @@ type ServeCmd struct {
 	SSH       string   `name:"ssh" placeholder:"ADDRESS" env:"SUNLOOP_SSH" help:"Also serve the console over SSH at this address, for example :2222 (see sunloop ssh --help)."`
 	SSHLimits SSHFlags `embed:"" prefix:"ssh-"`
 
-	Sources string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Also read the devices of this sources file (see sunloop gateway --help)." type:"path"`
-
-	PlantMetrics string `placeholder:"ADDRESS" env:"SUNLOOP_PLANT_METRICS" help:"Serve the values of the devices of --sources for Prometheus at this address [127.0.0.1:9465]. Who reaches it needs no credential."`
+	SourcesFlags
 
 	Heartbeat string `placeholder:"URL" env:"SUNLOOP_HEARTBEAT" help:"URL of a watchdog that is called each minute while the service is well: parts ready, detection not behind."`
 
@@ -145,16 +143,8 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err := c.SSHLimits.check("--ssh-"); err != nil {
 		return err
 	}
-	if c.Sources != "" {
-		if err := checkSources(g, c.Sources); err != nil {
-			return err
-		}
-	}
-	if err := checkPlantMetrics(c.PlantMetrics); err != nil {
+	if err := c.SourcesFlags.check(g); err != nil {
 		return err
-	}
-	if c.PlantMetrics != "" && c.Sources == "" {
-		return wrong("--plant-metrics: needs --sources")
 	}
 	log := g.headlessLog(std.err)
 	cfg, err := c.config(g, log, time.Now)
@@ -176,7 +166,9 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if cfg.TrustedProxies, err = c.proxies(); err != nil {
 		return err
 	}
-	return c.WatchFlags.run(ctx, cfg, c.EndDelay, func(ctx context.Context, service *backend.Service) error { return c.all(ctx, g, service, log) })
+	return c.WatchFlags.run(ctx, cfg, c.EndDelay, func(ctx context.Context, service *backend.Service) error {
+		return c.SourcesFlags.during(ctx, g, service, log, func(ctx context.Context) error { return c.all(ctx, g, service, log) })
+	})
 }
 
 // all serves the API, and the console over SSH where that is asked for.
@@ -188,9 +180,6 @@ func (c *ServeCmd) all(ctx context.Context, g *Globals, service *backend.Service
 			return err
 		}
 		group.Go(func() error { return consoles(ctx) })
-	}
-	if c.Sources != "" {
-		group.Go(func() error { return readSources(ctx, g, c.Sources, c.PlantMetrics, service, log) })
 	}
 	group.Go(func() error { return c.http(ctx, g, service, log) })
 	return group.Wait()

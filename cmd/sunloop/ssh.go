@@ -32,6 +32,7 @@ type SSHCmd struct {
 	SSHFlags
 	LookFlags
 	ServiceFlags
+	SourcesFlags
 	RemoteFlags
 	WatchFlags
 }
@@ -44,6 +45,9 @@ func (c *SSHCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std strea
 	}
 	if c.Fingerprint {
 		return showHostKey(g.Data, std)
+	}
+	if err := c.SourcesFlags.checkFor(g, c.Remote); err != nil {
+		return err
 	}
 	log := g.headlessLog(std.err)
 	if c.Remote != "" && (c.Metrics != "" || c.Pprof != "") {
@@ -63,7 +67,7 @@ func (c *SSHCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std strea
 		if err != nil {
 			return err
 		}
-		return serve(ctx)
+		return c.SourcesFlags.during(ctx, g, service, log, serve)
 	})
 }
 
