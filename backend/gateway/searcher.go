@@ -19,7 +19,7 @@ import (
 // Searcher searches for devices when the console asks, one search at a time, and adds
 // them to the sources file. It reads only, as [Discovery] does.
 type Searcher struct {
-	ctx     context.Context // of the process: a search outlives the request that began it
+	start   func() (context.Context, context.CancelFunc) // of a search, which outlives its request and ends with the process
 	path    string
 	now     func() time.Time
 	log     *slog.Logger
@@ -36,7 +36,7 @@ type Searcher struct {
 
 // NewSearcher returns one that adds devices to a sources file. Searches end with ctx.
 func NewSearcher(ctx context.Context, path string, now func() time.Time, log *slog.Logger) *Searcher {
-	return &Searcher{ctx: ctx, path: path, now: now, log: log, added: map[string]bool{}, changed: make(chan struct{}, 1)}
+	return &Searcher{start: func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }, path: path, now: now, log: log, added: map[string]bool{}, changed: make(chan struct{}, 1)}
 }
 
 // Changed receives a value after devices were added to the file.
@@ -104,7 +104,7 @@ func (s *Searcher) Start(c *Config, r *api.GatewaysRequest) (api.DiscoveryRespon
 	if s.state.State == api.DiscoveryRunning {
 		return api.DiscoveryResponse{}, api.InvalidTransition("A search is running since %s: stop it first, or wait for its end", s.state.StartedAt)
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := s.start()
 	s.stop, s.ended, s.found, s.added = cancel, make(chan struct{}), nil, map[string]bool{}
 	s.state = api.DiscoveryResponse{State: api.DiscoveryRunning, StartedAt: api.At(s.now()), Targets: slices.Clone(r.Targets), Units: r.Units, Addresses: len(addresses)}
 	d.Progress = func(address string, unit int) {
