@@ -8,10 +8,10 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build gateway-builds gateway-day gateway-figures gateway-kills gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak mutants scale replicas-bench attack damage deadcode
+.PHONY: all build gateway-builds gateway-day gateway-figures gateway-kills gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak source-kills mutants scale replicas-bench attack damage deadcode
 
 # Targets that run tests marked by internal/longtest.
-test-long faults attack damage moves kills notify-kills gateway-kills gateway-figures gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
+test-long faults attack damage moves kills notify-kills gateway-kills source-kills gateway-figures gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
 
 all: build
 
@@ -127,6 +127,9 @@ notify-kills: ## the service, killed KILLS (500) times while it raises alarms, w
 
 gateway-kills: ## a gateway, its service and the link between them, killed KILLS (500) times: each stored reading at the service, once (half an hour)
 	SUNLOOP_TEST_GATEWAY_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 90m -run GatewayOverKills -v ./backend/resilience
+
+source-kills: ## a service with a watched folder, killed KILLS (20) times while files come: each file imported once (a minute)
+	SUNLOOP_TEST_SOURCE_KILLS=$(or $(KILLS),20) $(GO) test -count=1 -timeout 90m -run SourcesOverKills -v ./backend/resilience
 
 gateway-figures: ## memory, CPU, writes and bytes sent of the gateway's build with Modbus and MQTT, and how it catches up after a cut (SECONDS, 120 each)
 	$(MAKE) -s build TAGS=gateway BINARY=bin/gateway/sunloop
