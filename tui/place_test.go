@@ -85,7 +85,7 @@ func TestGuide(t *testing.T) {
 	}
 	for _, size := range []int{80, 120} {
 		d := start(t, size, 36, with)
-		d.shows("New here: f2 shows the keys, : finds anything, n does the next step")
+		d.shows("New here: f2 keys, : find anything, n next step, g s settings.")
 	}
 	d := start(t, 120, 36, with)
 	d.pass(keepEvery + 1)

@@ -115,7 +115,7 @@ func (m *Model) showIntro() {
 	for _, k := range []struct {
 		action keymap.Action
 		words  string
-	}{{keymap.Help, "shows the keys"}, {keymap.Palette, "finds anything"}, {keymap.NextStep, "does the next step"}, {keymap.Settings, "sets it up"}} {
+	}{{keymap.Help, "keys"}, {keymap.Palette, "find anything"}, {keymap.NextStep, "next step"}, {keymap.Settings, "settings"}} {
 		if e, ok := m.o.Keys.Entry(k.action); ok {
 			words = append(words, e.Binding.Keys()[0]+" "+k.words)
 		}

@@ -125,7 +125,7 @@ func Default() Map {
 		dangerous(needs(entry(Unsubscribe, SubscriptionList, "delete", "delete the subscription", "X"), NeedsService|NeedsWrite)),
 		needs(entry(ReplayDelivery, DeliveryList, "post again", "send the selected delivery again", "p"), NeedsService|NeedsWrite),
 		needs(entry(ReplayAll, DeliveryList, "all again", "send all failed deliveries again", "P"), NeedsService|NeedsWrite),
-		entry(NotifyWho, NotifyList, "who if", "who would be notified now if an alarm were raised", "w"),
+		entry(NotifyWho, NotifyList, "who is notified", "who would be notified now if an alarm were raised", "w"),
 		entry(NotifyExplain, NotifyList, "explain", "explain what was sent of an alarm, to whom, or what suppressed it", "x"),
 		needs(entry(NotifyTest, NotifyList, "test", "send a test message to the selected channel or person", "t"), NeedsService|NeedsWrite),
 		entry(NotifySpan, NotifyList, "week/month", "show a week or a month of the calendar", "m"),

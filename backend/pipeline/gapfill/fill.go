@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -127,7 +128,7 @@ func (g *Filler) storeResult(ctx context.Context, site api.Site, result api.Inte
 			}
 		}
 		return g.Domain.Activities.Record(tx, activity.Record{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps filled", Actor: sitedata.Actor,
-			Description: fmt.Sprintf("%d gaps of %d units, mostly by %s", result.GapStatistics.TotalGaps, len(result.AssetIDs), result.Method)})
+			Description: fmt.Sprintf("%d gaps of %d units, mostly by %s", result.GapStatistics.TotalGaps, len(result.AssetIDs), strings.ReplaceAll(result.Method, "_", " "))})
 	})
 	if err != nil {
 		if table {

@@ -59,7 +59,7 @@ func newRuns() *widget.Tab {
 		for _, r := range v.Site.Interpolations.Data {
 			g, m := r.GapStatistics, r.PerformanceMetrics
 			rows = append(rows, widget.Row{ID: r.ResultID, Sort: []any{r.ProcessedAt.String(), float64(g.TotalGaps), r.Method, g.LargestGapMinutes, g.CoverageImprovementPercent, number(m.NRMSEPercent)}, Cells: []widget.Cell{
-				widget.Text(widget.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(fmt.Sprint(g.TotalGaps)), widget.Text(r.Method), widget.QuietText(minutes(g.LargestGapMinutes)),
+				widget.Text(widget.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(fmt.Sprint(g.TotalGaps)), widget.Text(widget.Spaced(r.Method)), widget.QuietText(minutes(g.LargestGapMinutes)),
 				widget.QuietText(widget.Percentage(g.CoverageImprovementPercent)), widget.Text(widget.Percentage(number(m.NRMSEPercent))),
 			}})
 		}
@@ -113,7 +113,7 @@ func runDetail(v view.Context, id string) []widget.Detail {
 	if len(r.Methods) > 0 {
 		lines = append(lines, widget.Detail{Heading: "Methods, and the gaps that each filled"})
 		for _, name := range widget.SortedKeys(r.Methods) {
-			add(name, "%d", r.Methods[name])
+			add(widget.Spaced(name), "%d", r.Methods[name])
 		}
 	}
 	if len(r.AssetIDs) > 0 {
@@ -179,7 +179,7 @@ func newGapList(runs *widget.Tab) *widget.Tab {
 		rows := make([]widget.Row, 0, len(v.Site.Gaps.Data.Gaps))
 		for _, g := range v.Site.Gaps.Data.Gaps {
 			rows = append(rows, widget.Row{ID: gapID(g), Sort: []any{g.AssetID, g.Start.String(), g.Minutes, g.Method, g.EnergyKWh}, Cells: []widget.Cell{
-				widget.Text(g.AssetID), widget.QuietText(g.Start.In(v.Site.Zone).Format(widget.DateTimeLayout)), widget.Text(minutes(g.Minutes)), widget.Text(g.Method), widget.QuietText(widget.Energy(g.EnergyKWh)),
+				widget.Text(g.AssetID), widget.QuietText(g.Start.In(v.Site.Zone).Format(widget.DateTimeLayout)), widget.Text(minutes(g.Minutes)), widget.Text(widget.Spaced(g.Method)), widget.QuietText(widget.Energy(g.EnergyKWh)),
 			}})
 		}
 		return rows
@@ -250,7 +250,7 @@ func newGapKinds(runs *widget.Tab) *widget.Tab {
 		rows := make([]widget.Row, 0, len(run.ByGapLength))
 		for i, k := range run.ByGapLength {
 			rows = append(rows, widget.Row{ID: fmt.Sprint(i), Sort: []any{k.GapMinutes, k.KnownFrom, k.Method, float64(k.HiddenGaps), number(k.NRMSEPercent), number(k.RMSEKW), number(k.R2Score), number(k.NRMSEPercent)}, Cells: []widget.Cell{
-				widget.Text(minutes(k.GapMinutes)), widget.Text(k.KnownFrom), widget.Text(k.Method), widget.QuietText(fmt.Sprint(k.HiddenGaps)), widget.Text(widget.Percentage(number(k.NRMSEPercent))), widget.QuietText(widget.Power(number(k.RMSEKW))),
+				widget.Text(minutes(k.GapMinutes)), widget.Text(k.KnownFrom), widget.Text(widget.Spaced(k.Method)), widget.QuietText(fmt.Sprint(k.HiddenGaps)), widget.Text(widget.Percentage(number(k.NRMSEPercent))), widget.QuietText(widget.Power(number(k.RMSEKW))),
 				widget.QuietText(widget.Significant(number(k.R2Score))), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, number(k.NRMSEPercent)/max(top, 1e-9)) }},
 			}})
 		}

@@ -51,7 +51,7 @@ func TestPromotionForm(t *testing.T) {
 	}
 	d := open.Dialog.(*widget.StepForm)
 	picture.Golden(t, "models-promote", stage.DialogText(v, d, 80, 24))
-	if r := stage.Press(d, "better", "enter"); r != nil || d.WrongAt != 0 || !strings.Contains(d.Wrong, "At least 10 characters") {
+	if r := stage.Press(d, "better", "enter"); r != nil || d.WrongAt != 0 || !strings.Contains(d.Wrong, "at least 10 characters") {
 		t.Errorf("a short reason led to %v: %q", r, d.Wrong)
 	}
 	if d.Value("force") != "no" {

@@ -171,7 +171,7 @@ func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 	w, _ := r.Size()
 	a, i := u.asset(v)
 	title := u.ID
-	for _, words := range []string{a.Name, a.Type} {
+	for _, words := range []string{a.Name, widget.Spaced(a.Type)} {
 		if words != "" && words != u.ID {
 			title += v.Separator() + words
 		}
@@ -209,13 +209,18 @@ func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 	}
 	v.PutIn(r, 0, 2, w, "last record "+widget.When(newest.Timestamp.Time, v.SiteNow, v.Site.Zone)+", "+state.Age(age)+" old", role)
 	y := 3
-	for _, m := range u.measures(v, a, i, newest) {
+	measures := u.measures(v, a, i, newest)
+	bar := 18
+	for _, m := range measures {
+		bar = max(10, min(bar, w-27-terminal.Width(m.note)))
+	}
+	for _, m := range measures {
 		v.Put(r, 0, y, m.name, themes.Dim)
 		r.PutRight(23, y, view.Drawable(m.text, v.ASCII), v.Style(themes.Text))
 		x := 25
 		if w >= 60 {
-			chart.Bar(r, x, y, 18, m.value, m.low, m.high, m.normal, v.Pen, v.Palette)
-			x += 20
+			chart.Bar(r, x, y, bar, m.value, m.low, m.high, m.normal, v.Pen, v.Palette)
+			x += bar + 2
 		}
 		role := themes.Dim
 		if !m.normal.Holds(m.value) {
@@ -237,7 +242,7 @@ func (u *UnitView) measures(v view.Context, a api.Asset, i int, newest api.Recor
 	if i >= 0 && day.Expected[i] > 0 && v.Site.PastDate.IsZero() {
 		power.normal = chart.Normal{Low: day.Expected[i] * chart.NormalRatio.Low, High: day.Expected[i] * chart.NormalRatio.High}
 		power.high = max(power.high, power.normal.High)
-		power.note = "expected " + widget.Power(day.Expected[i]) + " by its peers, " + widget.Percent(newest.Power/day.Expected[i])
+		power.note = "its peers " + widget.Power(day.Expected[i]) + ", " + widget.Percent(newest.Power/day.Expected[i])
 		if lost := day.Expected[i] - newest.Power; lost > 0.1*day.Expected[i] {
 			power.note += ", lost " + widget.Power(lost)
 		}

@@ -63,7 +63,7 @@ func TestUnitLooks(t *testing.T) {
 		if i := strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }); v.ASCII && i >= 0 {
 			t.Errorf("not ASCII: %.20q", text[i:])
 		}
-		for _, words := range []string{"INV-05", "expected 76.4 kW by its peers, 80 %", "string outage", "ack by anna", "anna: crew is informed"} {
+		for _, words := range []string{"INV-05", "its peers 76.4 kW, 80 %, lost 15.3 kW", "string outage", "ack by anna", "anna: crew is informed"} {
 			if !strings.Contains(text, words) {
 				t.Errorf("the unit does not show %q:\n%s", words, text)
 			}

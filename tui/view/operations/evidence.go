@@ -200,7 +200,7 @@ func drawSimilar(r terminal.Region, v view.Context, y int, f api.Finding) int {
 		if !other.EndedAt.IsZero() {
 			end = other.EndedAt.Time
 		}
-		words := fmt.Sprintf("%s, %s, %s lost", widget.When(other.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.Duration(end.Sub(other.StartedAt.Time)), widget.Energy(other.LostKWh))
+		words := fmt.Sprintf("%s, %s, lost %s", widget.When(other.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.Duration(end.Sub(other.StartedAt.Time)), widget.LostEnergy(other))
 		x := v.PutIn(r, 0, y, w, v.ShortID(unitName(other), max(w/3, 8))+"  ", themes.Text)
 		v.PutIn(r, x, y, w-x, words, themes.Dim)
 		y = max(v.Paragraph(r, 2, y+1, resolutionText(v, other), themes.Text), y+2)

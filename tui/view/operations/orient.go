@@ -181,7 +181,7 @@ func findingRows(v view.Context) []widget.Row {
 			}, Text: alarm.FindingPriority(v, f)},
 			{Text: unitName(f), Role: text}, {Text: findingWords(f), Role: role},
 			{Text: risk, Role: text}, {Text: widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: dim},
-			{Text: widget.Energy(f.LostKWh), Role: text}, {Text: widget.Percent(f.Confidence), Role: text},
+			{Text: widget.LostEnergy(f), Role: text}, {Text: widget.Percent(f.Confidence), Role: text},
 		}, Sort: []any{float64(alarm.FindingRank(v, f)), unitName(f), f.FaultFamily, f.EnergyAtRiskKW, f.StartedAt.String(), f.LostKWh, f.Confidence}})
 	}
 	return rows
@@ -264,7 +264,10 @@ func factLine(v view.Context, f api.Finding) string {
 	if f.LossFraction > 0 {
 		parts = append(parts, widget.Percent(f.LossFraction)+" of its power")
 	}
-	lost := widget.Energy(f.LostKWh) + " lost"
+	lost := widget.LostEnergy(f) + " lost"
+	if strings.HasPrefix(lost, "unknown") {
+		lost = "energy lost unknown"
+	}
 	if m := widget.Money(f.LostKWh*v.Site.TariffPerKWh, v.Site.Currency); m != "" && f.LostKWh > 0 && v.Site.TariffPerKWh > 0 {
 		lost += ", " + m
 	}

@@ -138,7 +138,7 @@ func assetRows(v view.Context) []widget.Row {
 		rows = append(rows, widget.Row{
 			ID: a.AssetID, Sort: []any{a.AssetID, a.Type, machine(a), rated(a), tiltSort, azimuthSort, float64(a.StringCount), standing},
 			Cells: []widget.Cell{
-				{Text: a.AssetID, Role: themes.Text}, {Text: a.Type, Role: themes.Text}, {Text: machine(a), Role: themes.Text}, {Text: widget.Power(rated(a)), Role: themes.Text},
+				{Text: a.AssetID, Role: themes.Text}, {Text: widget.Spaced(a.Type), Role: themes.Text}, {Text: machine(a), Role: themes.Text}, {Text: widget.Power(rated(a)), Role: themes.Text},
 				{Text: tilt, Role: themes.Text}, {Text: azimuth, Role: themes.Text}, {Text: strings, Role: themes.Text}, {Text: standing, Role: role},
 			},
 		})
@@ -154,7 +154,7 @@ func assetDetail(v view.Context, id string) []widget.Detail {
 	lines := []widget.Detail{{Heading: a.AssetID}}
 	add := widget.FactsOf(&lines)
 	add("name", a.Name)
-	add("type", a.Type)
+	add("type", widget.Spaced(a.Type))
 	add("rated", widget.Power(rated(*a)))
 	add("place", a.Location)
 	if a.Latitude != nil && a.Longitude != nil {
@@ -222,7 +222,7 @@ func knownOf(v view.Context, id string) []widget.Detail {
 		if !f.Active {
 			since, role = "over, from "+widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)+" to "+widget.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone), themes.Dim
 		}
-		lines = append(lines, widget.Detail{Label: widget.Family(f.FaultFamily), Text: fmt.Sprintf("%s, confidence %s, %s lost", since, widget.Percent(f.Confidence), widget.Energy(f.LostKWh)), Role: role})
+		lines = append(lines, widget.Detail{Label: widget.Family(f.FaultFamily), Text: fmt.Sprintf("%s, confidence %s, lost %s", since, widget.Percent(f.Confidence), widget.LostEnergy(f)), Role: role})
 	}
 	if found == 0 {
 		words, role := widget.NoneKnown(v, findingsNeed, "findings", "Nothing was found at this unit.")

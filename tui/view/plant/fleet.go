@@ -36,6 +36,9 @@ type fleet struct {
 	at     time.Time
 	sites  []api.FleetSite
 	labels func(api.SiteRef) string
+	// unsorted is the row selected at first, while no site has present data;
+	// the worst site is selected instead when the data arrive.
+	unsorted string
 
 	hours chart.Heat // sites over their day
 	units chart.Heat // units of the selected site over its day
@@ -110,6 +113,22 @@ func (f *fleet) ordered(v view.Context) []api.FleetSite {
 		f.labels = state.SiteLabels(f.sites)
 	}
 	return f.sites
+}
+
+// selectWorst selects the first of the sites when their data arrive, unless the
+// user has chosen another row meanwhile.
+func (f *fleet) selectWorst(sites []api.FleetSite) {
+	list := &f.screen.List
+	switch known := slices.ContainsFunc(sites, func(s api.FleetSite) bool { return silent(s.Summary) == 0 }); {
+	case len(sites) == 0:
+	case !known && f.unsorted == "" && (list.Selected == "" || list.Selected == fleetID(sites[0])):
+		f.unsorted = fleetID(sites[0])
+	case known && f.unsorted != "":
+		if list.Selected == f.unsorted {
+			list.Selected = ""
+		}
+		f.unsorted = ""
+	}
 }
 
 func (f *fleet) severalCustomers(v view.Context) bool {
@@ -226,7 +245,11 @@ func (f *fleet) drawTotals(r terminal.Region, v view.Context) int {
 		add(widget.CountOf(t.silent, "site", "sites")+" without present data", themes.Warning)
 	}
 	if t.unacknowledged > 0 {
-		add(widget.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), themes.Warning)
+		words := widget.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms")
+		if x+2+terminal.Width(words) > w {
+			words = fmt.Sprintf("%d unack", t.unacknowledged)
+		}
+		add(words, themes.Warning)
 	}
 	switch t.counted {
 	case 0:
@@ -279,6 +302,7 @@ func dataAge(s api.SiteSummary) (string, bool) {
 // rows returns the sites, or the customers with the sites of those that are open.
 func (f *fleet) rows(v view.Context) []widget.Row {
 	sites := f.ordered(v)
+	f.selectWorst(sites)
 	if !f.byCustomer || !f.severalCustomers(v) {
 		rows := make([]widget.Row, 0, len(sites))
 		for _, s := range sites {
@@ -399,7 +423,10 @@ func SiteFacts(f api.FleetSite) string {
 	if s.LastUpdated.IsZero() {
 		return strings.Join(parts, ", ")
 	}
-	return strings.Join(append(parts, "data "+fresh(age)), ", ")
+	if age == "now" {
+		return strings.Join(append(parts, "data "+fresh(age)), ", ")
+	}
+	return strings.Join(append(parts, fresh(age)), ", ")
 }
 
 // alarmRank sorts sites by their findings, one critical above any number of

@@ -21,6 +21,18 @@ var (
 	energyUnits = []string{"GWh", "MWh", "kWh", "Wh"}
 )
 
+// Spaced writes a value of the API, such as solar_inverter, with spaces.
+func Spaced(value string) string { return strings.ReplaceAll(value, "_", " ") }
+
+// LostEnergy writes the energy that a finding lost; that of a unit without data
+// is not known.
+func LostEnergy(f api.Finding) string {
+	if f.LostKWh == 0 && (f.FaultFamily == "communication_gap" || f.FaultFamily == "data_silence") {
+		return "unknown"
+	}
+	return Energy(f.LostKWh)
+}
+
 // Power writes kW with three significant digits and the unit that fits.
 func Power(kw float64) string { return scaled(kw, powerUnits) }
 

@@ -325,7 +325,7 @@ func DrawWindows(r terminal.Region, v view.Context, y int, days []ForecastDay) i
 	}
 	slices.SortStableFunc(best, func(a, b ForecastDay) int { return a.Rank - b.Rank })
 	currency := v.Site.Windows.Data.Currency
-	columns := []widget.Column{{Title: "day", Width: 10}, {Title: "hours", Width: 11}, {Title: "it loses", Width: 9, Right: true}, {Title: "cost", Width: 9, Right: true, Rank: 1}, {Title: "over the best", Width: 13, Right: true}, {Title: "sun W/m2", Width: 8, Right: true, Rank: 3}, {Title: "wind m/s", Width: 8, Right: true, Rank: 2}}
+	columns := []widget.Column{{Title: "day", Width: 10}, {Title: "hours", Width: 11}, {Title: "it loses", Width: 9, Right: true}, {Title: "cost", Width: 9, Right: true, Rank: 1}, {Title: "over the best", Width: 13, Right: true}, {Title: "sun W/m²", Width: 8, Right: true, Rank: 3}, {Title: "wind m/s", Width: 8, Right: true, Rank: 2}}
 	to := view.Drawable("–", v.ASCII)
 	var rows []widget.Row
 	for _, d := range best[:min(len(best), 5)] {
