@@ -212,15 +212,15 @@ func fill(t *testing.T, dir string) (keys filled) {
 	must(err)
 	_, err = h.WriteTelemetry(ctx, api.WriteQuery{SiteID: filledSite, GatewayID: "gateway-1", Epoch: "epoch-1"}, nil)
 	must(err)
-	h.wait("snapshots", "partner-snapshots", "interpolations", "forecast-scores", "calibrations")
-	h.restart() // all running jobs have ended
-	must(h.service.Close())
 	// A file of a watched folder, and how far a mailbox was read.
 	sources := h.service.Deliveries("acme", plant.ID)
 	delivered, err := sources.Deliver(ctx, api.UploadRequest{Kind: api.UploadNowcast, Filename: "note.csv"}, upload.Delivery{Source: "exports", Name: "note.csv", Mark: "10 1", Message: "m1"}, true, strings.NewReader("no table"))
 	must(err)
 	must(sources.Finish(ctx, delivered))
 	must(sources.SetPosition(ctx, upload.Position{Source: "reports", Validity: 1, Next: 7}))
+	h.wait("snapshots", "partner-snapshots", "interpolations", "forecast-scores", "calibrations")
+	h.restart() // all running jobs have ended
+	must(h.service.Close())
 
 	// What a process that is killed leaves: an upload and a plan half way.
 	db, err := bolt.Open(dir, bolt.Options{})
