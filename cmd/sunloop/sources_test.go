@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func servedInverter(t *testing.T) string {
 							answer = wire.BigEndian.AppendUint16(answer, w)
 						}
 					}
-					out := append(request[:4:4], 0, 0, request[6])
+					out := slices.Concat(request[:4], []byte{0, 0, request[6]})
 					wire.BigEndian.PutUint16(out[4:], uint16(len(answer)+1))
 					if _, err := c.Write(append(out, answer...)); err != nil {
 						return
