@@ -100,8 +100,8 @@ var userWords = map[keymap.Action]string{
 	keymap.RunDetection: "detect now, find faults", keymap.Fleet: "portfolio, all sites", keymap.History: "summary of the past, look back, all findings, former faults", keymap.Assets: "inverters, devices", keymap.KPIs: "report, performance ratio, PR, yield, availability",
 	keymap.EditSite: "DC AC rating, pyranometer, sensor", keymap.EditContract: "guarantee, contractual", keymap.Stock: "spare parts, inventory", keymap.Subscriptions: "webhook", keymap.Audit: "history, who did",
 	keymap.MakeOrder: "new work order, ticket, repair", keymap.AssignOrder: "technician", keymap.MakePlan: "schedule maintenance", keymap.Acknowledge: "ack alarm", keymap.Shelve: "snooze, mute alarm",
-	keymap.Notifications: "escalation, on-call, pager, oncall rota, schedule, e-mail, sms, push", keymap.NotifyWho: "simulate, dry run, what if", keymap.NotifyTest: "try channel", keymap.NotifyExplain: "why was I not notified",
-	keymap.Shift: "handover, changeover, what is new", keymap.HandOver: "handover, end of shift", keymap.AddNote: "comment, log book", keymap.MarkSeen: "mark as read",
+	keymap.Notifications: "escalation, on-call, pager, oncall rota, schedule, email, e-mail, mail, sms, push", keymap.NotifyWho: "simulate, dry run, what if", keymap.NotifyTest: "try channel", keymap.NotifyExplain: "why was I not notified",
+	keymap.Shift: "handover, changeover, what is new", keymap.HandOver: "hand over, handover, end of shift", keymap.AddNote: "comment, log book", keymap.MarkSeen: "mark as read",
 	keymap.Themes: "colors, dark, light", keymap.Forecast: "prediction, tomorrow", keymap.SignOut: "logout", keymap.Quit: "exit, leave", keymap.Silence: "mute, sound",
 }
 

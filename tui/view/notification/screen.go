@@ -98,7 +98,7 @@ func (s *screen) rowsOf(v view.Context, rows func(c api.NotificationConfig) []wi
 }
 
 func (s *screen) routes() *widget.Tab {
-	l := s.configTab(tabRoutes, "No routes: no one is notified of alarms. Press c to add one; channels and people come first.", func(c api.NotificationConfig) int { return len(c.Routes) })
+	l := s.configTab(tabRoutes, "No routes: no one is notified of alarms. Add channels and people first (left, right), then a route with c.", func(c api.NotificationConfig) int { return len(c.Routes) })
 	l.Columns = func(view.Context) []widget.Column {
 		return []widget.Column{{Title: "route", Width: 14, Min: 8}, {Title: "alarms", Width: 34, Min: 16}, {Title: "notified", Min: 16}, {Title: "state", Width: 8, Rank: 1}}
 	}
