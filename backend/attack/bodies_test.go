@@ -107,7 +107,7 @@ func TestBodiesWithoutCredential(t *testing.T) {
 		{"10 MiB of components, invalid key", api.PathAssets, typeJSON, within(10<<20, `{"action":"add","components":[`, "{}", "]}"), unauthorized},
 		{"a 9 MiB file, invalid key", api.PathUploadTrain, formType, form, unauthorized},
 	})
-	v.peak(t, "worst bodies without a credential", fmt.Sprintf("%d in parallel, 7 kinds, up to 10 MiB", parallel), 120)
+	v.peak(t, "worst bodies without a credential", fmt.Sprintf("%d in parallel, 7 kinds, up to 10 MiB", parallel), 75)
 }
 
 func TestBodiesWithCredential(t *testing.T) {
@@ -133,7 +133,7 @@ func TestBodiesWithCredential(t *testing.T) {
 			}
 		}
 	}
-	v.peak(t, "worst bodies with valid credentials", fmt.Sprintf("%d in parallel, 5 kinds, %d keys", parallel, keys), 400)
+	v.peak(t, "worst bodies with valid credentials", fmt.Sprintf("%d in parallel, 5 kinds, %d keys", parallel, keys), 355)
 }
 
 // TestUnfinishedBodies holds bodies that never end and measures what they hold.

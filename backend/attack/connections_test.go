@@ -355,7 +355,7 @@ func TestHTTP2WithoutCredential(t *testing.T) {
 		if kept.Load() < int64(n/2) {
 			t.Errorf("%d of %d connections are kept: the probe does not reach the bound", kept.Load(), n)
 		}
-		v.peak(t, "memory of HTTP/2 without credential: "+c.name, fmt.Sprintf("%d connections with %d unfinished sign-ins each, %d kB of header and %d bytes of body a request; %d kept", n, streams, c.field>>10, c.body, kept.Load()), size(200, 400))
+		v.peak(t, "memory of HTTP/2 without credential: "+c.name, fmt.Sprintf("%d connections with %d unfinished sign-ins each, %d kB of header and %d bytes of body a request; %d kept", n, streams, c.field>>10, c.body, kept.Load()), size(155, 355))
 		_, _ = v.Stop()
 	}
 }

@@ -218,20 +218,21 @@ func (v *target) healthy(t testing.TB) bool {
 
 // peak reports the maximum of the resident memory since the start of the
 // process, or since its ResetPeak, against a bound in MB (10^6 bytes), and
-// whether the service still answers.
+// whether the service still answers. Pages of files are not counted: those of the
+// program are 45 to 55 MB, by how much of it is in the page cache.
 func (v *target) peak(t testing.TB, name, tried string, boundMB int) {
 	t.Helper()
 	u, ok := v.Usage()
 	if !ok {
 		t.Skip("the resident memory is known on Linux only")
 	}
-	mb := float64(u.PeakRSSBytes) / 1e6
+	mb := float64(u.PeakRSSBytes-u.FileBytes) / 1e6
 	measured := fmt.Sprintf("%.0f MB", mb)
 	healthy := v.healthy(t)
 	if !healthy {
 		measured += ", no answer to a health check"
 	}
-	report(t, row{name, tried, fmt.Sprintf("at most %d MB of resident memory", boundMB), measured, healthy && mb <= float64(boundMB)})
+	report(t, row{name, tried, fmt.Sprintf("at most %d MB of resident memory without file pages", boundMB), measured, healthy && mb <= float64(boundMB)})
 }
 
 func TestMemoryAtRest(t *testing.T) {
@@ -240,5 +241,5 @@ func TestMemoryAtRest(t *testing.T) {
 	if status, _ := v.post(t, api.PathAssets, v.key(t, api.RoleOperator, "acme"), "application/json", strings.NewReader(`{"action":"list"}`)); status != http.StatusOK {
 		t.Errorf("a good client: status %d", status)
 	}
-	v.peak(t, "memory at rest", "nothing", 80)
+	v.peak(t, "memory at rest", "nothing", 35)
 }

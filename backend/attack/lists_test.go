@@ -50,5 +50,5 @@ func TestListsOfLargeRecords(t *testing.T) {
 	if len(other) > 0 {
 		t.Errorf("answers other than 200 and 503: %v", other)
 	}
-	v.peak(t, "memory of lists", fmt.Sprintf("%d keys that list 40 units of 150 kB", readers), 400)
+	v.peak(t, "memory of lists", fmt.Sprintf("%d keys that list 40 units of 150 kB", readers), 355)
 }

@@ -140,8 +140,8 @@ func TestMemoryDuringAFloodOfSignIns(t *testing.T) {
 		params  argon2id.Params
 		boundMB int
 	}{
-		{"memory during sign-ins", auth.DefaultParams(), 120},
-		{"memory during sign-ins, earlier hashes", earlier, 140},
+		{"memory during sign-ins", auth.DefaultParams(), 75},
+		{"memory during sign-ins, earlier hashes", earlier, 95},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

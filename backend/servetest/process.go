@@ -241,6 +241,7 @@ func (p *Process) Client(credential string) *client.Client {
 // Usage is what a process uses of the machine's resources.
 type Usage struct {
 	RSSBytes, PeakRSSBytes int64 // resident memory now, and its maximum so far
+	FileBytes              int64 // of the resident memory now: pages of files, which the kernel can drop
 	Threads, Files         int   // threads and open file descriptors
 }
 
@@ -283,6 +284,8 @@ func (p *Process) Usage() (u Usage, ok bool) {
 		switch name {
 		case "VmRSS":
 			u.RSSBytes = n << 10
+		case "RssFile":
+			u.FileBytes = n << 10
 		case "VmHWM":
 			u.PeakRSSBytes = n << 10
 		case "Threads":
