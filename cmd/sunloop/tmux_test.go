@@ -81,6 +81,8 @@ func TestRealTerminal(t *testing.T) {
 	bin := binary(t)
 	dir := t.TempDir()
 	x := openWindow(t, 120, 36, []string{"HOME=" + dir, "COLORTERM=truecolor", "NO_COLOR="}, "echo before; "+bin+" demo --data "+filepath.Join(dir, "data")+"; echo after $?; exec cat")
+	x.shows("Fleet", "Sibaya")
+	x.keys("Escape")
 	screen := x.shows("1 Observe", "2 Orient", "INV-")
 	if !strings.Contains(screen, "\x1b[38;2;") && !strings.Contains(screen, "\x1b[38;5;") {
 		t.Error("there is no colour")
@@ -110,6 +112,8 @@ func TestRealTerminalPlain(t *testing.T) {
 	bin := binary(t)
 	dir := t.TempDir()
 	x := openWindow(t, 80, 24, []string{"HOME=" + dir, "NO_COLOR=1"}, bin+" demo --ascii --data "+filepath.Join(dir, "data"))
+	x.shows("Fleet", "Sibaya")
+	x.keys("Escape")
 	screen := x.shows("1 Observe", "INV-")
 	if regexp.MustCompile(`\x1b\[[0-9;:]*(3[0-8]|4[0-8]|9[0-7]|10[0-7])[;:m]`).MatchString(screen) {
 		t.Errorf("there is a colour: %q", screen)
