@@ -106,7 +106,7 @@ func Percent(share float64) string {
 	if math.IsNaN(share) || math.IsInf(share, 0) {
 		return "–"
 	}
-	return fmt.Sprintf("%.0f %%", share*100)
+	return fmt.Sprintf("%.0f %%", math.RoundToEven(share*100)+0) // +0: no "-0"
 }
 
 // Money writes an amount with its currency, whole from a hundred on.
@@ -315,6 +315,9 @@ func CountOf(n int, one, many string) string {
 func Percentage(x float64) string {
 	if math.IsNaN(x) {
 		return "– %"
+	}
+	if math.Abs(x) < 0.05 {
+		x = 0 // no "-0.0"
 	}
 	return fmt.Sprintf("%.1f %%", x)
 }

@@ -32,7 +32,7 @@ func TestPowerAndEnergy(t *testing.T) {
 }
 
 func TestPercentAndMoney(t *testing.T) {
-	for v, want := range map[float64]string{0.968: "97 %", 1: "100 %", 0: "0 %", math.Inf(1): "–"} {
+	for v, want := range map[float64]string{0.968: "97 %", 1: "100 %", 0: "0 %", -0.001: "0 %", -0.011: "-1 %", math.Inf(1): "–"} {
 		if got := Percent(v); got != want {
 			t.Errorf("Percent(%v) = %q, want %q", v, got, want)
 		}
