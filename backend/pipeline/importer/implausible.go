@@ -64,7 +64,7 @@ func (im *Importer) dropImplausible(ctx context.Context, u upload.Upload, r *ing
 			}
 		}
 		f.Set(series.PowerKW, power)
-		words = append(words, fmt.Sprintf("power: %d of %d values of %s are left out, as it cannot have them: up to %.4g kW, and its capacity is %.4g kW",
+		words = append(words, fmt.Sprintf("power: %d of %d values of %s are left out, as it cannot have them: up to %.0f kW, and its capacity is %.4g kW",
 			dropped, len(power), unit.AssetID, highest, unit.CapacityKW))
 	}
 	return words, nil
