@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"app.sunloop/backend/api"
 	"app.sunloop/backend/gateway"
 	"app.sunloop/backend/servetest"
 	"app.sunloop/internal/longtest"
@@ -75,23 +74,8 @@ func TestGatewayFigures(t *testing.T) {
 
 	link := startLink(t)
 	dir, site := filepath.Join(base, "s"), filepath.Join(base, "g")
-	root := servetest.RootKey(t, dir)
-	service := servetest.Start(t, dir)
-	target := strings.TrimPrefix(service.URL, "http://")
-	link.to(target)
-	admin := service.Client(root)
-	if _, err := admin.AddSite(t.Context(), api.Site{SiteID: "roof", CustomerID: "default", Timezone: "UTC", CapacityKW: 400}); err != nil {
-		t.Fatal(err)
-	}
-	invited, err := admin.InviteGateway(t.Context(), api.GatewaysRequest{SiteID: "roof", Name: "roof gateway"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	join := servetest.Command(site, "gateway", "join", "http://"+link.address)
-	join.Env = append(join.Env, "SUNLOOP_JOIN_CODE="+invited.Code)
-	if out, err := join.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	service, _ := startJoined(t, link, dir, site, 400)
+	target := addressOf(service)
 	var text strings.Builder
 	fmt.Fprintf(&text, "poll = \"5s\"\nstep = \"5s\"\ncommit = \"10s\"\n[site]\nid = \"roof\"\ntimezone = \"UTC\"\n[[source]]\naddress = \"tcp://127.0.0.1:%s\"\n", devices)
 	for u := 1; u <= 10; u++ {

@@ -203,6 +203,34 @@ func (k *cutLink) to(target string) {
 	}
 }
 
+// addressOf is the host and port of a service.
+func addressOf(p *servetest.Process) string {
+	return strings.TrimPrefix(strings.TrimPrefix(p.URL, "http://"), "https://")
+}
+
+// startJoined starts a service in dir with a site, and a gateway in folder joins it over a link. root is
+// the key of an administrator of the service.
+func startJoined(t *testing.T, link *cutLink, dir, folder string, capacityKW float64) (service *servetest.Process, root string) {
+	t.Helper()
+	root = servetest.RootKey(t, dir)
+	service = servetest.Start(t, dir)
+	link.to(addressOf(service))
+	admin := service.Client(root)
+	if _, err := admin.AddSite(t.Context(), api.Site{SiteID: "roof", CustomerID: "default", Timezone: "UTC", CapacityKW: capacityKW}); err != nil {
+		t.Fatal(err)
+	}
+	invited, err := admin.InviteGateway(t.Context(), api.GatewaysRequest{SiteID: "roof", Name: "roof gateway"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	join := servetest.Command(folder, "gateway", "join", "http://"+link.address)
+	join.Env = append(join.Env, "SUNLOOP_JOIN_CODE="+invited.Code)
+	if out, err := join.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return service, root
+}
+
 // However often the gateway, the service and the link between them are killed, each
 // reading that the gateway stored is at the service, once and as it was served, and no
 // function but 3 and 4 reaches the devices.
@@ -215,25 +243,7 @@ func TestGatewayOverKills(t *testing.T) {
 	plant, link := startInverters(t), startLink(t)
 	base := t.TempDir()
 	dir, site := filepath.Join(base, "s"), filepath.Join(base, "g")
-	root := servetest.RootKey(t, dir)
-	service := servetest.Start(t, dir)
-	at := func(p *servetest.Process) string {
-		return strings.TrimPrefix(strings.TrimPrefix(p.URL, "http://"), "https://")
-	}
-	link.to(at(service))
-	admin := service.Client(root)
-	if _, err := admin.AddSite(t.Context(), api.Site{SiteID: "roof", CustomerID: "default", Timezone: "UTC", CapacityKW: 80}); err != nil {
-		t.Fatal(err)
-	}
-	invited, err := admin.InviteGateway(t.Context(), api.GatewaysRequest{SiteID: "roof", Name: "roof gateway"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	join := servetest.Command(site, "gateway", "join", "http://"+link.address)
-	join.Env = append(join.Env, "SUNLOOP_JOIN_CODE="+invited.Code)
-	if out, err := join.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	service, root := startJoined(t, link, dir, site, 80)
 	sources := filepath.Join(base, "sources.toml")
 	text := fmt.Sprintf("poll = \"1s\"\nstep = \"1s\"\ncommit = \"1s\"\n[site]\nid = \"roof\"\ntimezone = \"UTC\"\n[[source]]\naddress = \"tcp://%s\"\npause = \"1ms\"\n", plant.address)
 	for u := 1; u <= 2; u++ {
@@ -271,12 +281,12 @@ func TestGatewayOverKills(t *testing.T) {
 		case "service":
 			service.Kill()
 			service = servetest.Start(t, dir)
-			link.to(at(service))
+			link.to(addressOf(service))
 			killed[victim]++
 		case "link":
 			link.to("")
 			time.Sleep(time.Duration(dice.IntN(2000)) * time.Millisecond)
-			link.to(at(service))
+			link.to(addressOf(service))
 			killed[victim]++
 		}
 	}

@@ -233,7 +233,7 @@ func (s *Source) note(err error) {
 		s.failures = 0
 		s.status.State, s.status.LastRead, s.status.Error, s.status.ErrorAt, s.status.RetryAt = api.SourceReading, &now, "", nil, nil
 		if former != "" {
-			s.options.Log.Info("a source of files is read again", "source", s.Name)
+			s.options.Log.Info("file source recovered", "source", s.Name)
 		}
 		return
 	}
@@ -246,7 +246,7 @@ func (s *Source) note(err error) {
 	}
 	if text != former {
 		s.status.Error, s.status.ErrorAt = text, &now
-		s.options.Log.Warn("a source of files has an error", "source", s.Name, "kind", s.kind, "error", text)
+		s.options.Log.Warn("file source failed", "source", s.Name, "kind", s.kind, "error", text)
 	}
 }
 
@@ -355,7 +355,7 @@ func (s *Source) deliver(ctx context.Context, f file, d upload.Delivery) (upload
 		s.status.Refused++
 	}
 	s.mu.Unlock()
-	s.options.Log.Info("took a file in", "source", s.Name, "file", f.name, "upload", out.UploadID, "status", out.Status, "bytes", f.size, "took", s.options.Now().Sub(at).String())
+	s.options.Log.Info("file uploaded", "source", s.Name, "file", f.name, "upload", out.UploadID, "status", out.Status, "bytes", f.size, "took", s.options.Now().Sub(at).String())
 	return out, nil
 }
 
@@ -442,20 +442,6 @@ func checkName(name string) string {
 	return ""
 }
 
-// partialSuffixes are of files that are being written.
-var partialSuffixes = []string{".part", ".partial", ".tmp", ".temp", ".filepart", ".crdownload", ".download", ".swp", ".writing", ".upload", "~"}
-
-// isPartial reports whether a file is named as one that is being written, or hidden.
-func isPartial(base string) bool {
-	lower := strings.ToLower(base)
-	for _, s := range partialSuffixes {
-		if strings.HasSuffix(lower, s) {
-			return true
-		}
-	}
-	return strings.HasPrefix(base, ".")
-}
-
 // CheckPattern returns an error for a pattern that is not valid.
 func CheckPattern(pattern string) error {
 	if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
@@ -477,40 +463,6 @@ func matches(patterns []string, base string) bool {
 	}
 	return false
 }
-
-// settler says which files of a listing are complete. It remembers the former listing.
-type settler struct {
-	after    time.Duration
-	seen     map[string]observation // by name
-	partials map[string]bool        // marks of files that were being written
-}
-
-type observation struct {
-	mark  string
-	since time.Time
-}
-
-// settle marks the files of a listing that may still be written. partials are the marks of
-// those that are named so: a file with such a mark was renamed, and is complete.
-func (s *settler) settle(files []file, partials map[string]bool, now time.Time) {
-	seen := make(map[string]observation, len(files))
-	for i := range files {
-		f := &files[i]
-		o, ok := s.seen[f.name]
-		if !ok || o.mark != f.mark || now.Before(o.since) {
-			o = observation{f.mark, now}
-			if s.partials[f.mark] && !partials[f.mark] {
-				o.since = now.Add(-s.after)
-			}
-		}
-		seen[f.name] = o
-		f.waits = f.size == 0 || now.Sub(o.since) < s.after
-	}
-	s.seen, s.partials = seen, partials
-}
-
-// markOf is the mark of a file with a size and a time.
-func markOf(size int64, at time.Time) string { return fmt.Sprintf("%d %d", size, at.UnixNano()) }
 
 // atEnd calls check at the end of a file, and returns its error in place of io.EOF.
 type atEnd struct {

@@ -335,7 +335,7 @@ func TestErrorsOnce(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "a\nb.csv")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.scan(s); err != nil || s.Status().Error != "" || strings.Count(w.log.String(), "read again") != 1 {
+	if err := w.scan(s); err != nil || s.Status().Error != "" || strings.Count(w.log.String(), "file source recovered") != 1 {
 		t.Errorf("%v, %+v", err, s.Status())
 	}
 	// A store that is not available keeps the file where it is.

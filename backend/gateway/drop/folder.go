@@ -9,21 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
-)
-
-// Bounds of a folder.
-const (
-	maxFiles = 100_000
-	maxDepth = 16
-)
-
-// Folders that files are moved to.
-const (
-	doneFolder   = "done"
-	failedFolder = "failed"
 )
 
 // Folder is a folder of the machine.
@@ -59,8 +45,7 @@ func (p *folder) list(ctx context.Context) (files []file, more bool, err error) 
 	if p.root, err = os.OpenRoot(p.Path); err != nil {
 		return nil, false, fmt.Errorf("open folder: %w", err)
 	}
-	var names *nameError
-	partials := map[string]bool{}
+	found := listing{config: &p.Config}
 	var walk func(folder string, depth int) error
 	walk = func(in string, depth int) error {
 		if depth > maxDepth {
@@ -78,7 +63,7 @@ func (p *folder) list(ctx context.Context) (files []file, more bool, err error) 
 				name := path.Join(in, e.Name())
 				switch {
 				case e.IsDir():
-					if p.Subfolders && !isPartial(e.Name()) && !(p.Move && in == "." && (e.Name() == doneFolder || e.Name() == failedFolder)) {
+					if p.Subfolders && found.enters(in, e.Name()) {
 						folders = append(folders, name)
 					}
 					continue
@@ -92,19 +77,8 @@ func (p *folder) list(ctx context.Context) (files []file, more bool, err error) 
 				if err != nil {
 					return fmt.Errorf("read folder: %w", err)
 				}
-				if isPartial(e.Name()) {
-					partials[markOf(info.Size(), info.ModTime())] = true
-					continue
-				}
-				if !matches(p.Patterns, e.Name()) {
-					continue
-				}
-				if why := checkName(name); why != "" {
-					names = names.add(name, why)
-					continue
-				}
-				if files = append(files, file{name: name, mark: markOf(info.Size(), info.ModTime()), size: info.Size()}); len(files) > maxFiles {
-					return fmt.Errorf("the folder has more than %d files", maxFiles)
+				if err := found.add(name, info); err != nil {
+					return err
 				}
 			}
 			if errors.Is(err, io.EOF) {
@@ -127,9 +101,7 @@ func (p *folder) list(ctx context.Context) (files []file, more bool, err error) 
 	if err := walk(".", 0); err != nil {
 		return nil, false, err
 	}
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
-	p.settler.settle(files, partials, p.options.Now())
-	return files, false, names.err()
+	return found.settled(&p.settler, p.options.Now()), false, found.unusable.err()
 }
 
 // check returns an error if a file is not as it was listed.
@@ -194,17 +166,3 @@ func (p *folder) sync(in string) error {
 }
 
 func (p *folder) delivered(context.Context) error { return nil }
-
-// movedTo is the new name of a file: one that is taken gets a part of the hash.
-func movedTo(name, hash string, failed bool, taken func(string) bool) string {
-	folder := doneFolder
-	if failed {
-		folder = failedFolder
-	}
-	to := path.Join(folder, name)
-	if taken(to) {
-		ext := path.Ext(to)
-		to = strings.TrimSuffix(to, ext) + "-" + hash[:min(8, len(hash))] + ext
-	}
-	return to
-}

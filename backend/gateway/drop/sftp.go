@@ -177,8 +177,7 @@ func (p *sftpPlace) list(ctx context.Context) (files []file, more bool, err erro
 	if p.client, err = sftp.NewClient(p.ssh); err != nil {
 		return nil, false, fmt.Errorf("start sftp: %w", err)
 	}
-	var names *nameError
-	partials := map[string]bool{}
+	found := listing{config: &p.Config}
 	var walk func(in string, depth int) error
 	walk = func(in string, depth int) error {
 		if depth > maxDepth {
@@ -195,7 +194,7 @@ func (p *sftpPlace) list(ctx context.Context) (files []file, more bool, err erro
 			case base == "" || base == "." || base == ".." || strings.ContainsRune(base, '/'): // no name of an entry
 				continue
 			case info.IsDir():
-				if p.Subfolders && !isPartial(base) && !(p.Move && in == "." && (base == doneFolder || base == failedFolder)) {
+				if p.Subfolders && found.enters(in, base) {
 					if err := walk(name, depth+1); err != nil {
 						return err
 					}
@@ -204,17 +203,8 @@ func (p *sftpPlace) list(ctx context.Context) (files []file, more bool, err erro
 			case !info.Mode().IsRegular(): // links too: they are not followed
 				continue
 			}
-			mark := markOf(info.Size(), info.ModTime())
-			switch why := checkName(name); {
-			case isPartial(base):
-				partials[mark] = true
-			case !matches(p.Patterns, base):
-			case why != "":
-				names = names.add(name, why)
-			default:
-				if files = append(files, file{name: name, mark: mark, size: info.Size()}); len(files) > maxFiles {
-					return fmt.Errorf("the folder has more than %d files", maxFiles)
-				}
+			if err := found.add(name, info); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -222,9 +212,7 @@ func (p *sftpPlace) list(ctx context.Context) (files []file, more bool, err erro
 	if err := walk(".", 0); err != nil {
 		return nil, false, err
 	}
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
-	p.settler.settle(files, partials, p.options.Now())
-	return files, false, names.err()
+	return found.settled(&p.settler, p.options.Now()), false, found.unusable.err()
 }
 
 // at is the path of a name on the server.
