@@ -54,7 +54,9 @@ func TestSoak(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("TERM", "xterm-256color")
-	begin := summerTime.Add(-span / 2).Truncate(5 * time.Minute)
+	// The history ends with a whole interval: a later upload of a coarser interval
+	// replaces the finer samples within it.
+	begin := summerTime.Add(-span / 2).Truncate(demoHistoryStep)
 	state := demoState{Seed: 1, Start: feed.Start(begin), Begin: begin, Clock: begin, Password: "a soaking password"}
 	if err := state.save(dir); err != nil {
 		t.Fatal(err)
@@ -357,20 +359,16 @@ func shortDay(t *testing.T, dir string, state demoState) {
 	}
 }
 
-// imported waits until no upload is in progress.
+// imported waits until no upload is in progress, on a busy machine for minutes.
 func imported(t *testing.T, c *client.Client) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for ; ; time.Sleep(50 * time.Millisecond) {
 		uploads, err := c.Uploads(t.Context(), api.ListQuery{Page: api.Page{Limit: 100}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		waiting := slices.ContainsFunc(uploads.Uploads, func(u api.Upload) bool { return !u.Ended() })
-		if !waiting {
+		if !slices.ContainsFunc(uploads.Uploads, func(u api.Upload) bool { return !u.Ended() }) {
 			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("uploads are still in progress")
 		}
 	}
 }
