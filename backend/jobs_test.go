@@ -23,7 +23,7 @@ func TestRetryDeadJob(t *testing.T) {
 	}
 	dead := func(after time.Time) socket.DeadJob {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			jobs, err := socket.JobsOf(t.Context(), h.cfg.DataDir)
 			if err == nil && jobs.Dead == 1 && len(jobs.DeadJobs) == 1 && jobs.DeadJobs[0].DiedAt.After(after) {
 				return jobs.DeadJobs[0]

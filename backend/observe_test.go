@@ -278,7 +278,7 @@ func TestRequestIsObservable(t *testing.T) {
 // waitFor waits until something is so.
 func waitFor(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !so(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

@@ -82,7 +82,7 @@ func TestBackupEqualsTheFolder(t *testing.T) {
 	h := open(t, Config{DataDir: t.TempDir(), Now: func() time.Time { return now }, Version: "1.2.3"})
 	worksite(t, h)
 	h.follow(h.sample(now, 12).UploadID)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if waiting, running, _, err := h.service.opened.Load().records.Counts(t.Context()); err != nil || waiting+running == 0 {
 			break
 		} else if time.Now().After(deadline) {

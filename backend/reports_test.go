@@ -45,7 +45,7 @@ func TestReportsAreSent(t *testing.T) {
 		}
 		return list
 	}
-	for end := time.Now().Add(time.Minute); len(messages()) == 0; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); len(messages()) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no report was sent")
 		}

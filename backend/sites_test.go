@@ -73,7 +73,7 @@ func (h *instance) values(site, asset string) map[int64]float64 {
 // changed waits until no change of a site runs; gone if the site is unknown.
 func (h *instance) changed(site string) (is *api.Site, gone bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		is, err := h.Site(h.t.Context(), api.SiteRef{CustomerID: "acme", SiteID: site})
 		if errors.Is(err, api.ErrSiteNotFound) {
 			return nil, true

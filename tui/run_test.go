@@ -35,7 +35,7 @@ func (g *glass) Write(p []byte) (int, error) {
 // becomes waits until the screen is as wanted.
 func (g *glass) becomes(t *testing.T, what string, is func(text string) bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		g.mu.Lock()
 		text := g.screen.String()
 		g.mu.Unlock()

@@ -84,7 +84,7 @@ func (s *screenOf) await(t *testing.T, words ...string) {
 		}
 		select {
 		case <-s.news:
-		case <-time.After(30 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("%q never came:\n%s", words, screen)
 		}
 	}

@@ -215,7 +215,7 @@ func headerLaws(t *testing.T, v *tally, seed uint64) {
 			var sum *api.SiteSummaryResponse
 			var bad []string
 			line := ""
-			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+			for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
 				if sum, err = h.SiteSummary(t.Context(), api.SiteRef{CustomerID: customer, SiteID: s.ID}); err != nil {
 					t.Fatal(err)
 				}

@@ -56,7 +56,7 @@ func TestZoneChange(t *testing.T) {
 				if _, err := h.SetZone(t.Context(), p.ref(), c.right, false); err != nil {
 					t.Fatal(err)
 				}
-				for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+				for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 					is, err := h.Site(t.Context(), p.ref())
 					if err != nil {
 						t.Fatal(err)

@@ -163,7 +163,7 @@ func TestEndUnderLoad(t *testing.T) {
 	next := servetest.Start(t, f.dir, "--no-mfa")
 	c := next.Client(root)
 	defer c.Close()
-	waitFor := time.Now().Add(time.Minute)
+	waitFor := time.Now().Add(5 * time.Minute)
 	for id := range ids.Range {
 		for {
 			u, err := c.Upload(t.Context(), id.(string))

@@ -437,7 +437,7 @@ func (f *fleet) uploadsArrive(t *testing.T, callers []*caller) {
 func rests(t *testing.T, p *servetest.Process, before servetest.Usage) {
 	t.Helper()
 	const files, threads = 2, 8 // threads that the runtime may have made for what waits in the system
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		u, _ := p.Usage()
 		if u.Files <= before.Files+files && u.Threads <= before.Threads+threads {
 			return

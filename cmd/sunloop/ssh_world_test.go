@@ -230,7 +230,7 @@ func (s *farScreen) raw() string {
 // shows waits until the screen holds all the words.
 func (s *farScreen) shows(words ...string) string {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		text := s.text()
 		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
 			return text

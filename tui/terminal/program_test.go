@@ -108,7 +108,7 @@ func (g *glass) await(t *testing.T, what string, holds func(screen, raw string) 
 		case <-g.news:
 		case <-t.Context().Done():
 			t.Fatalf("never came: %s; the screen:\n%s", what, screen)
-		case <-time.After(30 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("never came: %s; the screen:\n%s", what, screen)
 		}
 	}

@@ -328,7 +328,7 @@ userdb {
 			t.Logf("%s", b)
 		}
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()
