@@ -17,6 +17,7 @@ type MQTT struct {
 	Prefix          string `toml:"prefix,omitempty"` // of the topics; that of the dialect
 	Timezone        string `toml:"timezone,omitempty"`
 	Plaintext       bool   `toml:"plaintext,omitempty"`
+	Protocol        string `toml:"protocol,omitempty"` // version of MQTT: auto (without one), 5 or 3.1.1
 	ClientID        string `toml:"client_id,omitempty"`
 	User            string `toml:"user,omitempty"`
 	PasswordFile    string `toml:"password_file,omitempty"`
@@ -68,7 +69,7 @@ func (m *MQTT) source(site Site) (dialect.Source, error) {
 
 // connection is the configuration of the connection, without its callbacks.
 func (m *MQTT) connection() mqtt.Config {
-	return mqtt.Config{Address: m.Address, Plaintext: m.Plaintext, ClientID: m.ClientID, User: m.User, PasswordFile: m.PasswordFile, CAFile: m.CAFile,
+	return mqtt.Config{Address: m.Address, Plaintext: m.Plaintext, Protocol: m.Protocol, ClientID: m.ClientID, User: m.User, PasswordFile: m.PasswordFile, CAFile: m.CAFile,
 		CertificateFile: m.CertificateFile, KeyFile: m.KeyFile}
 }
 

@@ -79,6 +79,12 @@ func (p *Poller) newFeed(m MQTT) (*feed, error) {
 		c.Will, c.Filters = &will, append(c.Filters, f.homeAssistantStatus())
 	}
 	c.Receive = func(topic string, payload []byte, retained bool) { p.receive(f, topic, payload, retained) }
+	c.TooLong = func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		f.messages++
+		f.refused["messages of more than 256 KiB"]++
+	}
 	c.Up = func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -88,7 +94,7 @@ func (p *Poller) newFeed(m MQTT) (*feed, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		f.connected = true
-		p.options.Log.Info("receiving messages", "broker", f.Address, "dialect", f.Dialect)
+		p.options.Log.Info("receiving messages", "broker", f.Address, "dialect", f.Dialect, "mqtt", f.client.Version())
 		f.wantGreeting()
 	}
 	c.Down = func(err error) { p.disconnected(f, err) }

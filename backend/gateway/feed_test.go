@@ -214,28 +214,35 @@ func TestMessagesOnce(t *testing.T) {
 	}
 }
 
-// TestVictronOverBroker: what is published is the request for values, and nothing else.
+// TestVictronOverBroker: what is published is the request for values, and nothing else, in
+// both versions of the protocol.
 func TestVictronOverBroker(t *testing.T) {
-	b := startBroker(t, "127.0.0.1:0", nil)
-	now := noon
-	p, m := feedPoller(t, strings.ReplaceAll(fmt.Sprintf(dtuFile, b.address), `"opendtu"`, `"victron"`)+"[[mqtt.device]]\nid = \"c0ffee/20\"\nasset = \"V\"\nkind = \"inverter\"\n", &now)
-	p.receiving(t)
-	b.publish(t, "N/other/system/0/Serial", `{"value":"other"}`, false)
-	b.publish(t, "N/c0ffee/pvinverter/20/Ac/Power", `{"value":1500}`, false)
-	until(t, "messages", func() bool { return p.messages() == 2 })
-	now = now.Add(2 * time.Second)
-	for _, r := range p.flush(p.feeds[0], now) {
-		p.publish(t.Context(), p.feeds[0], r)
-	}
-	p.commit(t.Context(), now)
-	until(t, "request", func() bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		slices.Sort(b.published)
-		return slices.Equal(b.published, []string{"R/114100000001/keepalive", "R/c0ffee/keepalive", "R/other/keepalive"})
-	})
-	if f := m.frames["V"]; f.Len() != 1 || f.At(series.PowerKW, 0) != 1.5 {
-		t.Errorf("%+v", f)
+	for _, version := range []string{"5", "3.1.1"} {
+		b := startBroker(t, "127.0.0.1:0", nil)
+		now := noon
+		file := strings.ReplaceAll(fmt.Sprintf(dtuFile, b.address), `dialect = "opendtu"`, fmt.Sprintf("dialect = \"victron\"\nprotocol = %q", version))
+		p, m := feedPoller(t, file+"[[mqtt.device]]\nid = \"c0ffee/20\"\nasset = \"V\"\nkind = \"inverter\"\n", &now)
+		p.receiving(t)
+		b.publish(t, "N/other/system/0/Serial", `{"value":"other"}`, false)
+		b.publish(t, "N/c0ffee/pvinverter/20/Ac/Power", `{"value":1500}`, false)
+		until(t, "messages", func() bool { return p.messages() == 2 })
+		now = now.Add(2 * time.Second)
+		for _, r := range p.flush(p.feeds[0], now) {
+			p.publish(t.Context(), p.feeds[0], r)
+		}
+		p.commit(t.Context(), now)
+		until(t, "request", func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			slices.Sort(b.published)
+			return slices.Equal(b.published, []string{"R/114100000001/keepalive", "R/c0ffee/keepalive", "R/other/keepalive"})
+		})
+		if f := m.frames["V"]; f.Len() != 1 || f.At(series.PowerKW, 0) != 1.5 {
+			t.Errorf("%+v", f)
+		}
+		if e, ok := p.Explain("V"); !ok || e.MQTT != version || p.Status().Brokers[0].Version != version {
+			t.Errorf("%q, %+v", e.MQTT, p.Status().Brokers)
+		}
 	}
 }
 
@@ -374,6 +381,8 @@ func TestMQTTConfig(t *testing.T) {
 		{"dialect", "ca_file = \"x\"\ndialect", "certificates need mqtts"},
 		{"dialect", "user = \"u\"\npassword_file = \"/none\"\ndialect", "password_file"},
 		{"dialect", "timezone = \"Mars\"\ndialect", "timezone"},
+		{"dialect", "protocol = \"3.1.1\"\ndialect", ""},
+		{"dialect", "protocol = \"4\"\ndialect", "protocol \"4\": must be auto, 5 or 3.1.1"},
 		{"dialect", "home_assistant = \"a/#\"\ndialect", "home_assistant"},
 		{"[[mqtt.device]]", "[[mqtt.value]]\ntopic = \"a/{id}\"\nvalue = \"watts\"\n[[mqtt.device]]", "unknown value"},
 		{"[[mqtt.device]]", "[[mqtt.value]]\ntopic = \"a/{id}\"\nvalue = \"state\"\nstates = [\"9:9\"]\n[[mqtt.device]]", "invalid state"},

@@ -277,7 +277,12 @@ func compareWithTruth(t *testing.T, file string, ahead time.Duration, m *memory,
 		}
 	}
 	t.Logf("%d stored, %d invented, %d missing, %d twice; %+v", stored, invented, missing, twice, p.Status().Brokers)
-	if stored < 200 || twice > 0 || missing > 0 {
+	if twice > 0 || missing > 0 {
 		t.Error("not all is stored, or something twice")
+	}
+	for _, d := range p.Status().Devices { // how much is published depends on the machine
+		if len(must[d.Asset]) < 5 {
+			t.Errorf("%s: %d powers were published that must be stored, too few for a test", d.Asset, len(must[d.Asset]))
+		}
 	}
 }

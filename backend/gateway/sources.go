@@ -121,10 +121,18 @@ func (d *device) protocol(feeds []*feed) string {
 	if d.done == nil {
 		return cmp.Or(d.Map, "SunSpec")
 	}
-	for _, f := range feeds {
-		if f.devices[d.ID] == d {
-			return f.Dialect
-		}
+	if f := d.feed(feeds); f != nil {
+		return f.Dialect
 	}
 	return "MQTT"
+}
+
+// feed returns the broker to which a device publishes, or nil.
+func (d *device) feed(feeds []*feed) *feed {
+	for _, f := range feeds {
+		if f.devices[d.ID] == d {
+			return f
+		}
+	}
+	return nil
 }

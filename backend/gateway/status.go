@@ -54,7 +54,8 @@ type BrokerStatus struct {
 	Address   string         `json:"address"`
 	Dialect   string         `json:"dialect"`
 	Connected bool           `json:"connected"`
-	Error     string         `json:"error,omitempty"` // last one
+	Version   string         `json:"mqtt_version,omitempty"` // of the connection: 5 or 3.1.1
+	Error     string         `json:"error,omitempty"`        // last one
 	ErrorAt   *time.Time     `json:"error_at,omitempty"`
 	Messages  int            `json:"messages"`
 	Refused   map[string]int `json:"refused,omitempty"` // messages and values that were not taken, by reason
@@ -84,6 +85,7 @@ type DeviceStatus struct {
 type Explanation struct {
 	DeviceStatus
 	Version string   `json:"version,omitempty"`
+	MQTT    string   `json:"mqtt_version,omitempty"` // of the connection to the broker: 5 or 3.1.1
 	Limit   int      `json:"registers"`
 	RatingW float64  `json:"rating_w,omitempty"`
 	Blocks  []Block  `json:"blocks"`
@@ -126,7 +128,7 @@ func (p *Poller) Status() Status {
 		s.Devices = append(s.Devices, p.statusOf(d, s.At))
 	}
 	for _, f := range p.feeds {
-		b := BrokerStatus{Address: f.Address, Dialect: f.Dialect, Connected: f.connected, Messages: f.messages, Refused: maps.Clone(f.refused),
+		b := BrokerStatus{Address: f.Address, Dialect: f.Dialect, Connected: f.connected, Version: f.client.Version(), Messages: f.messages, Refused: maps.Clone(f.refused),
 			Others: slices.Sorted(maps.Keys(f.strangers))}
 		if f.lastErr != nil {
 			at := f.errorAt
@@ -205,6 +207,9 @@ func (p *Poller) Explain(name string) (e Explanation, ok bool) {
 			}
 			slices.Sort(b.Missing)
 			e.Blocks = append(e.Blocks, b)
+		}
+		if f := d.feed(p.feeds); f != nil {
+			e.MQTT = f.client.Version()
 		}
 		if !d.last.At.IsZero() {
 			e.Values = d.last.Values()

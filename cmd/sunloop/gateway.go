@@ -403,8 +403,11 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 // printBroker prints what came from a broker.
 func printBroker(out io.Writer, b gateway.BrokerStatus) {
 	state := "connected"
-	if !b.Connected {
+	switch {
+	case !b.Connected:
 		state = "not connected: " + cmp.Or(b.Error, "not tried yet")
+	case b.Version != "":
+		state += " by MQTT " + b.Version
 	}
 	fmt.Fprintf(out, "broker %s (%s): %s, %d messages\n", b.Address, b.Dialect, state, b.Messages)
 	for _, reason := range slices.Sorted(maps.Keys(b.Refused)) {
@@ -519,7 +522,11 @@ func (c *GatewayExplainCmd) Run(ctx context.Context, g *Globals, std streams) er
 	case e.Map != "":
 		fmt.Fprintf(out, "%s at %s, unit %d, map %s\n", e.State, e.Address, e.Unit, e.Map)
 	case e.ID != "":
-		fmt.Fprintf(out, "%s at %s as %s\n", e.State, e.Address, e.ID)
+		connection := "no connection to the broker"
+		if e.MQTT != "" {
+			connection = "connected by MQTT " + e.MQTT
+		}
+		fmt.Fprintf(out, "%s at %s as %s, %s\n", e.State, e.Address, e.ID, connection)
 	default:
 		fmt.Fprintf(out, "%s at %s, unit %d, base %d, at most %d registers in a request\n", e.State, e.Address, e.Unit, e.Base, e.Limit)
 	}

@@ -1,6 +1,6 @@
-// Package mqtt is a connection to an MQTT broker. It subscribes, and publishes nothing
-// but what [permitted] lists: no message that a device could take for a command. It is
-// the only package that imports the MQTT library.
+// Package mqtt is a connection to an MQTT broker, in MQTT 5 or 3.1.1. It subscribes, and
+// publishes nothing but what [permitted] lists: no message that a device could take for a
+// command. It is the only package that imports the MQTT libraries.
 package mqtt
 
 import (
@@ -15,19 +15,27 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/eclipse/paho.golang/autopaho"
-	"github.com/eclipse/paho.golang/paho"
+	"golang.org/x/net/proxy"
+)
+
+// Versions of the protocol. An empty one is Auto.
+const (
+	Auto       = "auto" // 5, or 3.1.1 if the broker does not speak 5
+	Version5   = "5"
+	Version311 = "3.1.1"
 )
 
 // Config configures a Client.
 type Config struct {
 	Address   string // mqtt://host:1883 or mqtts://host:8883
 	Plaintext bool   // the broker may be outside of the private network without TLS
+	Protocol  string // Auto, Version5 or Version311
 	ClientID  string
 
 	User            string
@@ -40,6 +48,7 @@ type Config struct {
 
 	Filters []string                                          // topics, subscribed to with QoS 1 after each connection
 	Receive func(topic string, payload []byte, retained bool) // one at a time
+	TooLong func()                                            // a message has more than 256 KiB and is not received
 	Up      func()                                            // there is a connection, which has no subscription yet; must not block
 	Ready   func()                                            // the subscriptions are made
 	Down    func(err error)                                   // the connection is lost or was not made, or the broker refused a subscription
@@ -52,12 +61,13 @@ type Message struct {
 	Retain  bool
 }
 
-// Limits of messages.
+// Limits.
 const (
-	maxMessage = 256 << 10
-	keepAlive  = 30 // s
-	leastPause = time.Second
-	mostPause  = time.Minute
+	maxMessage     = 256 << 10
+	keepAlive      = 30 * time.Second
+	connectTimeout = 10 * time.Second
+	leastPause     = time.Second
+	mostPause      = time.Minute
 )
 
 // Check returns an error if a configuration cannot work. It reads the files.
@@ -66,7 +76,17 @@ func (c *Config) Check() error {
 	return err
 }
 
-func (c *Config) settings() (*autopaho.ClientConfig, error) {
+// settings are where and as whom to connect.
+type settings struct {
+	host     string
+	tls      *tls.Config // nil: none
+	password []byte
+}
+
+func (c *Config) settings() (*settings, error) {
+	if p := c.Protocol; p != "" && p != Auto && p != Version5 && p != Version311 {
+		return nil, fmt.Errorf("protocol %q: must be auto, 5 or 3.1.1", p)
+	}
 	u, err := url.Parse(c.Address)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
 		return nil, fmt.Errorf("address %q: must be mqtts://host:8883 or mqtt://host:1883", c.Address)
@@ -81,17 +101,14 @@ func (c *Config) settings() (*autopaho.ClientConfig, error) {
 	if n, err := strconv.Atoi(u.Port()); err != nil || n < 1 || n > 65535 {
 		return nil, fmt.Errorf("address %q: the port must be a number from 1 to 65535", c.Address)
 	}
-	u.Path = ""
-	out := &autopaho.ClientConfig{ServerUrls: []*url.URL{u}, KeepAlive: keepAlive, CleanStartOnInitialConnection: true, ConnectUsername: c.User,
-		ConnectTimeout: 10 * time.Second, ReconnectBackoff: pause}
-	out.ClientID = c.ClientID
+	out := &settings{host: u.Host}
 	if c.PasswordFile != "" {
 		b, err := os.ReadFile(c.PasswordFile)
 		if err != nil {
 			return nil, fmt.Errorf("password_file: %w", err)
 		}
-		out.ConnectPassword = bytes.TrimRight(b, "\r\n")
-		if c.User == "" || len(out.ConnectPassword) == 0 {
+		out.password = bytes.TrimRight(b, "\r\n")
+		if c.User == "" || len(out.password) == 0 {
 			return nil, errors.New("password_file: a user and a password that is not empty are required")
 		}
 	}
@@ -125,7 +142,7 @@ func (c *Config) settings() (*autopaho.ClientConfig, error) {
 		}
 		t.Certificates = []tls.Certificate{pair}
 	}
-	out.TlsCfg = t
+	out.tls = t
 	return out, nil
 }
 
@@ -147,8 +164,17 @@ func pause(attempt int) time.Duration {
 
 // Client is a connection that is made again whenever it breaks.
 type Client struct {
-	config Config
-	up     atomic.Pointer[autopaho.ConnectionManager] // nil: not connected
+	config  Config
+	version atomic.Pointer[string]  // in which to connect; with Auto the one that worked last
+	up      atomic.Pointer[session] // nil: not connected
+}
+
+// session is a connection that the broker accepted, in one version of the protocol.
+type session interface {
+	subscribe(ctx context.Context, filters []string) error // with QoS 1; errSubscription if the broker refused one
+	publish(ctx context.Context, m Message) error          // with QoS 0
+	lost() <-chan error                                    // has one error when the connection broke
+	close()                                                // publishes the will
 }
 
 // New returns a Client, which connects with Run.
@@ -156,7 +182,23 @@ func New(c Config) (*Client, error) {
 	if _, err := c.settings(); err != nil {
 		return nil, err
 	}
-	return &Client{config: c}, nil
+	if w := c.Will; w != nil && !permitted(*w) {
+		return nil, fmt.Errorf("publish to %q: not permitted", w.Topic)
+	}
+	client, version := &Client{config: c}, Version5
+	if c.Protocol == Version311 {
+		version = Version311
+	}
+	client.version.Store(&version)
+	return client, nil
+}
+
+// Version returns the version of the protocol that the connection has; empty without one.
+func (c *Client) Version() string {
+	if c.up.Load() == nil {
+		return ""
+	}
+	return *c.version.Load()
 }
 
 // Run connects and receives until ctx ends. Each connection has its own session:
@@ -166,78 +208,156 @@ func (c *Client) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.OnPublishReceived = []func(paho.PublishReceived) (bool, error){func(r paho.PublishReceived) (bool, error) {
-		if p := r.Packet; len(p.Payload) <= maxMessage {
-			c.config.Receive(p.Topic, p.Payload, p.Retain)
+	for attempt := 0; ; attempt++ {
+		t := time.NewTimer(pause(attempt))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil
 		}
-		return true, nil
-	}}
-	s.OnConnectionUp = func(m *autopaho.ConnectionManager, _ *paho.Connack) {
-		c.up.Store(m)
-		c.config.Up()
-		go c.subscribe(ctx, m)
-	}
-	s.OnConnectError = func(err error) { c.config.Down(explain(err)) }
-	s.OnConnectionDown = func() bool {
-		c.up.Store(nil)
-		c.config.Down(errors.New("the connection broke"))
-		return true
-	}
-	s.ConnectPacketBuilder = func(p *paho.Connect, _ *url.URL) (*paho.Connect, error) {
-		size := uint32(maxMessage + 4096)
-		p.CleanStart = true
-		p.Properties = &paho.ConnectProperties{MaximumPacketSize: &size}
-		return p, nil
-	}
-	if w := c.config.Will; w != nil {
-		if !permitted(*w) {
-			return fmt.Errorf("publish to %q: not permitted", w.Topic)
+		lasted, err := c.connect(ctx, s)
+		if ctx.Err() != nil {
+			return nil
 		}
-		s.DisconnectPacketBuilder = func() *paho.Disconnect { return &paho.Disconnect{ReasonCode: 0x04} } // with the will
-		s.WillMessage = &paho.WillMessage{Topic: w.Topic, Payload: w.Payload, Retain: w.Retain, QoS: 1}
+		if lasted {
+			attempt = -1
+		}
+		c.config.Down(err)
 	}
-	m, err := autopaho.NewConnection(ctx, *s)
+}
+
+// connect makes a connection and receives until it breaks. lasted reports whether it had
+// its subscriptions.
+func (c *Client) connect(ctx context.Context, s *settings) (lasted bool, err error) {
+	open, err := c.open(ctx, s)
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", c.config.Address, err)
+		return false, explain(err)
 	}
-	<-m.Done()
-	return nil
-}
-
-// subscribe subscribes to the filters after a connection.
-func (c *Client) subscribe(ctx context.Context, m *autopaho.ConnectionManager) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	c.up.Store(&open)
+	defer open.close()
+	defer c.up.Store(nil)
+	c.config.Up()
+	subscribe, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	var list []paho.SubscribeOptions
-	for _, f := range c.config.Filters {
-		list = append(list, paho.SubscribeOptions{Topic: f, QoS: 1})
-	}
-	for len(list) > 0 {
-		n := min(len(list), 50)
-		if _, err := m.Subscribe(ctx, &paho.Subscribe{Subscriptions: list[:n]}); err != nil {
-			c.config.Down(fmt.Errorf("subscribe: %w", explain(err)))
-			return
+	var refused error
+	for list := range slices.Chunk(c.config.Filters, 50) {
+		switch err := open.subscribe(subscribe, list); {
+		case errors.Is(err, errSubscription):
+			refused = err // the others are received
+		case err != nil:
+			return false, fmt.Errorf("subscribe: %w", err)
 		}
-		list = list[n:]
 	}
-	c.config.Ready()
+	if refused != nil {
+		c.config.Down(refused)
+	} else {
+		c.config.Ready()
+	}
+	select {
+	case <-ctx.Done():
+		return true, nil
+	case err := <-open.lost():
+		return true, fmt.Errorf("the connection broke: %w", err)
+	}
 }
 
-// ErrNotConnected is the error of a message that cannot be published.
-var ErrNotConnected = errors.New("not connected to the broker")
+// open opens a session in the configured version. With Auto that is the one that worked
+// last, at first 5. A broker that refuses it, or gives no response to it, as some that
+// know 3.1.1 alone, is asked in the other one too.
+func (c *Client) open(ctx context.Context, s *settings) (session, error) {
+	version := *c.version.Load()
+	out, err := c.openVersion(ctx, s, version)
+	if err == nil || c.config.Protocol == Version5 || c.config.Protocol == Version311 || !errors.Is(err, errVersion) && !errors.Is(err, errNoResponse) {
+		return out, err
+	}
+	other := Version311
+	if version == other {
+		other = Version5
+	}
+	out, again := c.openVersion(ctx, s, other)
+	if errors.Is(again, errVersion) || errors.Is(again, errNoResponse) {
+		return nil, err
+	}
+	var refused *refusal
+	if again == nil || errors.As(again, &refused) { // the broker speaks it
+		c.version.Store(&other)
+	}
+	return out, again
+}
+
+func (c *Client) openVersion(ctx context.Context, s *settings, version string) (session, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	conn, err := proxy.Dial(ctx, "tcp", s.host)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", c.config.Address, err)
+	}
+	if s.tls != nil {
+		t := tls.Client(conn, s.tls)
+		if err := t.HandshakeContext(ctx); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("connect to %s: %w", c.config.Address, err)
+		}
+		conn = t
+	}
+	// A session ends with its connection.
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	in := newStream(conn)
+	open := c.open5
+	if version == Version311 {
+		open = c.open311
+	}
+	out, err := open(ctx, s, in)
+	if err == nil {
+		return out, nil
+	}
+	_ = conn.Close()
+	var refused *refusal
+	switch {
+	case version == Version5 && in.is311(), errors.As(err, &refused) && refused.version:
+		return nil, fmt.Errorf("connect to %s: %w %s", c.config.Address, errVersion, version)
+	case refused != nil:
+		return nil, err
+	case in.isEmpty():
+		return nil, fmt.Errorf("connect to %s: %w: %w", c.config.Address, errNoResponse, err)
+	}
+	return nil, fmt.Errorf("connect to %s: %w", c.config.Address, err)
+}
+
+// receive passes a message on, unless it is too long.
+func (c *Client) receive(topic string, payload []byte, retained bool) {
+	if len(payload) > maxMessage {
+		c.config.TooLong()
+		return
+	}
+	c.config.Receive(topic, payload, retained)
+}
+
+// Errors of a connection.
+var (
+	// ErrNotConnected is the error of a message that cannot be published.
+	ErrNotConnected = errors.New("not connected to the broker")
+
+	errSubscription = errors.New("the broker refused a subscription")
+
+	errVersion    = errors.New("the broker does not speak MQTT")
+	errNoResponse = errors.New("the broker gave no response")
+)
 
 // Publish publishes a message with QoS 0 if it is permitted.
 func (c *Client) Publish(ctx context.Context, p Message) error {
 	if !permitted(p) {
 		return fmt.Errorf("publish to %q: not permitted", p.Topic)
 	}
-	m := c.up.Load()
-	if m == nil {
+	s := c.up.Load()
+	if s == nil {
 		return ErrNotConnected
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if _, err := m.Publish(ctx, &paho.Publish{Topic: p.Topic, Payload: p.Payload, Retain: p.Retain}); err != nil {
+	if err := (*s).publish(ctx, p); err != nil {
 		return fmt.Errorf("publish to %q: %w", p.Topic, err)
 	}
 	return nil
@@ -263,20 +383,19 @@ func permitted(m Message) bool {
 	return false
 }
 
-// explain says in words why a broker refused a connection.
+// refusal is the response of a broker that does not accept a connection.
+type refusal struct {
+	words   string
+	version bool // because of the version of the protocol
+}
+
+func (r *refusal) Error() string { return "the broker refused the connection: " + r.words }
+
+// explain says in words what to do about an error of a connection.
 func explain(err error) error {
-	var refused *autopaho.ConnackError
-	if !errors.As(err, &refused) {
-		var unknown x509.UnknownAuthorityError
-		if errors.As(err, &unknown) {
-			return fmt.Errorf("the certificate of the broker is not trusted; name its authority as ca_file: %w", err)
-		}
-		return err
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return fmt.Errorf("the certificate of the broker is not trusted; name its authority as ca_file: %w", err)
 	}
-	words := map[byte]string{0x84: "it does not speak MQTT 5", 0x85: "the client id is not accepted", 0x86: "wrong user or password", 0x87: "not authorized",
-		0x88: "it is not available", 0x89: "it is busy", 0x8A: "banned", 0x8C: "another method of authentication is required", 0x97: "its quota is exceeded", 0x9F: "too many connections"}[refused.ReasonCode]
-	if words == "" {
-		words = fmt.Sprintf("reason %#x", refused.ReasonCode)
-	}
-	return fmt.Errorf("the broker refused the connection: %s", words)
+	return err
 }
