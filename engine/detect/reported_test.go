@@ -37,6 +37,8 @@ func TestReported(t *testing.T) {
 		"string fuse":           {noon, [][]sample{{{4, 1 << 12, 0, 28}}, {sound}}, []string{"string_outage A"}, "no current from DC input 7", 0},
 		"too cold":              {noon, [][]sample{{{4, 1 << 13, 0, 28}}, {sound}}, nil, "", 0},
 		"not implemented":       {noon, [][]sample{{{4, 0xFFFF, 0, 28}}, {sound}}, nil, "", 0},
+		"not implemented, long": {noon, [][]sample{{{4, 0xFFFFFFFF, 0, 28}}, {sound}}, nil, "", 0},
+		"bit 15 alone":          {noon, [][]sample{{{1, 0x8000, 0, 0}}, {sound}}, []string{"inverter_outage A"}, "HW_TEST_FAILURE", 0},
 		"a vendor's word":       {noon, [][]sample{{{4, 0, 1, 28}}, {sound}}, nil, "", 0},
 		"it with a fault":       {noon, [][]sample{{{7, 0, 385, 0}}, {sound}}, []string{"inverter_outage A"}, "vendor's event code 385", 0},
 		"over":                  {noon, [][]sample{{{7, 1, 0, 0}, sound}, {sound}}, nil, "", 0},

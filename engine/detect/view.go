@@ -349,8 +349,8 @@ func lastOf(values []float64, rows [2]int) float64 {
 	return out
 }
 
-// code returns the last meaningful event code. Registers that a device does not
-// implement read 0x8000 or 0xFFFF (and wider all-ones) and are ignored.
+// code returns the last meaningful event code. Registers of bits that a device does not
+// implement read 0xFFFF or 0xFFFFFFFF and are ignored. 0x8000 is bit 15 alone.
 func code(values []float64, rows [2]int) float64 {
 	out := math.NaN()
 	if values == nil {
@@ -358,7 +358,7 @@ func code(values []float64, rows [2]int) float64 {
 	}
 	for _, x := range values[rows[0]:rows[1]] {
 		switch x {
-		case 0x8000, 0xFFFF, 0x80000000, 0xFFFFFFFF:
+		case 0xFFFF, 0xFFFFFFFF:
 			continue
 		}
 		if !math.IsNaN(x) && (x != 0 || math.IsNaN(out)) {
