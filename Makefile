@@ -8,10 +8,10 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build gateway-builds gateway-day gateway-figures gateway-kills gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak source-kills mutants scale replicas-bench attack damage deadcode
+.PHONY: all build gateway-builds gateway-day gateway-figures gateway-kills gateway-mqtt-rate gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak source-kills mutants scale replicas-bench attack damage deadcode
 
 # Targets that run tests marked by internal/longtest.
-test-long faults attack damage moves kills notify-kills gateway-kills source-kills gateway-figures gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
+test-long faults attack damage moves kills notify-kills gateway-kills source-kills gateway-figures gateway-mqtt-rate gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
 
 all: build
 
@@ -136,11 +136,15 @@ gateway-figures: ## memory, CPU, writes and bytes sent of the gateway's build wi
 	$(MAKE) -s build
 	SUNLOOP_TEST_PROGRAM=$(CURDIR)/bin/sunloop SUNLOOP_TEST_GATEWAY_PROGRAM=$(CURDIR)/bin/gateway/sunloop SUNLOOP_TEST_GATEWAY_SECONDS=$(or $(SECONDS),120) $(GO) test -count=1 -timeout 30m -run GatewayFigures -v ./backend/resilience
 
+gateway-mqtt-rate: ## what a message costs the gateway's build: RATE (10000) messages a second for SECONDS (30) over mosquitto, none lost (minutes)
+	$(MAKE) -s build TAGS=gateway BINARY=bin/gateway/sunloop
+	SUNLOOP_TEST_PROGRAM=$(CURDIR)/bin/gateway/sunloop SUNLOOP_TEST_GATEWAY_MESSAGES=$(or $(RATE),10000) SUNLOOP_TEST_GATEWAY_MESSAGES_SECONDS=$(or $(SECONDS),30) $(GO) test -count=1 -timeout 30m -run '^TestGatewayMessages$$' -v ./backend/resilience
+
 gateway-day: ## the poller with DEVICES (200) at 5 s for HOURS (24) of their clock, each misbehaving in turn: all stored once and right (minutes)
 	SUNLOOP_TEST_DAY_DEVICES=$(or $(DEVICES),200) SUNLOOP_TEST_DAY_HOURS=$(or $(HOURS),24) $(GO) test -count=1 -timeout 60m -run '^TestDay$$' -v ./backend/gateway
 
-gateway-peers: ## the gateway against simulators of devices and publishers, mosquitto between: nothing lost, invented, twice or written (6 minutes)
-	SUNLOOP_TEST_SUNSPEC=1 SUNLOOP_TEST_MOSQUITTO=1 $(GO) test -count=1 -timeout 30m -run '^TestPlantOver' -v ./backend/gateway
+gateway-peers: ## the gateway against simulators of devices and publishers, mosquitto between, and other servers: nothing lost, invented, twice or written (6 minutes)
+	SUNLOOP_TEST_SUNSPEC=1 SUNLOOP_TEST_MOSQUITTO_SECONDS=60 $(GO) test -count=1 -timeout 30m -run '^TestPlantOver|^TestModbusPeers' -v ./backend/gateway
 
 replicas: ## three replicas over PostgreSQL and S3, killed KILLS (60) times, stopped and restarted; database and bucket taken away (minutes)
 	SUNLOOP_TEST_REPLICA_KILLS=$(or $(KILLS),60) $(GO) test -count=1 -timeout 60m -run '^TestReplicas' -parallel 1 -v ./backend/resilience

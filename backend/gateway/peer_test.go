@@ -27,9 +27,10 @@ import (
 // published: nothing else is stored, and what was published is stored once.
 func TestPlantOverMosquitto(t *testing.T) {
 	longtest.Mark(t)
-	// The simulator draws its faults, and both sides follow the real clock.
-	if os.Getenv("SUNLOOP_TEST_MOSQUITTO") == "" {
-		t.Skip("SUNLOOP_TEST_MOSQUITTO is not set")
+	t.Parallel()  // it waits most of the time
+	seconds := 55 // Victron's values are requested each 30 s, and come until the line drops
+	if n, err := strconv.Atoi(os.Getenv("SUNLOOP_TEST_MOSQUITTO_SECONDS")); err == nil && n > 0 {
+		seconds = n
 	}
 	simulator, err := filepath.Abs("../../../shared/tools/plant-mqtt")
 	if err != nil {
@@ -38,14 +39,11 @@ func TestPlantOverMosquitto(t *testing.T) {
 	if _, err := os.Stat(simulator); err != nil {
 		t.Skip("the simulator of publishers is not there")
 	}
+	requireProgram(t, "mosquitto")
+	requirePython(t, "paho.mqtt.client")
 	path, err := exec.LookPath("mosquitto")
 	if err != nil {
-		if path = "/usr/sbin/mosquitto"; !isFile(path) {
-			t.Skip("mosquitto is not installed")
-		}
-	}
-	if err := exec.Command("/usr/bin/python3", "-c", "import paho.mqtt.client").Run(); err != nil {
-		t.Skip("paho for Python is not installed")
+		path = "/usr/sbin/mosquitto"
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,16 +56,7 @@ func TestPlantOverMosquitto(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, "listener %d 127.0.0.1\nallow_anonymous true\n", port), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start := func(name string, args ...string) *exec.Cmd {
-		t.Helper()
-		c := exec.Command(name, args...)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-		return c
-	}
-	start(path, "-c", file)
+	startProgram(t, exec.Command(path, "-c", file))
 	until(t, "broker", func() bool {
 		c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err == nil {
@@ -120,7 +109,7 @@ func TestPlantOverMosquitto(t *testing.T) {
 		return !slices.ContainsFunc(p.Status().Brokers, func(b BrokerStatus) bool { return !b.Connected })
 	})
 	truthFile := filepath.Join(dir, "truth")
-	simulate("--seconds", "60", "--truth", truthFile, "--duplicate", "--out-of-order", "--seq-gaps", "--missing-birth", "--historical", "--nulls", "--u32-long", "--drop-after", "25")
+	simulate("--seconds", strconv.Itoa(seconds), "--truth", truthFile, "--duplicate", "--out-of-order", "--seq-gaps", "--missing-birth", "--historical", "--nulls", "--u32-long", "--drop-after", strconv.Itoa(seconds*2/5))
 	time.Sleep(3 * time.Second) // the last messages are complete after a second
 	cancel()
 	running.Wait()
@@ -281,7 +270,7 @@ func compareWithTruth(t *testing.T, file string, ahead time.Duration, m *memory,
 		t.Error("not all is stored, or something twice")
 	}
 	for _, d := range p.Status().Devices { // how much is published depends on the machine
-		if len(must[d.Asset]) < 5 {
+		if len(must[d.Asset]) < 3 {
 			t.Errorf("%s: %d powers were published that must be stored, too few for a test", d.Asset, len(must[d.Asset]))
 		}
 	}

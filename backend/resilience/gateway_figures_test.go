@@ -110,13 +110,7 @@ func TestGatewayFigures(t *testing.T) {
 		v, _ := strconv.ParseFloat(string(m[1]), 64)
 		return v
 	}
-	cpu := func() float64 { // seconds
-		b, _ := os.ReadFile(filepath.Join(proc, "stat"))
-		f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+2:]))
-		user, _ := strconv.ParseFloat(f[11], 64)
-		system, _ := strconv.ParseFloat(f[12], 64)
-		return (user + system) / 100
-	}
+	cpu := func() float64 { return processCPU(c.Process.Pid) }
 	time.Sleep(30 * time.Second) // it has begun
 	cpu0, written0, sent0 := cpu(), number("io", "write_bytes"), link.sent()
 	time.Sleep(length)

@@ -322,7 +322,7 @@ func TestMosquitto(t *testing.T) {
 		path = "/usr/sbin/mosquitto"
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("mosquitto is not installed")
+		t.Skip("mosquitto is not installed; .ci/tools installs it")
 	}
 	dir := t.TempDir()
 	file := func(name, text string) string {
