@@ -57,8 +57,8 @@ func receiveMessages(t *testing.T, dialect, version string, rate, count int) {
 	_ = l.Close()
 	base := t.TempDir()
 	conf, site, sources := filepath.Join(base, "mosquitto.conf"), filepath.Join(base, "g"), filepath.Join(base, "sources.toml")
-	// The broker drops what does not fit into its queue of a client.
-	write(t, conf, "listener "+port+" 127.0.0.1\nallow_anonymous true\nmax_queued_messages 100000\n")
+	// Without 0 the broker drops what does not fit into its queue of a client.
+	write(t, conf, "listener "+port+" 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n")
 	var text strings.Builder
 	fmt.Fprintf(&text, "poll = \"5s\"\n[site]\nid = \"roof\"\ntimezone = \"UTC\"\n[[mqtt]]\naddress = \"mqtt://127.0.0.1:%s\"\ndialect = %q\nprotocol = %q\n", port, dialect, version)
 	if dialect == "json" {
