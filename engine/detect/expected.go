@@ -93,6 +93,10 @@ func peers(v *view, m *memory, units []Unit) {
 			}
 			if count := from.others(norm[k]); count > 0 {
 				v.units[k].set(i, from.without(norm[k])*ratings[k]*sizes[k], shapes[k], ratings[k], arming[k], count)
+				// By night no reading shows sun, and a single one at dusk may be frozen.
+				if v.dark[i] || count == 1 && v.clear[i] < lowLight {
+					v.units[k].sun[i] = false
+				}
 			}
 		}
 	}

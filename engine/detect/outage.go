@@ -21,10 +21,16 @@ func classifyCell(v *view, s *session, k, i int) (off, on bool) {
 		if u.tier[i] != tierPeers && p > s.memory.units[k].idleKW+dimShare*rating {
 			return false, p > s.memory.units[k].idleKW+2*dimShare*rating
 		}
+		if u.tier[i] == tierPeers && !(p < producesShare*u.expected[i]) && p > s.memory.units[k].idleKW+2*dimShare*rating {
+			return false, false // it produces little in weak light, as units that lie otherwise do
+		}
 		return u.sun[i], false
 	}
-	return false, !(p < 0.1*u.expected[i])
+	return false, !(p < producesShare*u.expected[i])
 }
+
+// producesShare of its expected power is what a unit makes that is not stopped.
+const producesShare = 0.1
 
 // dimShare of the rating above its usual reading by night is what a unit
 // produces under the thickest clouds. Without peers, only that distinguishes a dark

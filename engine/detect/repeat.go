@@ -39,6 +39,8 @@ const (
 	repeatBits   = 48    // from which equal readings are no chance
 	repeatIdle   = 0.002 // of the rating: less is no production
 	repeatSpread = 0.05  // of the rating: by which two clear days differ
+	repeatShare  = 0.2   // of the reading: the same under a low sun, whose power depends on its height more than on the day
+	repeatLow    = 0.2   // of a clear sky's 1 kW/m², below which the sun is low
 	mostBits     = 10    // of one reading
 	repeatBefore = 60    // times at which the readings differed before
 	repeatRare   = 0.05  // of them: so often they may have been equal
@@ -115,7 +117,11 @@ func (r *repeats) at(v *view, s *session, lag, i int) {
 			if i > 0 && v.units[k].raw[i] == v.units[k].raw[i-1] {
 				break
 			}
-			bits = max(bits, min(math.Log2(max(repeatSpread*s.rating(k)/r.quantum[k], 1)), mostBits))
+			differ := repeatSpread * s.rating(k)
+			if !(v.clear[i] >= repeatLow) {
+				differ = min(differ, repeatShare*float64(now))
+			}
+			bits = max(bits, min(math.Log2(max(differ/r.quantum[k], 1)), mostBits))
 		default:
 			other = true
 		}

@@ -75,15 +75,11 @@ func TestCoarseReadingsAreNotRepeated(t *testing.T) {
 // A meter whose readings come in coarse steps by day and in finer ones by night, as its own
 // use: near sunset, days are equal by chance.
 func TestCoarseReadingsWithNightUse(t *testing.T) {
-	c := simulate.Practice(0, start)[1]
-	c.Until = c.Site.Start.AddDate(0, 0, 95)
-	frames := c.Frames()
-	in := detect.Input{Site: detect.Site{ID: c.Site.ID, Location: &c.Site.Location, Zone: c.Site.Zone}, Now: c.Until}
-	for _, u := range c.Units() {
-		f := frames[u.AssetID]
+	report, in := practice(t, 0, 1, 95)
+	for _, u := range in.Units {
 		coarse, fine := 0, 0
-		for i := range f.Times {
-			if p := f.At(series.PowerKW, i); p > 0 && p < u.CapacityKW/100 {
+		for i := range u.Frame.Times {
+			if p := u.Frame.At(series.PowerKW, i); p > 0 && p < u.CapacityKW/100 {
 				coarse++
 			} else if p < 0 {
 				fine++
@@ -92,15 +88,39 @@ func TestCoarseReadingsWithNightUse(t *testing.T) {
 		if coarse == 0 || fine == 0 {
 			t.Fatalf("%s: %d readings of weak light, %d of own use", u.AssetID, coarse, fine)
 		}
-		in.Units = append(in.Units, detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Frame: f})
+	}
+	if n := familiesOf(report)[detect.RepeatedData]; n > 0 {
+		t.Errorf("%d events of repeated data", n)
+	}
+}
+
+// Under a low sun two days differ by a part of the reading: forty minutes of equal readings
+// before a sunset in five-minute data are chance.
+func TestEqualSunsetsAreNotRepeated(t *testing.T) {
+	report, in := practice(t, 1, 1, 250)
+	if step := in.Units[0].Frame.Times[1] - in.Units[0].Frame.Times[0]; step != 300 || len(in.Units) != 1 {
+		t.Fatalf("%d units by %d s: another case", len(in.Units), step)
+	}
+	if n := familiesOf(report)[detect.RepeatedData]; n > 0 {
+		t.Errorf("%d events of repeated data", n)
+	}
+}
+
+// practice evaluates the first days of a site of a seed of sites as in practice.
+func practice(t *testing.T, seed uint64, site, days int) (detect.Report, detect.Input) {
+	t.Helper()
+	c := simulate.Practice(seed, start)[site]
+	c.Until = c.Site.Start.AddDate(0, 0, days)
+	frames := c.Frames()
+	in := detect.Input{Site: detect.Site{ID: c.Site.ID, Location: &c.Site.Location, Zone: c.Site.Zone}, Now: c.Until}
+	for _, u := range c.Units() {
+		in.Units = append(in.Units, detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Frame: frames[u.AssetID]})
 	}
 	report, err := detect.Run(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := familiesOf(report)[detect.RepeatedData]; n > 0 {
-		t.Errorf("%d events of repeated data", n)
-	}
+	return report, in
 }
 
 func evaluate(t *testing.T, s *simulate.Site, frames map[string]series.Frame, now time.Time) detect.Report {

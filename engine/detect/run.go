@@ -78,6 +78,7 @@ type session struct {
 	holdings []holding           // the latest constant readings of each unit
 	losses   *losses             // the units' models of their own past
 	inputs   *inputLosses        // the DC inputs of the units against each other
+	oddLight bool                // the sensor may have missed light on the current day
 	produced []producedDay       // what the site produced without another fault, by day
 }
 

@@ -35,6 +35,7 @@ const (
 func newSensor(*session) *sensor { return &sensor{} }
 
 func (o *sensor) look(v *view, s *session) {
+	s.oddLight = false
 	if !v.partial {
 		o.day(v, s)
 	}
@@ -55,6 +56,7 @@ func (o *sensor) day(v *view, s *session) {
 		missing = 1 - best/gain
 	}
 	end := v.end()
+	s.oddLight = missing > sensorStep && len(s.in.Units) >= 3
 	switch {
 	case o.record != nil:
 		if ok && dark == 0 && missing < sensorReturn {
@@ -72,7 +74,7 @@ func (o *sensor) day(v *view, s *session) {
 		}
 	case dark >= sensorHours:
 		o.announce(s, first, end, 1, "sensor_dark", dark)
-	case ok && missing > sensorStep && len(s.in.Units) >= 3: // of one or two units a season or a clean-up looks the same
+	case s.oddLight: // of one or two units a season or a clean-up looks the same
 		o.low = append(o.low, lowSensorDay{v.first, missing})
 		if len(o.low) >= sensorDays {
 			o.announce(s, o.low[0].start, end, missing, "light_low", float64(len(o.low)))

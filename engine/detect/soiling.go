@@ -28,7 +28,9 @@ type soiling struct {
 	source    lightSource
 	warmth    bool // the temperature is known
 	clock     int64
-	ended     int64 // when the last event did; 0 for none
+	ended     int64       // when the last event did; 0 for none
+	course    []point     // of the event, from its beginning on
+	earlier   loss.Ledger // of the event that this one continues, if any
 }
 
 // point is the figure of a day.
@@ -56,6 +58,10 @@ const (
 	soilingStrays   = 3.5     // how many times a day's usual stray a jump must be
 	soilingHazy     = 2       // the same by the light of a clear sky, which haze bends for weeks
 	soilingReturn   = 0.006   // least jump up that ends an event
+	soilingBack     = 0.5     // of the loss, which the jump must restore
+	soilingHazyLoss = 4       // how many times a day's usual deviation the loss must be by that light
+	soilingNearly   = 0.9     // of what the best beginning explains, by that light
+	soilingHazyStay = 30      // days after which a loss by that light that has not grown is no longer distinguished from the season
 	soilingGone     = 0.4     // of the deepest loss: below that it has gone
 	soilingTrace    = 0.005
 	soilingAgain    = 21 * 86400 // seconds in which a site that was washed is known for its dust
@@ -81,11 +87,11 @@ func (o *soiling) look(v *view, s *session) {
 	if v.cells == 0 {
 		return
 	}
-	if o.record != nil {
-		f := o.record.fraction
-		o.record.losses.AddScaled(s.produced[len(s.produced)-1].energy, f/(1-f))
+	if s.oddLight {
+		ok = false // the day may be one of a faulty sensor
 	}
 	if !ok {
+		o.book(s, v.first)
 		return
 	}
 	if source := s.modules.source(); source != o.source { // figures of another light are not to be compared
@@ -111,10 +117,16 @@ func (o *soiling) look(v *view, s *session) {
 			jump = max(soilingJump, soilingHazy*residualSpread(s.points))
 		}
 		if o.record != nil {
-			jump = max(soilingReturn, jump/2, 0.5*(o.clean-before))
+			if o.source != clearLight { // whose days stray as much as a wash restores
+				jump /= 2
+			}
+			jump = max(soilingReturn, jump, soilingBack*(o.clean-before))
 		}
 		if yield-before > jump {
 			if o.record != nil {
+				// It was washed since the last day with a figure.
+				o.course = append(o.course, point{now.day, now.start, o.clean}, point{now.day, now.start, o.clean})
+				o.book(s, v.first)
 				o.record.end, o.ended = now.start, now.start
 				o.record = nil
 			}
@@ -127,6 +139,8 @@ func (o *soiling) look(v *view, s *session) {
 	}
 	end := v.end()
 	if o.record != nil {
+		o.course = append(o.course, now)
+		o.book(s, v.first)
 		loss := max((o.clean-medianYield(o.points[max(len(o.points)-3, 0):]))/o.clean, 0)
 		if loss > soilingMost { // no dirt takes so much: something else has come
 			o.record.end, o.record = o.record.lastSeen, nil
@@ -142,11 +156,30 @@ func (o *soiling) look(v *view, s *session) {
 			return
 		}
 		o.back = 0
+		if o.source == clearLight && o.stays() {
+			o.record.end, o.record = o.record.lastSeen, nil
+			o.points = o.points[len(o.points)-1:]
+			return
+		}
 		o.record.lastSeen, o.record.fraction = end, loss
 		o.record.seen.days++
 		return
 	}
 	o.judge(v, s, end)
+}
+
+// stays reports whether the event's loss has not grown over the last weeks.
+func (o *soiling) stays() bool {
+	last := o.course[len(o.course)-1]
+	from := len(o.course) - 1
+	for from > 0 && last.day-o.course[from-1].day <= soilingHazyStay {
+		from--
+	}
+	if last.day-o.course[0].day < soilingHazyStay || len(o.course)-from < soilingPoints {
+		return false
+	}
+	slope, _ := decline(o.course[from:])
+	return slope > soilingSlope
 }
 
 // judge looks for a decline over the last three to six weeks.
@@ -179,14 +212,17 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 			continue
 		}
 		last := medianYield(window[len(window)-3:])
-		begun, clean := changePoint(o.points)
+		nearly := 1.0
+		if o.source == clearLight {
+			nearly = soilingNearly
+		}
+		begun, clean := changePoint(o.points, nearly)
 		if o.clean = clean; clean <= last {
 			begun, o.clean = from, last-slope*span
 		}
-		if o.clean-last > soilingMost*o.clean {
+		if o.clean-last > soilingMost*o.clean || o.source == clearLight && o.clean-last < soilingHazyLoss*residualSpread(s.points) {
 			continue
 		}
-		span = now.day - o.points[begun].day
 		f := newFacts()
 		f.days, f.level, f.spread, f.source = len(window), slope, upper, s.modules.source().words()
 		r := &record{family: Soiling, start: o.points[begun].start, detected: end, lastSeen: end, fraction: (o.clean - last) / o.clean, seen: f}
@@ -196,16 +232,45 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 		}
 		o.record = s.open(r)
 		o.deepest, o.back = r.fraction, 0
-		// What the decline has taken so far: it began with nothing.
-		var lost loss.Ledger
-		for _, d := range s.produced {
-			if share := o.record.fraction * float64(d.start-o.points[begun].start) / 86400 / span; share > 0 && d.start <= v.first {
-				lost.AddScaled(d.energy, share/(1-share))
-			}
-		}
-		o.record.losses = loss.Sum(o.record.losses, lost)
+		o.earlier = o.record.losses.Clone()
+		o.course = append(o.course[:0], o.points[begun:]...)
+		o.course[0].yield = o.clean
+		o.book(s, v.first)
 		return
 	}
+}
+
+// book determines what the event has cost until a day: the loss of each day lies on the
+// line between the days with a figure before and after it, because dirt gathers and rain
+// washes in between; after the last figure, it stays.
+func (o *soiling) book(s *session, until int64) {
+	if o.record == nil {
+		return
+	}
+	lost := o.earlier.Clone()
+	losses := make([]float64, len(o.course))
+	for i := range o.course {
+		near := o.course[max(i-1, 0):min(i+2, len(o.course))]
+		if i == 0 {
+			near = near[:1]
+		}
+		losses[i] = min(max(1-medianYield(near)/o.clean, 0), soilingMost)
+	}
+	at := 0
+	for _, d := range s.produced {
+		if d.start < o.course[0].start || d.start > until {
+			continue
+		}
+		for at+1 < len(o.course) && o.course[at+1].start <= d.start {
+			at++
+		}
+		share := losses[at]
+		if at+1 < len(o.course) {
+			share += (losses[at+1] - share) * float64(d.start-o.course[at].start) / float64(o.course[at+1].start-o.course[at].start)
+		}
+		lost.AddScaled(d.energy, share/(1-share))
+	}
+	o.record.losses = lost
 }
 
 // residualSpread is how far a day's figure usually strays: by the differences of
@@ -219,31 +284,36 @@ func residualSpread(points []point) float64 {
 	return 1.48 / math.Sqrt2 * zeroIfMissing(median(steps))
 }
 
-// changePoint finds where a decline began: the point up to which a level and from
-// which on a line that starts on it fit the points best. It is that point and
-// the level.
-func changePoint(points []point) (at int, level float64) {
-	least := math.Inf(1)
-	for b := range len(points) - 4 {
-		var mean float64
-		for _, p := range points[:b+1] {
-			mean += p.yield / float64(b+1)
-		}
-		var txy, txx float64
-		for _, p := range points[b+1:] {
-			t := p.day - points[b].day
-			txy, txx = txy+t*(p.yield-mean), txx+t*t
-		}
-		slope, sum := min(txy/txx, 0), 0.0
+// changePoint finds where a decline began: the latest point up to which a level and from
+// which on a line that starts on it reduce the squares of the points by nearly as much as
+// the best one does. It is that point and the level.
+func changePoint(points []point, nearly float64) (at int, level float64) {
+	squares := func(b int, level, slope float64) (sum float64) {
 		for i, p := range points {
-			e := p.yield - mean
+			e := p.yield - level
 			if i > b {
 				e -= slope * (p.day - points[b].day)
 			}
 			sum += e * e
 		}
-		if sum < least {
-			least, at, level = sum, b, mean
+		return sum
+	}
+	flat := squares(0, medianYield(points), 0)
+	sums, levels := make([]float64, max(len(points)-4, 0)), make([]float64, max(len(points)-4, 0))
+	least := flat
+	for b := range sums {
+		levels[b] = medianYield(points[:b+1]) // a day of false readings does not move it
+		var txy, txx float64
+		for _, p := range points[b+1:] {
+			t := p.day - points[b].day
+			txy, txx = txy+t*(p.yield-levels[b]), txx+t*t
+		}
+		sums[b] = squares(b, levels[b], min(txy/txx, 0))
+		least = min(least, sums[b])
+	}
+	for b, sum := range sums {
+		if flat-sum >= nearly*(flat-least) {
+			at, level = b, levels[b]
 		}
 	}
 	return at, level

@@ -264,13 +264,14 @@ func (m *Measuring) measure(s *Site, id string, rating float64, f series.Frame) 
 		}
 		through, flat := sky.at(t)
 		through = math.Exp(-dim * through)
-		v, noise := power[i], jitter.NormFloat64()
-		same := i > 0 && v == power[i-1]
+		factor := s.scaled(id, t) // the plant's power is measured, then it is delivered in a wrong unit
+		v, noise := power[i]/factor, jitter.NormFloat64()
+		same := i > 0 && power[i] == power[i-1]
 		switch {
 		case !(v > 0) || v > 2*rating: // night, or a sentinel
 		case same && s.stuck(id, t):
-			v = out[i-1]
-		case same || i+1 < len(power) && v == power[i+1] || v > 0.999*rating: // at a limit
+			v = out[i-1] / factor
+		case same || i+1 < len(power) && power[i] == power[i+1] || v > 0.999*rating: // at a limit
 		default:
 			x := v / rating
 			v = min(v*through*yield*x/(x+p.weak)*(1+p.weak)*(1+p.jitter*noise), rating)
@@ -278,7 +279,7 @@ func (m *Measuring) measure(s *Site, id string, rating float64, f series.Frame) 
 				v = math.Round(v/q) * q
 			}
 		}
-		out[i] = v
+		out[i] = v * factor
 		if light != nil {
 			switch m.Light {
 			case SatelliteLight, FlatLight:
@@ -308,6 +309,18 @@ func (s *Site) stuck(id string, t int64) bool {
 	return slices.ContainsFunc(s.Faults, func(f Fault) bool {
 		return f.Kind == StuckSensor && f.within(t) && (f.Concerns(id) || len(f.Units) == len(s.Units))
 	})
+}
+
+// scaled is the factor on the readings of a unit, or of the meter of all: 1 without a
+// wrong unit of measurement.
+func (s *Site) scaled(id string, t int64) float64 {
+	factor := 1.0
+	for _, f := range s.Faults {
+		if f.Kind == ScaleError && f.within(t) && (f.Concerns(id) || len(f.Units) == len(s.Units)) {
+			factor *= f.Severity
+		}
+	}
+	return factor
 }
 
 func (m *Measuring) lightError() float64 {
