@@ -8,10 +8,10 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build gateway-builds gateway-day gateway-figures gateway-kills gateway-mqtt-rate gateway-peers release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak source-kills mutants scale replicas-bench attack damage deadcode
+.PHONY: all build gateway-builds gateway-cut gateway-day gateway-figures gateway-kills gateway-mqtt-rate gateway-peers gateway-refill release documents package sbom dependencies reproduce vulnerabilities demo test test-long short fuzz bench bench-once thin-line laws score measured calibrate contract faults kills notify-kills moves replicas load lint fmt tidy generate size gazetteer golden screenshot forecast-report peers peers-telemetry clean help soak source-kills mutants scale replicas-bench attack damage deadcode
 
 # Targets that run tests marked by internal/longtest.
-test-long faults attack damage moves kills notify-kills gateway-kills source-kills gateway-figures gateway-mqtt-rate gateway-peers replicas soak load: export SUNLOOP_TEST_LONG = 1
+test-long faults attack damage moves kills notify-kills gateway-kills source-kills gateway-figures gateway-mqtt-rate gateway-peers gateway-refill replicas soak load: export SUNLOOP_TEST_LONG = 1
 
 all: build
 
@@ -128,7 +128,7 @@ notify-kills: ## the service, killed KILLS (500) times while it raises alarms, w
 gateway-kills: ## a gateway, its service and the link between them, killed KILLS (500) times: each stored reading at the service, once (half an hour)
 	SUNLOOP_TEST_GATEWAY_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 90m -run GatewayOverKills -v ./backend/resilience
 
-source-kills: ## a service with a watched folder, killed KILLS (20) times while files come: each file imported once (a minute)
+source-kills: ## a service with a watched folder, OpenSSH or Dovecot, killed KILLS (20) times each while files come: each file imported once (minutes)
 	SUNLOOP_TEST_SOURCE_KILLS=$(or $(KILLS),20) $(GO) test -count=1 -timeout 90m -run SourcesOverKills -v ./backend/resilience
 
 gateway-figures: ## memory, CPU, writes and bytes sent of the gateway's build with Modbus and MQTT, and how it catches up after a cut (SECONDS, 120 each)
@@ -140,8 +140,16 @@ gateway-mqtt-rate: ## what a message costs the gateway's build: RATE (10000) mes
 	$(MAKE) -s build TAGS=gateway BINARY=bin/gateway/sunloop
 	SUNLOOP_TEST_PROGRAM=$(CURDIR)/bin/gateway/sunloop SUNLOOP_TEST_GATEWAY_MESSAGES=$(or $(RATE),10000) SUNLOOP_TEST_GATEWAY_MESSAGES_SECONDS=$(or $(SECONDS),30) $(GO) test -count=1 -timeout 30m -run '^TestGatewayMessages$$' -v ./backend/resilience
 
+gateway-refill: ## how fast HOURS (24) of history of 20 devices at 5 s are stored at the service when the link is there again; between the two programs (a minute)
+	$(MAKE) -s build TAGS=gateway BINARY=bin/gateway/sunloop
+	$(MAKE) -s build
+	SUNLOOP_TEST_PROGRAM=$(CURDIR)/bin/sunloop SUNLOOP_TEST_GATEWAY_PROGRAM=$(CURDIR)/bin/gateway/sunloop SUNLOOP_TEST_GATEWAY_REFILL=$(or $(HOURS),24) $(GO) test -count=1 -timeout 30m -run GatewayRefill -v ./backend/resilience
+
 gateway-day: ## the poller with DEVICES (200) at 5 s for HOURS (24) of their clock, each misbehaving in turn: all stored once and right (minutes)
 	SUNLOOP_TEST_DAY_DEVICES=$(or $(DEVICES),200) SUNLOOP_TEST_DAY_HOURS=$(or $(HOURS),24) $(GO) test -count=1 -timeout 60m -run '^TestDay$$' -v ./backend/gateway
+
+gateway-cut: ## DEVICES (20) at 5 s, which misbehave in turn, with the link to the service cut for HOURS (72) of their clock: all there, once (minutes)
+	SUNLOOP_TEST_CUT_DEVICES=$(or $(DEVICES),20) SUNLOOP_TEST_CUT_HOURS=$(or $(HOURS),72) $(GO) test -count=1 -timeout 60m -run '^TestCut$$' -v ./backend/gateway
 
 gateway-peers: ## the gateway against simulators of devices and publishers, mosquitto between, and other servers: nothing lost, invented, twice or written (6 minutes)
 	SUNLOOP_TEST_SUNSPEC=1 SUNLOOP_TEST_MOSQUITTO_SECONDS=60 $(GO) test -count=1 -timeout 30m -run '^TestPlantOver|^TestModbusPeers' -v ./backend/gateway

@@ -52,8 +52,74 @@ type dayUnit struct {
 	wh      float64
 	watts   float32
 	served  []float32 // W by poll; NaN: nothing that should be stored
+	counter []float64 // that it really had when it was read, kWh, by poll
 	stored  []bool
-	highest float64 // counter that it really had, kWh
+}
+
+// newDayPlant is a plant with devices that are read so many times.
+func newDayPlant(now *time.Time, devices, polls int) *dayPlant {
+	p := &dayPlant{start: *now, now: now, units: make([]dayUnit, devices), calls: map[string]int{}}
+	for u := range p.units {
+		p.units[u] = dayUnit{wh: 1e6, served: make([]float32, polls), counter: make([]float64, polls), stored: make([]bool, polls)}
+		for k := range polls {
+			p.units[u].served[k] = float32(math.NaN())
+		}
+	}
+	return p
+}
+
+// poller reads the plant, and stores and forwards what it read.
+func (p *dayPlant) poller(t *testing.T, to Store, forward Forward) *Poller {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("poll = \"5s\"\nstep = \"5s\"\ncommit = \"10s\"\n[site]\nid = \"roof\"\ntimezone = \"UTC\"\nlatitude = 48.0\nlongitude = 11.0\n")
+	for u := range p.units {
+		if u%20 == 0 {
+			fmt.Fprintf(&text, "[[source]]\naddress = \"tcp://192.0.2.%d:502\"\n", u/20+1)
+		}
+		fmt.Fprintf(&text, "[[source.device]]\nasset = \"I%03d\"\nkind = \"inverter\"\nunit = %d\nbase = %d\ncapacity_kw = 30\n", u, u%20+1, base)
+	}
+	config, err := Parse([]byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := NewPoller(Options{Config: config, Store: to, Forward: forward, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return *p.now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, l := range is.lines {
+		l.close()
+		l.reader = dayLine{p, 20 * n}
+		for _, d := range l.devices {
+			d.regs.line = l.reader
+		}
+	}
+	if err := is.register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+// check compares what was stored with what was served, and logs both.
+func (p *dayPlant) check(t *testing.T, label string) {
+	t.Helper()
+	should, missing := 0, 0
+	for u := range p.units {
+		for k, w := range p.units[u].served {
+			if math.IsNaN(float64(w)) {
+				continue
+			}
+			if should++; !p.units[u].stored[k] {
+				if missing++; missing < 5 {
+					t.Errorf("unit %d at %v: %g W is missing", u, p.start.Add(time.Duration(k)*dayPoll), w)
+				}
+			}
+		}
+	}
+	t.Logf("%s: %d served that should be stored, %d stored, %d missing, %d invented, %d twice, %d wrong counters; %v", label, should, p.stored, missing, p.invented, p.twice, p.wrongCounter, p.calls)
+	if missing > 0 || p.invented > 0 || p.twice > 0 || p.wrongCounter > 0 || should < len(p.units)*len(p.units[0].served)/4 || p.calls["function 4"] > 0 {
+		t.Error("not all was stored once and right")
+	}
 }
 
 func (p *dayPlant) mode(u int, at time.Time) int {
@@ -83,7 +149,6 @@ func (p *dayPlant) image(u int) []uint16 {
 		seconds = now.Sub(d.at).Seconds()
 	}
 	d.at, d.wh, d.watts = now, d.wh+watts*seconds/3600, float32(watts)
-	d.highest = d.wh / 1000
 	state, wh, sf, volts, hz := uint16(4), d.wh, uint16(0), uint16(2300+tick%7), uint16(5000+tick%5)
 	if watts == 0 {
 		state = 2
@@ -141,7 +206,8 @@ func (l dayLine) ReadHolding(_ context.Context, unit uint8, address uint16, coun
 		if mode == dayZeros || mode == dayScale || mode == dayFrozen && w > 0 { // without sun all registers of a device rest
 			w = float32(math.NaN())
 		}
-		l.units[u].served[int(l.now.Sub(l.start)/dayPoll)] = w
+		k := int(l.now.Sub(l.start) / dayPoll)
+		l.units[u].served[k], l.units[u].counter[k] = w, l.units[u].wh/1000
 	}
 	return words[from : from+count], nil
 }
@@ -159,13 +225,13 @@ func (p *dayPlant) Append(_ context.Context, _ string, frames []store.AssetFrame
 		d := &p.units[u]
 		power, counter := f.Frame.Values(series.PowerKW), f.Frame.Values(series.EnergyCounterKWh)
 		for i, at := range f.Frame.Times {
-			if counter != nil && counter[i] > d.highest+0.01 {
+			k := int((at - p.start.Unix()) / int64(dayPoll/time.Second))
+			if counter != nil && math.Abs(counter[i]-d.counter[k]) > 0.0011 { // registers have whole Wh
 				p.wrongCounter++
 			}
 			if power == nil || math.IsNaN(power[i]) {
 				continue
 			}
-			k := int((at - p.start.Unix()) / int64(dayPoll/time.Second))
 			frozen := p.mode(u, time.Unix(at, 0)) == dayFrozen && p.mode(u, time.Unix(at, 0).Add(-dayPoll)) != dayFrozen // the first one
 			switch w := float64(d.served[k]); {
 			case math.Abs(power[i]*1000-w) < 0.01:
@@ -198,38 +264,8 @@ func TestDay(t *testing.T) {
 	}
 	now := time.Date(2026, 6, 15, 8, 0, 0, 0, time.UTC)
 	polls := hours * int(time.Hour/dayPoll)
-	plant := &dayPlant{start: now, now: &now, units: make([]dayUnit, devices), calls: map[string]int{}}
-	var text strings.Builder
-	text.WriteString("poll = \"5s\"\nstep = \"5s\"\ncommit = \"10s\"\n[site]\nid = \"roof\"\nlatitude = 48.0\nlongitude = 11.0\n")
-	for u := range plant.units {
-		plant.units[u].wh = 1e6
-		plant.units[u].served, plant.units[u].stored = make([]float32, polls), make([]bool, polls)
-		for k := range polls {
-			plant.units[u].served[k] = float32(math.NaN())
-		}
-		if u%20 == 0 {
-			fmt.Fprintf(&text, "[[source]]\naddress = \"tcp://192.0.2.%d:502\"\n", u/20+1)
-		}
-		fmt.Fprintf(&text, "[[source.device]]\nasset = \"I%03d\"\nkind = \"inverter\"\nunit = %d\nbase = %d\ncapacity_kw = 30\n", u, u%20+1, base)
-	}
-	config, err := Parse([]byte(text.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewPoller(Options{Config: config, Store: plant, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, l := range p.lines {
-		l.close()
-		l.reader = dayLine{plant, 20 * n}
-		for _, d := range l.devices {
-			d.regs.line = l.reader
-		}
-	}
-	if err := p.register(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	plant := newDayPlant(&now, devices, polls)
+	p := plant.poller(t, plant, nil)
 	for range polls {
 		for _, l := range p.lines {
 			p.poll(t.Context(), l, now)
@@ -240,21 +276,5 @@ func TestDay(t *testing.T) {
 		}
 	}
 	p.commit(t.Context(), now)
-	should, missing := 0, 0
-	for u := range plant.units {
-		for k, w := range plant.units[u].served {
-			if !math.IsNaN(float64(w)) {
-				if should++; !plant.units[u].stored[k] {
-					missing++
-					if missing < 5 {
-						t.Errorf("unit %d at %v: %g W is missing", u, plant.start.Add(time.Duration(k)*dayPoll), w)
-					}
-				}
-			}
-		}
-	}
-	t.Logf("%d devices, %d h: %d served that should be stored, %d stored, %d missing, %d invented, %d twice, %d wrong counters; %v", devices, hours, should, plant.stored, missing, plant.invented, plant.twice, plant.wrongCounter, plant.calls)
-	if missing > 0 || plant.invented > 0 || plant.twice > 0 || plant.wrongCounter > 0 || should < polls*devices/4 || plant.calls["function 4"] > 0 {
-		t.Error("not all was stored once and right")
-	}
+	plant.check(t, fmt.Sprintf("%d devices, %d h", devices, hours))
 }

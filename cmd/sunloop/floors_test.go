@@ -104,6 +104,7 @@ var floors = []struct {
 	{"app.sunloop/backend/pipeline/sitechange", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/block", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "backend/pipeline/importer", "engine/..."}},
 	{"app.sunloop/backend/pipeline/livedata", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/domain/...", "backend/pipeline/sitedata", "engine/..."}},
 	{"app.sunloop/backend/gateway/drop", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/domain/...", "internal/clock", "engine/..."}},
+	{"app.sunloop/backend/gateway/drop/droptest", nil}, // for tests
 	{"app.sunloop/backend/gateway/modbus", nil},
 	{"app.sunloop/backend/gateway/mqtt", nil},
 	{"app.sunloop/backend/gateway/spool", []string{"backend/limit", "backend/store", "backend/store/block", "engine/energy", "engine/series"}},

@@ -1,26 +1,15 @@
 package drop
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
-	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
@@ -28,107 +17,54 @@ import (
 	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/gateway/drop/droptest"
 )
 
-// certificate makes one for localhost; file has it in PEM.
-func certificate(t *testing.T, dir string) (c tls.Certificate, file string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
-		NotBefore: time.Unix(0, 0), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file = filepath.Join(dir, "cert.pem")
-	put(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	put(t, filepath.Join(dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
-}
-
 // attached is an attachment as it is written into a message.
-type attached struct{ header, body string }
+type attached = droptest.Attachment
 
 func csv(name, content string) attached {
 	return attached{fmt.Sprintf("Content-Type: text/csv\r\nContent-Disposition: attachment; filename=%q\r\nContent-Transfer-Encoding: base64", name), base64.StdEncoding.EncodeToString([]byte(content))}
 }
 
 // letter is a message with attachments.
-func letter(from, id string, parts ...attached) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "From: Logger <%s>\r\nTo: plant@example.com\r\nSubject: report\r\nMessage-ID: <%s@example.com>\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b1\r\n\r\n--b1\r\nContent-Type: text/plain\r\n\r\nSee the attachment.\r\n", from, id)
-	for _, p := range parts {
-		fmt.Fprintf(&b, "--b1\r\n%s\r\n\r\n%s\r\n", p.header, p.body)
-	}
-	b.WriteString("--b1--\r\n")
-	return b.String()
-}
+func letter(from, id string, parts ...attached) string { return droptest.Message(from, id, parts...) }
 
-// mailbox is a server with the mailbox INBOX of "plant", whose password is "s3cret".
+// mailbox is a server with the mailbox INBOX.
 type mailbox struct {
-	t                  *testing.T
-	address, authority string
-	password           string
+	*droptest.Mailbox
+	t *testing.T
 }
 
 // add puts messages into the mailbox.
 func (m *mailbox) add(letters ...string) {
 	m.t.Helper()
-	m.do(func(c *imapclient.Client) error {
-		for _, l := range letters {
-			a := c.Append("INBOX", int64(len(l)), nil)
-			if _, err := a.Write([]byte(l)); err != nil {
-				return err
-			}
-			if err := a.Close(); err != nil {
-				return err
-			}
-			if _, err := a.Wait(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	if err := m.Add(letters...); err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 // do works in the mailbox as another program of the user does.
 func (m *mailbox) do(work func(*imapclient.Client) error) {
 	m.t.Helper()
-	_, port, _ := net.SplitHostPort(m.address)
-	c, err := imapclient.DialTLS("localhost:"+port, &imapclient.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}}) //nolint:gosec // a server of the test
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	defer c.Close()
-	if err := c.Login("plant", "s3cret").Wait(); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := work(c); err != nil {
+	if err := m.Do(work); err != nil {
 		m.t.Fatal(err)
 	}
 }
 
 // config reads the mailbox.
 func (m *mailbox) config() IMAP {
-	_, port, _ := net.SplitHostPort(m.address)
-	return IMAP{Config: testConfig(false), Address: "imaps://localhost:" + port, User: "plant", PasswordFile: m.password, CAFile: m.authority, Senders: []string{"@logger.example"}}
+	return IMAP{Config: testConfig(false), Address: m.URL(), User: droptest.User, PasswordFile: m.PasswordFile, CAFile: m.Authority, Senders: []string{"@logger.example"}}
 }
 
 // serveIMAP serves a mailbox from memory, with the server of the same library.
 func serveIMAP(t *testing.T) *mailbox {
 	t.Helper()
 	dir := t.TempDir()
-	pair, authority := certificate(t, dir)
+	pair, authority := droptest.Certificate(t, dir)
 	put(t, filepath.Join(dir, "password"), "s3cret\n")
 	users := imapmemserver.New()
-	u := imapmemserver.NewUser("plant", "s3cret")
+	u := imapmemserver.NewUser(droptest.User, droptest.Password)
 	if err := u.Create("INBOX", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +78,7 @@ func serveIMAP(t *testing.T) *mailbox {
 	}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { server.Close() })
-	return &mailbox{t: t, address: l.Addr().String(), authority: authority, password: filepath.Join(dir, "password")}
+	return &mailbox{&droptest.Mailbox{Address: l.Addr().String(), Authority: authority, PasswordFile: filepath.Join(dir, "password")}, t}
 }
 
 // TestIMAP reads a mailbox of the same library's server; TestDovecot reads one of Dovecot.
@@ -221,12 +157,12 @@ func readMailbox(t *testing.T, m *mailbox) {
 	scan()
 	w.expect(append(want, "c.csv: 6", "d.csv: 7")...)
 
-	put(t, m.password, "wr0ng-s3cret")
+	put(t, m.PasswordFile, "wr0ng-s3cret")
 	_, err := NewIMAP(c, w.options()).Scan(t.Context())
 	if err == nil || strings.Contains(err.Error()+w.log.String(), "s3cret") {
 		t.Errorf("wrong password: %v", err)
 	}
-	put(t, m.password, "s3cret")
+	put(t, m.PasswordFile, "s3cret")
 	c.CAFile = ""
 	if _, err := NewIMAP(c, w.options()).Scan(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("unknown certificate: %v", err)
@@ -255,88 +191,4 @@ func TestManyMessages(t *testing.T) {
 }
 
 // TestDovecot reads a mailbox of Dovecot.
-func TestDovecot(t *testing.T) {
-	const dovecot = "/usr/sbin/dovecot"
-	if _, err := os.Stat(dovecot); err != nil {
-		t.Skip("Dovecot is not installed")
-	}
-	if os.Getuid() != 0 {
-		t.Skip("Dovecot needs root for its processes")
-	}
-	dir, err := os.MkdirTemp("/tmp", "dovecot") // short, for the names of its sockets
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // its processes are of several users
-		t.Fatal(err)
-	}
-	_, authority := certificate(t, dir)
-	put(t, filepath.Join(dir, "password"), "s3cret\n")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	_, port, _ := net.SplitHostPort(address)
-	mail := filepath.Join(dir, "mail")
-	if err := errors.Join(os.Mkdir(mail, 0o700), os.Chown(mail, 65534, 65534)); err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Join(dir, "conf"), fmt.Sprintf(`protocols = imap
-listen = 127.0.0.1
-base_dir = %[1]s/run
-state_dir = %[1]s/state
-log_path = %[1]s/log
-ssl = required
-ssl_cert = <%[1]s/cert.pem
-ssl_key = <%[1]s/key.pem
-mail_location = maildir:%[2]s
-first_valid_uid = 1
-service imap-login {
-  chroot =
-  inet_listener imap {
-    port = 0
-  }
-  inet_listener imaps {
-    port = %[3]s
-    ssl = yes
-  }
-}
-service anvil {
-  chroot =
-}
-passdb {
-  driver = static
-  args = password=s3cret
-}
-userdb {
-  driver = static
-  args = uid=65534 gid=65534 home=%[2]s
-}
-`, dir, mail, port))
-	c := exec.Command(dovecot, "-F", "-c", filepath.Join(dir, "conf"))
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = c.Process.Signal(os.Interrupt)
-		_ = c.Wait()
-		if t.Failed() {
-			b, _ := os.ReadFile(filepath.Join(dir, "log"))
-			t.Logf("%s", b)
-		}
-	})
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			conn.Close()
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Skip("Dovecot does not start")
-		}
-	}
-	readMailbox(t, &mailbox{t: t, address: address, authority: authority, password: filepath.Join(dir, "password")})
-}
+func TestDovecot(t *testing.T) { readMailbox(t, &mailbox{droptest.Dovecot(t), t}) }

@@ -1,41 +1,19 @@
 package drop
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
-)
 
-// newKey writes a private key, and returns it with the line of its public key.
-func newKey(t *testing.T, path string) (signer ssh.Signer, public string) {
-	t.Helper()
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if signer, err = ssh.NewSignerFromKey(private); err != nil {
-		t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, path, string(pem.EncodeToMemory(block)))
-	return signer, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
-}
+	"app.sunloop/backend/gateway/drop/droptest"
+)
 
 // serveSFTP serves a folder with the library's own server. The user is "plant", the
 // password "s3cret".
@@ -92,14 +70,14 @@ func serveSFTP(t *testing.T, dir string, host ssh.Signer) (address string) {
 // TestSFTP pulls from the server of the same library; TestOpenSSH pulls from OpenSSH.
 func TestSFTP(t *testing.T) {
 	w, dir, keys := newWorld(t), t.TempDir(), t.TempDir()
-	host, _ := newKey(t, filepath.Join(keys, "host"))
+	host, _ := droptest.NewKey(t, filepath.Join(keys, "host"))
 	password := filepath.Join(keys, "password")
 	put(t, password, "s3cret\n")
 	c := SFTP{Config: testConfig(true), Address: serveSFTP(t, dir, host), User: "plant", HostKeys: []string{ssh.FingerprintSHA256(host.PublicKey())}, PasswordFile: password}
 	pull(t, w, c, dir)
 
 	// Another host key gets no password, a wrong password is not named.
-	other, _ := newKey(t, filepath.Join(keys, "other"))
+	other, _ := droptest.NewKey(t, filepath.Join(keys, "other"))
 	c.HostKeys = []string{ssh.FingerprintSHA256(other.PublicKey())}
 	err := w.scan(NewSFTP(c, w.options()))
 	if err == nil || !strings.Contains(err.Error(), ssh.FingerprintSHA256(host.PublicKey())) {
@@ -147,51 +125,6 @@ func pull(t *testing.T, w *world, c SFTP, dir string) {
 
 // TestOpenSSH pulls from the SSH server of OpenSSH, with a key.
 func TestOpenSSH(t *testing.T) {
-	const sshd = "/usr/sbin/sshd"
-	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(sshd); err != nil {
-		t.Skip("OpenSSH's server is not installed")
-	}
-	if me.Uid == "0" { // which separates privileges
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
-			t.Skip(err)
-		}
-	}
-	w, dir, keys := newWorld(t), t.TempDir(), t.TempDir()
-	host, _ := newKey(t, filepath.Join(keys, "host"))
-	_, public := newKey(t, filepath.Join(keys, "key"))
-	put(t, filepath.Join(keys, "authorized"), public)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	_, port, _ := net.SplitHostPort(address)
-	put(t, filepath.Join(keys, "config"), fmt.Sprintf("ListenAddress 127.0.0.1\nPort %s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nSubsystem sftp internal-sftp\n",
-		port, filepath.Join(keys, "host"), filepath.Join(keys, "authorized")))
-	c := exec.Command(sshd, "-D", "-e", "-f", filepath.Join(keys, "config"))
-	var out strings.Builder
-	c.Stderr = &out
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			conn.Close()
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Skipf("OpenSSH's server does not start: %s", out.String())
-		}
-	}
-	pull(t, w, SFTP{Config: testConfig(true), Address: address, User: me.Username, HostKeys: []string{ssh.FingerprintSHA256(host.PublicKey())}, KeyFile: filepath.Join(keys, "key"), Folder: dir}, dir)
-	if t.Failed() {
-		t.Log(out.String())
-	}
+	w, dir, server := newWorld(t), t.TempDir(), droptest.OpenSSH(t)
+	pull(t, w, SFTP{Config: testConfig(true), Address: server.Address, User: server.User, HostKeys: []string{server.HostKey}, KeyFile: server.KeyFile, Folder: dir}, dir)
 }
