@@ -23,8 +23,10 @@ import (
 // attached is an attachment as it is written into a message.
 type attached = droptest.Attachment
 
+func attach(header, body string) attached { return attached{Header: header, Body: body} }
+
 func csv(name, content string) attached {
-	return attached{fmt.Sprintf("Content-Type: text/csv\r\nContent-Disposition: attachment; filename=%q\r\nContent-Transfer-Encoding: base64", name), base64.StdEncoding.EncodeToString([]byte(content))}
+	return attach(fmt.Sprintf("Content-Type: text/csv\r\nContent-Disposition: attachment; filename=%q\r\nContent-Transfer-Encoding: base64", name), base64.StdEncoding.EncodeToString([]byte(content)))
 }
 
 // letter is a message with attachments.
@@ -108,11 +110,11 @@ func readMailbox(t *testing.T, m *mailbox) {
 		letter("reports@logger.example", "1", csv("a.csv", "1"), csv("bad.csv", "bad")),
 		letter("someone@else.example", "2", csv("b.csv", "2")),
 		letter("reports@logger.example", "3",
-			attached{"Content-Type: text/csv; charset=utf-8\r\nContent-Disposition: attachment; filename*0=\"long \"; filename*1=\"name.csv\"", "3"},
-			attached{"Content-Type: application/octet-stream; name=\"=?utf-8?q?M=C3=A4rz.csv?=\"\r\nContent-Transfer-Encoding: quoted-printable", "4=3B5"},
-			attached{"Content-Type: text/csv", "5"},
-			attached{"Content-Type: image/png; name=logo.png", "no"},
-			attached{"Content-Type: text/csv; name=\"../../etc/x.csv\"\r\nContent-Transfer-Encoding: base64", "no base64!"}))
+			attach("Content-Type: text/csv; charset=utf-8\r\nContent-Disposition: attachment; filename*0=\"long \"; filename*1=\"name.csv\"", "3"),
+			attach("Content-Type: application/octet-stream; name=\"=?utf-8?q?M=C3=A4rz.csv?=\"\r\nContent-Transfer-Encoding: quoted-printable", "4=3B5"),
+			attach("Content-Type: text/csv", "5"),
+			attach("Content-Type: image/png; name=logo.png", "no"),
+			attach("Content-Type: text/csv; name=\"../../etc/x.csv\"\r\nContent-Transfer-Encoding: base64", "no base64!")))
 	w.err = errors.New("the disk is full")
 	s := NewIMAP(c, w.options())
 	if _, err := s.Scan(t.Context()); err == nil {
