@@ -124,6 +124,44 @@ func TestGatewayTail(t *testing.T) {
 	}
 }
 
+// TestGatewayShowsVersions: explain and status name the version of MQTT that a connection
+// has, or that there is none.
+func TestGatewayShowsVersions(t *testing.T) {
+	t.Parallel()
+	folder, err := os.MkdirTemp("", "gw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	l, err := net.Listen("unix", filepath.Join(folder, "gateway.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := "3.1.1"
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/explain") {
+			_ = json.NewEncoder(w).Encode(gateway.Explanation{DeviceStatus: gateway.DeviceStatus{Device: gateway.Device{Asset: "I1", ID: "114100000001"}, State: gateway.StateReading, Stored: true}, MQTT: version})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(gateway.Status{Brokers: []gateway.BrokerStatus{{Address: "mqtt://127.0.0.1", Dialect: "opendtu", Connected: version != "", Version: version, Error: "refused"}}})
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { server.Close() })
+	for _, tt := range []struct{ version, explain, status string }{
+		{"3.1.1", "as 114100000001, connected by MQTT 3.1.1\n", "(opendtu): connected by MQTT 3.1.1, 0 messages\n"},
+		{"", "as 114100000001, no connection to the broker\n", "(opendtu): not connected: refused, 0 messages\n"},
+	} {
+		version = tt.version
+		for _, c := range []struct{ args, want string }{{"explain I1", tt.explain}, {"status", tt.status}} {
+			var out, errs bytes.Buffer
+			run(t.Context(), append(append([]string{"gateway"}, strings.Fields(c.args)...), "--data", folder), streams{os.Stdin, &out, &errs})
+			if !strings.Contains(out.String(), c.want) {
+				t.Errorf("%s: %q, %q; want %q", c.args, &out, &errs, c.want)
+			}
+		}
+	}
+}
+
 // TestQueueIsKept: the batches that wait are not in the folder that a service clears when
 // it starts; those that a former version has there are moved before.
 func TestQueueIsKept(t *testing.T) {
