@@ -59,7 +59,11 @@ func (a Answers) Dark() bool { return a.Background == themes.Unset || a.Backgrou
 // reads from in. Later responses are dropped by the Input. Images are asked for only if
 // wanted.
 func Query(ctx context.Context, in *Input, out *Output, images bool) (Answers, error) {
-	complete := in.answers.expect()
+	var cell PixelSize
+	if images && in.cell != nil {
+		cell = in.cell()
+	}
+	complete := in.answers.expect(cell)
 	defer in.answers.stop()
 	all := query + lastQuery
 	if images {
@@ -82,11 +86,16 @@ type answers struct {
 	all      Answers
 
 	sixel, kitty bool
+	window       PixelSize // of a cell, by the size of the window; zero: unknown
 }
 
 // decideGraphics chooses the protocol. Sixel images have pixels of the screen, so that they
-// require the size of a cell.
+// require the size of a cell: as reported, or by the size of the window, since xterm does not
+// report it unless it is allowed to.
 func (a *answers) decideGraphics() {
+	if a.all.Cell == (PixelSize{}) {
+		a.all.Cell = a.window
+	}
 	if c := a.all.Cell; c.W < 3 || c.W > 64 || c.H < 6 || c.H > 128 {
 		a.all.Cell = PixelSize{}
 	}
@@ -101,10 +110,10 @@ func (a *answers) decideGraphics() {
 	}
 }
 
-func (a *answers) expect() <-chan struct{} {
+func (a *answers) expect(window PixelSize) <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.all, a.complete, a.sixel, a.kitty = Answers{}, make(chan struct{}), false, false
+	a.all, a.complete, a.sixel, a.kitty, a.window = Answers{}, make(chan struct{}), false, false, window
 	return a.complete
 }
 

@@ -16,11 +16,14 @@ import (
 )
 
 // asked returns what a terminal that says so much is sent by a query, and what the query returns.
-func asked(t *testing.T, said string, images bool) (sent string, got Answers) {
+func asked(t *testing.T, said string, images bool, window ...PixelSize) (sent string, got Answers) {
 	t.Helper()
 	var wire bytes.Buffer
 	out, in, src := NewOutput(&wire, OutputOptions{}), NewInput(strings.NewReader(""), InputOptions{}), &script{}
 	in.src = src
+	for _, cell := range window {
+		in.cell = func() PixelSize { return cell }
+	}
 	done := make(chan Answers)
 	go func() {
 		a, err := Query(t.Context(), in, out, images)
@@ -65,6 +68,20 @@ func TestGraphicsQuery(t *testing.T) {
 		}
 		if sent != query+imageQuery+lastQuery {
 			t.Errorf("%s: asked %q", name, sent)
+		}
+	}
+	// The size of the window stands in for a size that is not reported.
+	for _, tt := range []struct {
+		said   string
+		window PixelSize
+		want   Graphics
+		cell   PixelSize
+	}{
+		{"\x1b[?62;4c", PixelSize{7, 14}, Sixel, PixelSize{7, 14}}, {"\x1b[6;18;9t\x1b[?62;4c", PixelSize{7, 14}, Sixel, PixelSize{9, 18}},
+		{"\x1b[?62;4c", PixelSize{0, 0}, NoGraphics, PixelSize{}}, {"\x1b[?62;4c", PixelSize{1, 2}, NoGraphics, PixelSize{}},
+	} {
+		if _, got := asked(t, tt.said, true, tt.window); got.Graphics != tt.want || got.Cell != tt.cell {
+			t.Errorf("%q in a window with cells of %v: %v with cells of %v, want %v with %v", tt.said, tt.window, got.Graphics, got.Cell, tt.want, tt.cell)
 		}
 	}
 	if sent, got := asked(t, "\x1b[?62;4c", false); sent != query+lastQuery || got.Graphics != NoGraphics {

@@ -44,6 +44,7 @@ type Input struct {
 	file *os.File
 	wait time.Duration
 	now  func() time.Time
+	cell func() PixelSize // by the size of the window in pixels; nil: unknown
 
 	mu   sync.Mutex // one Read at a time
 	raw  [readSize]byte
@@ -63,6 +64,7 @@ func NewInput(r io.Reader, o InputOptions) *Input {
 	}
 	if f, ok := r.(*os.File); ok {
 		in.file, in.src = f, fileSource{f}
+		in.cell = fileSource{f}.cell
 	} else {
 		in.src = newPump(r)
 	}

@@ -31,3 +31,13 @@ func (f fileSource) Ready(d time.Duration) bool {
 		return err == nil && n > 0
 	}
 }
+
+// cell returns the size of a cell by the size of the terminal in pixels, which not every
+// terminal states.
+func (f fileSource) cell() PixelSize {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 || size.Row == 0 {
+		return PixelSize{}
+	}
+	return PixelSize{int(size.Xpixel / size.Col), int(size.Ypixel / size.Row)}
+}

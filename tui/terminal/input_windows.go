@@ -13,3 +13,6 @@ type fileSource struct{ *os.File }
 
 // Ready never waits.
 func (f fileSource) Ready(time.Duration) bool { return false }
+
+// cell is unknown: the Windows console does not state its size in pixels.
+func (f fileSource) cell() PixelSize { return PixelSize{} }
