@@ -86,7 +86,8 @@ func TestFleetOpensANewSite(t *testing.T) {
 }
 
 // At 200 columns there is a heat map next to the list, of the sites and of the units of the
-// selected one, which are asked for; at 120 columns there is none and nothing is asked.
+// selected one, with its alarms and their advice; at 120 columns its power and its alarms are
+// next to its facts. What they show is asked for, and at 80 columns nothing is.
 func TestFleetHeatMap(t *testing.T) {
 	other := plant.New()
 	other.SiteID, other.Customer, other.Units = "Havelland", "north", 3
@@ -101,23 +102,31 @@ func TestFleetHeatMap(t *testing.T) {
 	}
 	d := start(t, 200, 60, count, plant.New(), other)
 	d.pass(2)
-	d.shows("Sites by hour", "of expected power", "Units of Sibaya", "of the median of peers", "INV-08")
+	d.shows("Sites by hour", "of expected power", "Units of Sibaya", "of the median of peers", "INV-08", "Power of Sibaya", "Alarms of Sibaya", "check first")
 	if asked["Sibaya"] == 0 || asked["Havelland"] != 0 {
 		t.Errorf("asked for the units of %v", asked)
 	}
 	d.press("/", "havel", "enter")
 	d.pass(2)
-	d.shows("Units of Havelland")
+	d.shows("Units of Havelland", "Power of Havelland", "Alarms of Havelland")
 	d.hides("INV-08", "Kalahari") // the map has the sites that the filter leaves
 	if asked["Havelland"] == 0 {
 		t.Errorf("asked for the units of %v", asked)
 	}
 	clear(asked)
 	d = start(t, 120, 36, count, plant.New(), other)
-	d.pass(70)
+	d.pass(2)
+	d.shows("Power of Sibaya", "Alarms of Sibaya", "check first")
 	d.hides("Sites by hour")
-	if len(asked) != 0 {
+	if asked["Sibaya"] == 0 {
 		t.Errorf("at 120 columns: asked for the units of %v", asked)
+	}
+	clear(asked)
+	d = start(t, 80, 24, count, plant.New(), other)
+	d.pass(70)
+	d.hides("Power of", "Alarms of")
+	if len(asked) != 0 {
+		t.Errorf("at 80 columns: asked for the units of %v", asked)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestFixedSettings(t *testing.T) {
 		o.Settings = settings.Sources{settings.Theme: {Value: "control-room", From: "--theme", Fixed: true}, settings.Graph: {Value: "braille", From: settings.FromFile}}
 	})
 	d.choose("theme")
-	d.shows("--theme", "It cannot be changed here;")
+	d.shows("--theme", "It cannot be changed")
 	d.press("enter")
 	d.shows("Unavailable: --theme sets it.")
 	d.press("x")

@@ -43,6 +43,9 @@ type Heat struct {
 // NormalRatio is the normal range of a heat map that names none.
 var NormalRatio = Normal{0.9, 1.1}
 
+// LowRatio is the normal range where more than was expected is not abnormal.
+var LowRatio = Normal{NormalRatio.Low, math.Inf(1)}
+
 // steps are the limits between the hues below and above normal.
 var (
 	lowSteps  = [...]float64{0.75, 0.5, 0.25}
@@ -247,7 +250,11 @@ func HeatLegend(r terminal.Region, x, y int, n Normal, pen Pen, p *terminal.Pale
 		percent(n.Low) + " to " + percent(n.High) + " %", "<" + percent(n.Low), "<" + percent(lowSteps[0]), "<" + percent(lowSteps[1]), "<" + percent(lowSteps[2]),
 		">" + percent(n.High), ">" + percent(highSteps[0]),
 	}
-	for i, text := range words {
+	shown := words[:]
+	if math.IsInf(n.High, 1) {
+		words[0], shown = "from "+percent(n.Low)+" %", words[:len(words)-1-len(highSteps)]
+	}
+	for i, text := range shown {
 		if x+3+len(text) > w {
 			return x
 		}

@@ -58,6 +58,7 @@ type Setting struct {
 	Choices     []string          // of a Choice; nil: known to other packages
 	Former      map[string]string // values of earlier versions that remain valid, with the present ones
 	Least, Most int               // of a Whole, and of both numbers of a Pair
+	Zero        string            // meaning of the value 0 of a Whole; empty: 0
 	Later       bool              // counts from the next start
 }
 
@@ -87,7 +88,7 @@ func All() []Setting {
 		{Name: Graph, Group: "look", Title: "graph symbols", Default: "auto", Kind: Choice, Choices: []string{"auto", "braille", "block", "ascii"}, Help: "What charts are drawn with. auto is block on the Linux console, whose fonts have no braille, and braille elsewhere; sunloop doctor draws a pattern of each."},
 		{Name: Images, Group: "look", Title: "charts as images", Default: "off", Kind: Choice, Choices: []string{"off", "auto"}, Help: "auto draws the charts of a day as images on terminals that report that they can (Kitty graphics or sixel), over SSH too. An image in which only the newest values changed is sent again so seldom that it takes 40 bytes a second. There are no images without colours and with ASCII only."},
 		{Name: ASCII, Group: "look", Title: "ASCII only", Default: Off, Kind: Switch, Help: "No braille and no box drawing: plain + - and |."},
-		{Name: FPS, Group: "look", Title: "maximum frames per second", Default: "0", Kind: Whole, Most: 60, Later: true, Help: "0 is 20, and 10 over SSH. Fewer frames need less processor time and bandwidth."},
+		{Name: FPS, Group: "look", Title: "maximum frames per second", Default: "0", Kind: Whole, Most: 60, Zero: "20, SSH 10", Later: true, Help: "0 is 20, and 10 over SSH. Fewer frames need less processor time and bandwidth."},
 		{Name: Mouse, Group: "look", Title: "use of the mouse", Default: On, Kind: Switch, Help: "Clicks focus and choose, the wheel scrolls. M gives the mouse back to the terminal for a while; shift (option on a Mac) selects text meanwhile."},
 
 		{Name: Bell, Group: "alarms", Title: "sound and desktop notifications", Default: On, Kind: Switch, Help: "Off silences both for good. B silences them for an hour."},

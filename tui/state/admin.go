@@ -3,6 +3,8 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -21,7 +23,7 @@ const (
 	QueryAllUploads Query = "all uploads"
 	QueryImport     Query = "import" // the upload that [Need.Of] names
 
-	QueryFleetUnits Query = "fleet units" // today's power of the units of the site that [Need.Of] names, see [FleetUnitsOf]
+	QueryFleetUnits Query = "fleet units" // today at the site that [Need.Of] names, see [FleetUnitsOf]
 )
 
 // Admin is the data that belongs to no site: the fleet, and data for administrators.
@@ -38,11 +40,17 @@ type Admin struct {
 	FleetUnits Value[FleetUnits]
 }
 
-// FleetUnits is today at one site of the fleet: its units and what they reported.
+// FleetUnits is today at one site of the fleet: its units and what they reported, its
+// alarms with their findings, and its forecast.
 type FleetUnits struct {
-	Site   api.SiteRef
-	Assets []api.Asset
-	Day    Day
+	Site     api.SiteRef
+	Assets   []api.Asset
+	Day      Day
+	Alerts   []api.Alert
+	Findings []api.Finding
+	Forecast api.GeneratedForecast
+	// AlertsErr is why the alarms are unknown, ForecastErr why there is no forecast.
+	AlertsErr, ForecastErr error
 }
 
 // FleetUnitsOf names a site to [QueryFleetUnits]. Neither ids nor names of time zones have a tab.
@@ -50,7 +58,7 @@ func FleetUnitsOf(f api.FleetSite) string {
 	return strings.Join([]string{f.CustomerID, f.SiteID, f.Timezone}, "\t")
 }
 
-// fleetUnits asks for the units of a site and their means of a quarter of an hour since its midnight.
+// fleetUnits asks for the units of a site, their means of a quarter of an hour since its midnight, its alarms and its forecast.
 func fleetUnits(ctx context.Context, c *client.Client, r Request) (FleetUnits, error) {
 	part := append(strings.Split(r.id, "\t"), "", "")
 	out := FleetUnits{Site: api.SiteRef{CustomerID: part[0], SiteID: part[1]}}
@@ -76,7 +84,41 @@ func fleetUnits(ctx context.Context, c *client.Client, r Request) (FleetUnits, e
 		return out, err
 	}
 	out.Day = out.Day.With(v.Records)
-	return out, nil
+	return out, out.situation(ctx, c)
+}
+
+// situation asks for the alarms of the site, their findings and its forecast.
+func (f *FleetUnits) situation(ctx context.Context, c *client.Client) error {
+	of := api.ListQuery{CustomerID: f.Site.CustomerID, SiteID: f.Site.SiteID, Page: api.Page{Limit: api.MaxLimit}}
+	alerts, err := c.Alerts(ctx, of, "")
+	var findings *api.FindingsResponse
+	if err == nil {
+		findings, err = c.Findings(ctx, of)
+	}
+	switch {
+	case err == nil:
+		f.Alerts, f.Findings = alerts.Alerts, findings.MLEnhancedActivities
+	case !missing(err):
+		return err
+	}
+	f.AlertsErr = err
+	forecast, err := c.Forecast(ctx, api.ForecastQuery{CustomerID: f.Site.CustomerID, SiteID: f.Site.SiteID, HorizonHours: 24})
+	switch {
+	case err == nil:
+		f.Forecast = *forecast
+	case !missing(err):
+		return err
+	}
+	f.ForecastErr = err
+	return nil
+}
+
+// missing reports whether the service refused a request because what is asked for does not
+// exist or is not the user's to see, which is no reason to ask again soon.
+func missing(err error) bool {
+	var refusal *api.Error
+	return errors.As(err, &refusal) && refusal.Status >= http.StatusBadRequest && refusal.Status < http.StatusInternalServerError &&
+		refusal.Status != http.StatusTooManyRequests && refusal.Status != http.StatusUnauthorized
 }
 
 // Trail is the result of a query of the audit trail.

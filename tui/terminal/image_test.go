@@ -70,7 +70,7 @@ func TestGraphicsQuery(t *testing.T) {
 			t.Errorf("%s: asked %q", name, sent)
 		}
 	}
-	// The size of the window stands in for a size that is not reported.
+	// The size of the window is taken where none is reported.
 	for _, tt := range []struct {
 		said   string
 		window PixelSize

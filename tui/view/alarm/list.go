@@ -148,7 +148,7 @@ func alarmRow(v view.Context, id, severity, state, looks, unit, what string, a a
 	return widget.Row{ID: id, Cells: []widget.Cell{
 		{Text: widget.AlarmPriority(severity), Draw: func(r terminal.Region) { DrawPriority(v, r, severity, looks) }},
 		{Text: state, Role: role}, {Text: unit, Role: role}, {Text: what, Role: role},
-		{Text: widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim}, {Text: widget.Power(risk), Role: role}, {Text: note, Role: themes.Dim},
+		{Text: widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim}, {Text: widget.FamilyPower(a.AlertType, risk), Role: role}, {Text: note, Role: themes.Dim},
 	}, Sort: []any{float64(widget.PriorityRank(severity)), state, unit, what, a.Timestamp.String(), risk, note}}
 }
 

@@ -418,13 +418,13 @@ func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time
 		}
 		bound := func(x float64) widget.Cell {
 			if math.IsNaN(x) {
-				return widget.QuietText("")
+				return widget.QuietText("–")
 			}
 			return widget.QuietText(widget.Energy(x))
 		}
 		median := bound(d.p50)
 		switch {
-		case median.Text == "":
+		case math.IsNaN(d.p50):
 		case d.backcast:
 			median.Text += backcastMark
 		default:

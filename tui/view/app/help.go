@@ -23,8 +23,12 @@ type Help struct {
 
 type helpLine struct{ heading, key, words string }
 
-// helpColumn is the width of a column of help.
-const helpColumn = 72
+// Width of a column of help: at least leastColumn, where there are several; one takes what
+// its longest line needs.
+const (
+	leastColumn = 72
+	helpWords   = 17 // where the words begin
+)
 
 // NewHelp shows the keys; where names the pane or screen, scope is that of its
 // keys and own describes other keys there.
@@ -74,32 +78,42 @@ func NewHelp(where string, scope keymap.Scope, own [][2]string, keys keymap.Map)
 func (d *Help) Title() string { return "Help" }
 
 // columns returns how many columns a width has.
-func (d *Help) columns(w int) int { return min(max((w+2)/(helpColumn+2), 1), 3) }
+func (d *Help) columns(w int) int { return min(max((w+2)/(leastColumn+2), 1), 3) }
+
+// column returns the width of each of n columns in a width: as the longest line needs it.
+func (d *Help) column(w, n int) int {
+	longest := leastColumn
+	for _, line := range d.lines {
+		longest = max(longest, helpWords+terminal.Width(line.words))
+	}
+	return min(longest, (w+2)/n-2)
+}
 
 // Size takes most of the screen, in columns where it is wide.
 func (d *Help) Size(w, h int) (int, int) {
 	n := d.columns(w - 8)
 	rows := (len(d.lines) + n - 1) / n
-	return min(n*(helpColumn+2)-2, w-4), min(rows+3, h-2)
+	return min(n*(d.column(w-8, n)+2)-2, w-4), min(rows+3, h-2)
 }
 
 // Draw draws the part that fits.
 func (d *Help) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	n := d.columns(w)
+	wide := d.column(w, n)
 	rows := max(h-2, 1)
 	seen := rows * n
 	d.scroll = min(max(d.scroll, 0), max(len(d.lines)-seen, 0))
 	for i := 0; i < seen && d.scroll+i < len(d.lines); i++ {
-		column := r.Region(terminal.Rect{X: i / rows * (helpColumn + 2), Y: i % rows, W: min(helpColumn, w), H: 1})
+		column := r.Region(terminal.Rect{X: i / rows * (wide + 2), Y: i % rows, W: wide, H: 1})
 		width, _ := column.Size()
 		line := d.lines[d.scroll+i]
 		if line.heading != "" {
 			column.PutIn(0, 0, width, line.heading, v.Palette.Style(themes.Title), v.ASCII)
 			continue
 		}
-		column.PutIn(1, 0, 15, widget.KeyNames(line.key, v.ASCII), v.Palette.Style(themes.Key), v.ASCII)
-		column.PutIn(17, 0, width-17, line.words, v.Palette.Style(themes.Text), v.ASCII)
+		column.PutIn(1, 0, helpWords-2, widget.KeyNames(line.key, v.ASCII), v.Palette.Style(themes.Key), v.ASCII)
+		column.PutIn(helpWords, 0, width-helpWords, line.words, v.Palette.Style(themes.Text), v.ASCII)
 	}
 	if seen < len(d.lines) {
 		widget.KeyLine(r, h-1, v, widget.KeyNames("↓ ↑", v.ASCII), "scroll", "esc", "back")

@@ -103,6 +103,9 @@ func valueWords(s settings.Setting, value string) string {
 		}
 		return "off"
 	}
+	if value == "0" && s.Zero != "" {
+		return s.Zero
+	}
 	return value
 }
 

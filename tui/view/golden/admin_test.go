@@ -72,7 +72,8 @@ func officeView(t testing.TB, ascii bool) view.Context {
 	v.Admin.Fleet.Set(p.Fleet(stage.Noon), stage.Noon)
 	midnight := p.Midnight(stage.Noon)
 	day := state.Day{Start: midnight, End: midnight.AddDate(0, 0, 1)}
-	v.Admin.FleetUnits.Set(state.FleetUnits{Site: p.Site().Ref(), Assets: p.Assets(), Day: day.With(p.Records(day.Start, day.End, stage.Noon))}, stage.Noon)
+	v.Admin.FleetUnits.Set(state.FleetUnits{Site: p.Site().Ref(), Assets: p.Assets(), Day: day.With(p.Records(day.Start, day.End, stage.Noon)),
+		Alerts: p.Alerts(stage.Noon), Findings: p.Findings(stage.Noon), Forecast: p.Forecast(stage.Noon)}, stage.Noon)
 	v.Admin.Log.Set([]api.LogEntry{
 		{Sequence: 12, Timestamp: api.At(stage.Noon.Add(-time.Minute)), Level: api.LogWarn, Message: "a webhook was not taken", Details: "subscription=sub_01J answer=503"},
 		{Sequence: 11, Timestamp: api.At(stage.Noon.Add(-time.Hour)), Level: api.LogInfo, Message: "trained", Details: "site=Sibaya took=41s"},

@@ -317,7 +317,7 @@ func newCompletion(o api.Order, form func(title, verb string, take func(*widget.
 		r.PartsUsed = append(r.PartsUsed, further...)
 		return ok
 	})
-	f.Add("completion_notes", widget.NewField("Notes", "what was done", ""))
+	f.Add("completion_notes", widget.Paragraph(widget.NewField("Notes", "what was done", ""), 3))
 	f.Add("actual_hours", widget.NewField("Hours", "empty: since it was begun, without holds", ""))
 	for _, p := range o.Parts {
 		f.Add(p.PartNumber, widget.NewField(terminal.Truncate(p.Description, 26, false), p.PartNumber, fmt.Sprint(p.Reserved)))

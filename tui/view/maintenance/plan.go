@@ -233,7 +233,7 @@ func fillPlan(d *widget.StepForm, o outline) {
 	d.Add("maintenance_type", widget.ChoiceField("Maintenance", api.MaintenanceTypes(), widget.Verbatim, kind))
 	d.Add("scheduled_date", widget.NewField("Date", widget.DateTimeLayout+", by the site's clock", begin.In(o.zone).Format(widget.DateTimeLayout)))
 	d.Add("priority", widget.ChoiceField("Priority", api.Priorities(), widget.Verbatim, priority))
-	d.Add("reason", widget.NewField("Reason", "what is to be done, and why", reason))
+	d.Add("reason", widget.Paragraph(widget.NewField("Reason", "what is to be done, and why", reason), 3))
 	if reason == "" {
 		d.At = len(d.Fields) - 1
 	}

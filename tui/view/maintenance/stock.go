@@ -81,10 +81,14 @@ func (s *Stock) partRows(v view.Context) []widget.Row {
 		if !p.Counted {
 			text, count = themes.Dim, func(int) string { return view.Drawable("–", v.ASCII) }
 		}
+		least := strconv.Itoa(p.Minimum)
+		if !p.Counted && p.Minimum == 0 {
+			least = count(0)
+		}
 		price := widget.Money(p.UnitCost, p.Currency)
 		rows = append(rows, widget.Row{ID: p.PartNumber, Sort: []any{p.PartNumber, p.Description, float64(p.OnHand), float64(p.Reserved), float64(p.Available), float64(p.Minimum), p.UnitCost, words},
 			Cells: []widget.Cell{{Text: p.PartNumber, Role: text}, {Text: p.Description, Role: text}, {Text: count(p.OnHand), Role: text}, {Text: strconv.Itoa(p.Reserved), Role: text},
-				{Text: count(p.Available), Role: text}, {Text: strconv.Itoa(p.Minimum), Role: themes.Dim}, {Text: price, Role: themes.Dim}, {Text: words, Role: role}}})
+				{Text: count(p.Available), Role: text}, {Text: least, Role: themes.Dim}, {Text: price, Role: themes.Dim}, {Text: words, Role: role}}})
 	}
 	return rows
 }

@@ -121,7 +121,8 @@ func (a *Act) drawOrders(r terminal.Region, v view.Context) {
 	a.ordersAt = terminal.Rect{Y: 1, W: w, H: list}
 	a.pageAt = terminal.Rect{Y: list + 2, W: w, H: h - list - 2}
 	if w >= 110 {
-		a.ordersAt = terminal.Rect{Y: 1, W: w * 52 / 100, H: h - 1}
+		list := min(max(w*52/100, widget.ListWidth(orderColumns(v), rows)), w-46)
+		a.ordersAt = terminal.Rect{Y: 1, W: list, H: h - 1}
 		a.pageAt = terminal.Rect{X: a.ordersAt.W + 2, Y: 1, W: w - a.ordersAt.W - 2, H: h - 1}
 	} else if a.pageAt.H > 0 {
 		r.HLine(0, list+1, w, terminal.LinesFor(v.ASCII), v.Style(themes.Border))

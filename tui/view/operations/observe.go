@@ -226,7 +226,7 @@ func (o *Observe) drawLegend(r terminal.Region, v view.Context, margin, heat int
 		if seen := m.Visible(heat); seen < len(m.Rows) {
 			v.PutIn(r, 0, 0, max(margin-1, 0), fmt.Sprintf("%d of %d", seen, len(m.Rows)), themes.Muted)
 		}
-		x = chart.HeatLegend(r, x, 0, chart.NormalRatio, v.Pen, v.Palette) + 2
+		x = chart.HeatLegend(r, x, 0, chart.LowRatio, v.Pen, v.Palette) + 2
 	}
 	putPairs(x, w, func(x int, text string, role themes.Role) int { return v.Put(r, x, 0, text, role) }, eventWords(v))
 }

@@ -158,7 +158,7 @@ func TestObserveIsQuiet(t *testing.T) {
 		g := stage.DrawnBy(v, 198, 55, NewObserve().Draw)
 		legend := -1
 		for y, line := range strings.Split(picture.Text(g), "\n") {
-			if strings.Contains(line, "90 to 110 %") {
+			if strings.Contains(line, "from 90 %") {
 				legend = y // which names the colours
 			}
 		}

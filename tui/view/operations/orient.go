@@ -169,7 +169,7 @@ func findingRows(v view.Context) []widget.Row {
 	rows := make([]widget.Row, 0, len(v.Site.Findings.Data))
 	for _, f := range v.Site.Findings.Data {
 		role, text, dim := alarm.FindingRole(v, f), themes.Text, themes.Dim
-		risk := widget.Power(f.EnergyAtRiskKW)
+		risk := widget.FamilyPower(f.FaultFamily, f.EnergyAtRiskKW)
 		if !f.Active {
 			role, text, dim, risk = themes.Muted, themes.Muted, themes.Muted, ""
 		}
@@ -254,6 +254,15 @@ func drawEvidence(r terminal.Region, v view.Context, y int, evidence []api.Evide
 	return y
 }
 
+// lostOf returns the energy that a finding lost.
+func lostOf(f api.Finding) string {
+	lost := widget.LostEnergy(f) + " lost"
+	if strings.HasPrefix(lost, "unknown") {
+		return "energy lost unknown"
+	}
+	return lost
+}
+
 // factLine returns the duration and the cost of a finding.
 func factLine(v view.Context, f api.Finding) string {
 	end := v.SiteNow
@@ -264,16 +273,13 @@ func factLine(v view.Context, f api.Finding) string {
 	if f.LossFraction > 0 {
 		parts = append(parts, widget.Percent(f.LossFraction)+" of its power")
 	}
-	lost := widget.LostEnergy(f) + " lost"
-	if strings.HasPrefix(lost, "unknown") {
-		lost = "energy lost unknown"
-	}
+	lost := lostOf(f)
 	if m := widget.Money(f.LostKWh*v.Site.TariffPerKWh, v.Site.Currency); m != "" && f.LostKWh > 0 && v.Site.TariffPerKWh > 0 {
 		lost += ", " + m
 	}
 	parts = append(parts, lost)
 	if f.Active {
-		parts = append(parts, widget.Risk(f.EnergyAtRiskKW))
+		parts = append(parts, widget.FamilyRisk(f.FaultFamily, f.EnergyAtRiskKW))
 		if m := widget.Money(f.RevenueAtRisk, f.Currency); m != "" && f.RevenueAtRisk > 0 {
 			parts = append(parts, m+" a day")
 		}
@@ -305,9 +311,9 @@ func (o *Orient) Strip(r terminal.Region, v view.Context) {
 	for y := 0; y < h && y < len(active); y++ {
 		f := active[y]
 		x := alarm.DrawFinding(v, r, 0, y, f) + 1
-		words := " " + widget.Family(f.FaultFamily) + v.Separator() + widget.Risk(f.EnergyAtRiskKW)
+		words := " " + widget.Family(f.FaultFamily) + v.Separator() + widget.FamilyRisk(f.FaultFamily, f.EnergyAtRiskKW)
 		if w >= 70 {
-			words += v.Separator() + widget.Energy(f.LostKWh) + " lost since " + widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
+			words += v.Separator() + lostOf(f) + " since " + widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
 		}
 		x = v.PutIn(r, x, y, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(words), 10)), themes.Text)
 		v.PutIn(r, x, y, w-x, words, themes.Dim)

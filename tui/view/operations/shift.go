@@ -338,7 +338,7 @@ func newShiftForm(v view.Context, title, verb, hint, text string, e api.Endpoint
 	if v.User != nil {
 		d.Intro = append(d.Intro, "It is signed by "+v.User.Username+" and cannot be changed. The next person reads it on the screen of the shift (g c).")
 	}
-	d.Add("text", widget.NewField("Text", hint, text))
+	d.Add("text", widget.Paragraph(widget.NewField("Text", hint, text), 5))
 	site := v.Site.Ref()
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		r := api.ShiftRequest{Action: e.Action, CustomerID: site.CustomerID, SiteID: site.SiteID, Text: d.Value("text")}

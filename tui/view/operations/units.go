@@ -255,7 +255,7 @@ func drawTrend(r terminal.Region, v view.Context, day *view.DayTable, i int) {
 			continue
 		}
 		level := min(max(int(kw/top*7), 0), 6) // a full block would join the rows
-		class := chart.NormalRatio.Class(worstRatio(ratios[from:min(to, len(ratios))]))
+		class := chart.LowRatio.Class(worstRatio(ratios[from:min(to, len(ratios))]))
 		style := v.Style(themes.Muted)
 		switch normal := class == themes.HeatNone || class == themes.HeatNormal; {
 		case normal && kw < 0.01*top:

@@ -36,12 +36,10 @@ type fleet struct {
 	at     time.Time
 	sites  []api.FleetSite
 	labels func(api.SiteRef) string
-	// unsorted is the row selected at first, while no site has present data;
-	// the worst site is selected instead when the data arrive.
-	unsorted string
 
 	hours chart.Heat // sites over their day
 	units chart.Heat // units of the selected site over its day
+	power chart.Day  // of the selected site
 	day   view.DayMemo
 }
 
@@ -51,16 +49,16 @@ func NewFleet() *widget.TableView {
 	f.screen = &widget.TableView{
 		Heading: "Fleet", Query: state.QueryFleet, Period: fleetPeriod, Enter: "open the site",
 		Empty: "No accessible sites. Press esc, then U, to import a file of a site's production.",
-		List:  widget.List{SortBy: -1},
+		List:  widget.List{SortBy: -1, Follow: true},
 		Columns: []widget.Column{
 			{Title: "site", Width: 24, Min: 10}, {Title: "power", Width: 8, Right: true}, {Title: "of exp.", Width: 7, Right: true}, {Title: "lost", Width: 8, Right: true, Rank: 2},
 			{Title: "alarms", Width: 11, Min: 6}, {Title: "PR", Width: 4, Right: true, Rank: 3}, {Title: "avail.", Width: 6, Right: true, Rank: 4}, {Title: "yield", Width: 8, Right: true, Rank: 5},
 			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Min: 24, Rank: 6},
 		},
 		Rows: f.rows, Detail: f.detail, Head: f.drawTotals, Wide: true, Leaves: true, Keys: keymap.FleetList,
-		Act: f.act, Side: f.drawMaps,
+		Act: f.act, Side: f.drawMaps, Rest: f.drawRest,
 		More: func(id string) []state.Need {
-			if i := slices.IndexFunc(f.sites, func(s api.FleetSite) bool { return fleetID(s) == id }); i >= 0 && f.screen.SideDrawn() {
+			if i := slices.IndexFunc(f.sites, func(s api.FleetSite) bool { return fleetID(s) == id }); i >= 0 && (f.screen.SideDrawn() || f.screen.RestDrawn()) {
 				return []state.Need{{Query: state.QueryFleetUnits, Of: state.FleetUnitsOf(f.sites[i]), Period: fleetUnitsPeriod, Focused: true}}
 			}
 			return nil
@@ -113,22 +111,6 @@ func (f *fleet) ordered(v view.Context) []api.FleetSite {
 		f.labels = state.SiteLabels(f.sites)
 	}
 	return f.sites
-}
-
-// selectWorst selects the first of the sites when their data arrive, unless the
-// user has chosen another row meanwhile.
-func (f *fleet) selectWorst(sites []api.FleetSite) {
-	list := &f.screen.List
-	switch known := slices.ContainsFunc(sites, func(s api.FleetSite) bool { return silent(s.Summary) == 0 }); {
-	case len(sites) == 0:
-	case !known && f.unsorted == "" && (list.Selected == "" || list.Selected == fleetID(sites[0])):
-		f.unsorted = fleetID(sites[0])
-	case known && f.unsorted != "":
-		if list.Selected == f.unsorted {
-			list.Selected = ""
-		}
-		f.unsorted = ""
-	}
 }
 
 func (f *fleet) severalCustomers(v view.Context) bool {
@@ -302,7 +284,6 @@ func dataAge(s api.SiteSummary) (string, bool) {
 // rows returns the sites, or the customers with the sites of those that are open.
 func (f *fleet) rows(v view.Context) []widget.Row {
 	sites := f.ordered(v)
-	f.selectWorst(sites)
 	if !f.byCustomer || !f.severalCustomers(v) {
 		rows := make([]widget.Row, 0, len(sites))
 		for _, s := range sites {
@@ -500,7 +481,7 @@ func DrawHours(r terminal.Region, hours []*float64, v view.Context) {
 		if ratio != nil {
 			of = *ratio
 		}
-		mark, style := chart.HeatCell(chart.NormalRatio.Class(of), pen, v.Palette)
+		mark, style := chart.HeatCell(chart.LowRatio.Class(of), pen, v.Palette)
 		for x := range each {
 			r.PutRune(h*each+x, 0, mark, style)
 		}

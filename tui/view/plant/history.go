@@ -63,8 +63,8 @@ func historyRows(v view.Context) []widget.Row {
 			return fmt.Sprint(n)
 		}
 		lost := ""
-		if f.LostKWh > 0 {
-			lost = widget.Energy(f.LostKWh)
+		if words := widget.FamilyEnergy(f.FaultFamily, f.LostKWh); f.LostKWh > 0 || words == "unknown" {
+			lost = words
 		}
 		name := widget.Family(f.FaultFamily)
 		rows = append(rows, widget.Row{ID: f.FaultFamily, Sort: []any{name, float64(f.Count), float64(f.Active), f.LastedHours, f.LostKWh, strings.Join(f.AssetIDs, " ")}, Cells: []widget.Cell{

@@ -19,7 +19,10 @@ type Column struct {
 	Rank  int
 	IDs   bool // names that share their beginning: cut in the middle, all alike
 
-	natural int // cells of the widest text, 0 where it was not measured
+	natural int  // cells of the widest text, at least the declared width; 0 where it was not measured
+	content int  // cells of the widest text or of the title; 0 where it was not measured
+	blank   bool // no row has a value
+	omit    bool // not drawn
 }
 
 // measuredRows bounds the rows whose texts are measured.
@@ -29,15 +32,36 @@ const measuredRows = 200
 func measured(columns []Column, rows []Row) []Column {
 	out := slices.Clone(columns)
 	for i := range out {
-		out[i].natural = max(terminal.Width(out[i].Title), min(out[i].Width, out[i].least()))
+		title := terminal.Width(out[i].Title)
+		out[i].natural, out[i].content, out[i].blank = max(title, min(out[i].Width, out[i].least())), title, len(rows) > 0
 	}
 	for _, row := range rows[:min(len(rows), measuredRows)] {
 		for i, cell := range row.Cells[:min(len(row.Cells), len(out))] {
+			width := terminal.Width(cell.Text)
 			if cell.Draw != nil {
-				out[i].natural = max(out[i].natural, out[i].Width, out[i].least())
-				continue
+				width = max(out[i].Width, out[i].least())
 			}
-			out[i].natural = max(out[i].natural, terminal.Width(cell.Text))
+			out[i].natural, out[i].content = max(out[i].natural, width), max(out[i].content, width)
+			out[i].blank = out[i].blank && width == 0
+		}
+	}
+	return out
+}
+
+// tightened returns columns for a width in which a text would be cut: those
+// without any value are left out, the others take no more than their texts.
+func tightened(columns []Column) []Column {
+	out := slices.Clone(columns)
+	for i, c := range out {
+		switch {
+		case c.content == 0:
+		case c.blank:
+			out[i].omit = true
+		default:
+			out[i].Min, out[i].natural = min(c.least(), c.content), c.content
+			if c.Width > 0 {
+				out[i].Width = max(min(c.Width, c.content), 1)
+			}
 		}
 	}
 	return out
@@ -52,11 +76,23 @@ func naturalWidth(columns []Column, rows []Row) int {
 	return width
 }
 
-// leastDetail returns the width that details keep next to a list.
-func leastDetail(width int) int { return max(46, width*2/5) }
+// leastDetail returns the width that details keep next to a list. Details wrap what a list
+// cuts.
+func leastDetail(width int) int { return max(42, width/3) }
+
+// ListWidth is the width in which a list cuts no text of the columns that are always drawn.
+func ListWidth(columns []Column, rows []Row) int {
+	width := -1
+	for _, c := range measured(columns, rows) {
+		if c.Rank == 0 {
+			width += c.content + 1
+		}
+	}
+	return width
+}
 
 // split shares a width between a list and its details: the list takes its natural width,
-// the details the rest, two fifths at least.
+// the details the rest, a third at least.
 func split(columns []Column, rows []Row, width int) (list int) {
 	return max(min(naturalWidth(columns, rows)+1, width-leastDetail(width)-2), min(40, width/2))
 }
@@ -75,11 +111,21 @@ func (c Column) least() int {
 // their widths: what is left over fills the fixed columns up, then the flexible
 // one.
 func fit(columns []Column, width int) (chosen, widths []int) {
+	wide := columns
 	for drop := maxRank(columns); ; drop-- {
+		need := -1
+		for _, c := range wide {
+			if c.Rank <= drop {
+				need += max(c.natural, c.least()) + 1
+			}
+		}
+		if columns = wide; need > width {
+			columns = tightened(wide)
+		}
 		chosen, widths = chosen[:0], widths[:0]
 		used := 0
 		for i, c := range columns {
-			if c.Rank > drop {
+			if c.Rank > drop || c.omit {
 				continue
 			}
 			if len(chosen) > 0 {
@@ -96,7 +142,10 @@ func fit(columns []Column, width int) (chosen, widths []int) {
 	}
 }
 
-// widen shares out what is left: the fixed columns are filled up, then the
+// mostID is the width up to which ids are filled up before other texts.
+const mostID = 24
+
+// widen shares out what is left: ids are filled up first, then the fixed columns, then the
 // flexible one as far as its texts go; then the texts of fixed columns that are
 // longer than these; of the rest, fixed columns get their width, the flexible one
 // what is left.
@@ -106,6 +155,11 @@ func widen(columns []Column, chosen, widths []int, left int) {
 		more := min(max(to-widths[k], 0), left)
 		widths[k] += more
 		left -= more
+	}
+	for k, i := range chosen {
+		if columns[i].IDs {
+			fill(k, min(columns[i].natural, mostID))
+		}
 	}
 	for k, i := range chosen {
 		if columns[i].Width == 0 {

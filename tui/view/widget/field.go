@@ -13,12 +13,13 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// Field is one line of text that the user edits. The cursor does not blink:
-// over a thin line each blink costs a frame.
+// Field is a text that the user edits. The cursor does not blink: over a thin line each
+// blink costs a frame.
 type Field struct {
 	Label  string
 	Hint   string // shown while the field is empty
 	Secret bool   // drawn as dots
+	Lines  int    // on which a long text is shown; 0: 1
 	input  textinput.Model
 
 	choices []string            // what the value is one of; nil: any text
@@ -33,6 +34,12 @@ func NewField(label, hint, value string) Field {
 	in.CursorEnd()
 	in.Focus()
 	return Field{Label: label, Hint: hint, input: in}
+}
+
+// Paragraph returns a field whose text is shown on several lines.
+func Paragraph(f Field, lines int) Field {
+	f.Lines = lines
+	return f
 }
 
 // NewSecret makes a field whose text is not shown.
@@ -106,16 +113,21 @@ func (f *Field) drawChoice(box terminal.Region, v view.Context, focused bool) {
 	box.PutIn(1, 0, w-2, text, style, v.ASCII)
 }
 
-// Draw draws the label and the text in width cells on one line, the text from
-// cell labelWidth on.
+// Draw draws the label and the text on one line, the text from cell labelWidth on.
 func (f *Field) Draw(r terminal.Region, y, labelWidth int, v view.Context, focused bool) {
+	f.draw(r, y, labelWidth, 1, v, focused)
+}
+
+// draw draws the label and the text on a number of lines, as much of it around the cursor as
+// they hold.
+func (f *Field) draw(r terminal.Region, y, labelWidth, lines int, v view.Context, focused bool) {
 	w, _ := r.Size()
 	role := themes.Dim
 	if focused {
 		role = themes.Accent
 	}
 	r.PutIn(0, y, labelWidth-1, f.Label, v.Palette.Style(role), v.ASCII)
-	box := r.Region(terminal.Rect{X: labelWidth, Y: y, W: w - labelWidth, H: 1})
+	box := r.Region(terminal.Rect{X: labelWidth, Y: y, W: w - labelWidth, H: lines})
 	box.Clear(v.Palette.Style(themes.Field))
 	if f.choices != nil {
 		f.drawChoice(box, v, focused)
@@ -132,9 +144,13 @@ func (f *Field) Draw(r terminal.Region, y, labelWidth int, v view.Context, focus
 	if len(text) == 0 && f.Hint != "" {
 		box.PutIn(1, 0, w-labelWidth-1, f.Hint, v.Palette.Style(themes.Muted), v.ASCII)
 	}
-	// The part around the cursor is shown.
 	room := max(w-labelWidth-2, 1)
 	pos := f.input.Position()
+	if lines > 1 {
+		drawLines(box, v, text, pos, room, lines, focused)
+		return
+	}
+	// The part around the cursor is shown.
 	from, cells := pos, 1
 	if pos < len(text) {
 		cells = terminal.Width(string(text[pos]))
@@ -162,6 +178,47 @@ func (f *Field) Draw(r terminal.Region, y, labelWidth int, v view.Context, focus
 		}
 		box.Put(x, 0, under, v.Palette.Style(themes.Text).With(themes.Reverse))
 	}
+}
+
+// drawLines draws a text on lines of room cells, those around the cursor at pos.
+func drawLines(box terminal.Region, v view.Context, text []rune, pos, room, lines int, focused bool) {
+	type place struct{ x, y int }
+	at := make([]place, len(text)+1) // of each rune, and of what follows the last
+	x, y := 0, 0
+	for i := range at {
+		width := 1
+		if i < len(text) {
+			width = terminal.Width(string(text[i]))
+		}
+		if x+width > room {
+			x, y = 0, y+1
+		}
+		at[i] = place{x, y}
+		x += width
+	}
+	first := max(at[pos].y-lines+1, 0)
+	for i, c := range text {
+		if at[i].y >= first {
+			box.Put(1+at[i].x, at[i].y-first, string(c), v.Palette.Style(themes.Text))
+		}
+	}
+	if !focused {
+		return
+	}
+	under := box.Cell(1+at[pos].x, at[pos].y-first).Text // a hint shows through the cursor
+	if under == "" {
+		under = " "
+	}
+	box.Put(1+at[pos].x, at[pos].y-first, under, v.Palette.Style(themes.Text).With(themes.Reverse))
+}
+
+// lines returns how many lines the fields of a form take.
+func (f *Form) lines() int {
+	n := 0
+	for _, field := range f.Fields {
+		n += max(field.Lines, 1)
+	}
+	return n
 }
 
 // Refuse shows the error of a field and focuses it; -1 is the whole form.
@@ -213,6 +270,7 @@ func (f *Form) DrawFields(r terminal.Region, y int, v view.Context) int {
 		}
 		room -= len(view.Wrap(view.Drawable(f.Wrong, v.ASCII), w-indent))
 	}
+	whole := f.lines() <= room // otherwise each field has one line
 	first, end := 0, len(f.Fields)
 	if room = max(room, 1); room < end {
 		first = min(max(f.At-room/2, 0), end-room)
@@ -223,14 +281,18 @@ func (f *Form) DrawFields(r terminal.Region, y int, v view.Context) int {
 		up, down = "^", "v"
 	}
 	for i := first; i < end; i++ {
-		f.Fields[i].Draw(r, y, label, v, i == f.At)
+		lines := 1
+		if whole {
+			lines = max(f.Fields[i].Lines, 1)
+		}
+		f.Fields[i].draw(r, y, label, lines, v, i == f.At)
 		switch {
 		case i == first && first > 0:
 			v.PutIn(r, label-1, y, 1, up, themes.Muted)
 		case i == end-1 && end < len(f.Fields):
 			v.PutIn(r, label-1, y, 1, down, themes.Muted)
 		}
-		y++
+		y += lines
 		if f.Wrong != "" && f.WrongAt == i {
 			y = v.Paragraph(r, label, y, f.Wrong, themes.Warning)
 		}

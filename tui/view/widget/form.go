@@ -44,7 +44,7 @@ func (d *StepForm) Size(w, h int) (int, int) {
 	for _, words := range d.Intro {
 		rows += 1 + terminal.Width(words)/max(min(76, w-4), 1)
 	}
-	return min(76, w-4), min(len(d.Fields)+rows+7, h-2)
+	return min(76, w-4), min(d.lines()+rows+7, h-2)
 }
 
 // Draw draws the words and the fields.
@@ -176,7 +176,7 @@ func (d *FieldsForm) Title() string { return d.Heading }
 
 // Size fits the form.
 func (d *FieldsForm) Size(w, h int) (int, int) {
-	return min(76, w-4), min(len(d.Fields)+cmp.Or(d.Rows, 9), h-2)
+	return min(76, w-4), min(d.lines()+cmp.Or(d.Rows, 9), h-2)
 }
 
 // Draw draws the form.

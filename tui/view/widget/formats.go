@@ -24,13 +24,36 @@ var (
 // Spaced writes a value of the API, such as solar_inverter, with spaces.
 func Spaced(value string) string { return strings.ReplaceAll(value, "_", " ") }
 
+// isSilent reports whether findings of a family mean that there are no data, so that what
+// they lose is unknown.
+func isSilent(family string) bool { return family == "communication_gap" || family == "data_silence" }
+
 // LostEnergy writes the energy that a finding lost; that of a unit without data
 // is not known.
-func LostEnergy(f api.Finding) string {
-	if f.LostKWh == 0 && (f.FaultFamily == "communication_gap" || f.FaultFamily == "data_silence") {
+func LostEnergy(f api.Finding) string { return FamilyEnergy(f.FaultFamily, f.LostKWh) }
+
+// FamilyEnergy writes the energy that findings of a family lost.
+func FamilyEnergy(family string, kwh float64) string {
+	if kwh == 0 && isSilent(family) {
 		return "unknown"
 	}
-	return Energy(f.LostKWh)
+	return Energy(kwh)
+}
+
+// FamilyPower writes the power that a finding of a family loses.
+func FamilyPower(family string, kw float64) string {
+	if kw == 0 && isSilent(family) {
+		return "unknown"
+	}
+	return Power(kw)
+}
+
+// FamilyRisk is [Risk] of a finding of a family.
+func FamilyRisk(family string, kw float64) string {
+	if kw == 0 && isSilent(family) {
+		return "daylight loss unknown"
+	}
+	return Risk(kw)
 }
 
 // Power writes kW with three significant digits and the unit that fits.

@@ -36,7 +36,9 @@ type List struct {
 	Selected string // ID
 	SortBy   int    // column, -1 for the order given
 	Reverse  bool
-	filter   string
+	// Follow selects the first row, whichever it is, until the user selects one.
+	Follow bool
+	filter string
 	// shown are the titles of the columns that are drawn, in their order; empty
 	// for all as they come. A column without a title is always drawn, in front.
 	shown []string
@@ -72,6 +74,9 @@ func (l *List) Draw(r terminal.Region, v view.Context, columns []Column, rows []
 	l.ids = l.ids[:0]
 	for _, row := range rows {
 		l.ids = append(l.ids, row.ID)
+	}
+	if l.Follow && len(l.ids) > 0 {
+		l.Selected = l.ids[0]
 	}
 	l.keepInView()
 	if y > 0 {
@@ -145,6 +150,7 @@ func (l *List) Range() string {
 func (l *List) Do(a keymap.Action, columns int) (ok bool) {
 	i := slices.Index(l.ids, l.Selected)
 	move := func(to int) {
+		l.Follow = false
 		if len(l.ids) > 0 {
 			l.Selected = l.ids[min(max(to, 0), len(l.ids)-1)]
 		}
@@ -219,7 +225,7 @@ func (l *List) Click(y int) bool {
 	if y < l.top || i < 0 || i >= len(l.ids) {
 		return false
 	}
-	l.Selected = l.ids[i]
+	l.Selected, l.Follow = l.ids[i], false
 	return true
 }
 
@@ -330,12 +336,16 @@ func (l *List) Memory() view.Memory {
 	if m.Sort == "" {
 		m.Reverse = false
 	}
+	if l.Follow {
+		m.Selected = ""
+	}
 	return m
 }
 
 // Restore restores the state of the list.
 func (l *List) Restore(m view.Memory) {
 	l.SortBy, l.wanted, l.Reverse, l.filter, l.Selected, l.shown = -1, m.Sort, m.Reverse, m.Filter, m.Selected, slices.Clone(m.Shown)
+	l.Follow = l.Follow && m.Selected == ""
 }
 
 // Titles returns those of the columns last drawn, without the untitled.

@@ -36,11 +36,15 @@ type TableView struct {
 	Wide       bool                                                          // the list has the whole width, however wide the screen
 	// Side draws next to the list and its details, on screens of at least SideFrom columns,
 	// what belongs to the row with that id; nil: nothing. The list keeps its natural width.
-	Side      func(r terminal.Region, v view.Context, id string)
+	Side func(r terminal.Region, v view.Context, id string)
+	// Rest draws, where the details leave room, what belongs to the row with that id: below them
+	// next to a Side, otherwise to their right; nil: nothing.
+	Rest      func(r terminal.Region, v view.Context, id string)
 	Leaves    bool   // enter leaves the screen
 	Enter     string // what enter does, for the last line; empty: not shown
 	List      List
 	sideDrawn bool // Side was drawn last
+	restDrawn bool // Rest was drawn last
 	page      Page
 	listAt    terminal.Rect
 }
@@ -50,6 +54,12 @@ type TableView struct {
 const (
 	SideFrom  = 180
 	leastSide = 60
+)
+
+// Least size of what [TableView.Rest] draws, in cells.
+const (
+	leastRestWidth = 50
+	leastRest      = 9
 )
 
 // Detail is one line of a row's details: a heading, or a text with a label
@@ -96,6 +106,9 @@ func Find[T any](items []T, is func(T) bool) *T {
 // SideDrawn reports whether there was room for Side when the screen was drawn last.
 func (s *TableView) SideDrawn() bool { return s.sideDrawn }
 
+// RestDrawn reports whether there was room for Rest when the screen was drawn last.
+func (s *TableView) RestDrawn() bool { return s.restDrawn }
+
 // Title returns the title of the screen.
 func (s *TableView) Title() string { return s.Heading }
 
@@ -138,13 +151,13 @@ func (s *TableView) Lists() view.Lists {
 }
 
 // SelectRow selects a row.
-func (s *TableView) SelectRow(id string) { s.List.Selected = id }
+func (s *TableView) SelectRow(id string) { s.List.Selected, s.List.Follow = id, false }
 
 // Draw draws list and details, side by side where there is room.
 func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	rows := s.Rows(v)
-	s.sideDrawn = false
+	s.sideDrawn, s.restDrawn = false, false
 	if len(rows) == 0 {
 		s.List.Draw(r.Region(terminal.Rect{}), v, s.Columns, nil)
 		s.drawEmpty(r, v)
@@ -158,7 +171,7 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 		head = s.Head(r, v)
 		r, h = r.Region(terminal.Rect{Y: head, W: w, H: h - head}), h-head
 	}
-	if s.List.Selected == "" {
+	if s.List.Selected == "" && !s.List.Follow {
 		s.List.Selected = rows[0].ID
 	}
 	if s.sideDrawn = s.Side != nil && w >= SideFrom; s.sideDrawn {
@@ -180,7 +193,34 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	s.listAt = listArea
 	s.listAt.Y += head
 	id := s.List.Current()
-	s.page.Draw(r.Region(detailArea), v, id, func(r terminal.Region) int { return DrawDetails(r, v, s.Detail(v, id)) })
+	details := s.Detail(v, id)
+	if s.Rest != nil {
+		var rest terminal.Rect
+		if detailArea, rest = s.shareRest(v, detailArea, details); s.restDrawn {
+			s.Rest(r.Region(rest), v, id)
+		}
+	}
+	s.page.Draw(r.Region(detailArea), v, id, func(r terminal.Region) int { return DrawDetails(r, v, details) })
+}
+
+// shareRest shares the room of the details with what is drawn in the rest of it.
+func (s *TableView) shareRest(v view.Context, area terminal.Rect, details []Detail) (detail, rest terminal.Rect) {
+	detail, rest = area, area
+	if s.sideDrawn {
+		detail.H = min(DetailLines(v, area.W, details), area.H)
+		rest.Y, rest.H = area.Y+detail.H+1, area.H-detail.H-1
+	} else {
+		label, text := 0, 0
+		for _, d := range details {
+			label, text = max(label, terminal.Width(d.Label)), max(text, terminal.Width(d.Text))
+		}
+		detail.W = min(label+2+text, area.W/2)
+		rest.X, rest.W = area.X+detail.W+2, area.W-detail.W-2
+	}
+	if s.restDrawn = rest.W >= leastRestWidth && rest.H >= leastRest; !s.restDrawn {
+		return area, terminal.Rect{}
+	}
+	return detail, rest
 }
 
 // drawEmpty draws why there is no row.
@@ -195,6 +235,11 @@ func (s *TableView) drawEmpty(r terminal.Region, v view.Context) {
 // drawNote draws the age of stale content.
 func (s *TableView) drawNote(r terminal.Region, v view.Context) bool {
 	return s.Status != nil && s.Status(v).drawNote(r, v)
+}
+
+// DetailLines returns the number of rows that details take in a width.
+func DetailLines(v view.Context, width int, details []Detail) int {
+	return DrawDetails(terminal.Region{}.Region(terminal.Rect{W: width, H: pageRows}), v, details)
 }
 
 // DrawDetails draws lines and returns the number of rows.
