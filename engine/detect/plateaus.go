@@ -30,6 +30,7 @@ type holding struct {
 	days    int
 	limit   *record
 	still   *record
+	lit     []int // scratch of flat
 }
 
 // Figures of the rule.
@@ -44,25 +45,41 @@ const (
 	plateauNight     = 0.75 // hours
 	plateauBeside    = 2.0  // hours on both sides that set the scale
 	plateauKept      = 7    // days
+	plateauGap       = 7200 // seconds without readings that do not end a run
 	plateauRecent    = 5    // days in which the same value is a limit's
 	plateauMerge     = 30 * 3600
 	plateauTail      = 0.8 // of the reading: at the end of a run the light gives no more than that
 	plateauTailHours = 0.75
-	plateauCoarse    = 0.002  // of the value, from which quanta make equal values common
+	plateauCoarse    = 0.002 // of the value, from which quanta make equal values common
+	plateauAround    = 0.2   // of the value: readings that show by what steps they differ
+	plateauKnown     = 20    // such readings
+	plateauRecurs    = 3     // readings of the same value that show a limit, if there are fewer of them
+	plateauNear      = 0.05  // of the value: readings that show how often it recurs by chance
+	plateauSteps     = 3     // or the same in steps
+	plateauChance    = 0.01
+	plateauOften     = 5    // recurrences by chance, from which they say nothing
+	plateauAgain     = 2    // readings of the same value at the least
+	plateauFollow    = 3    // readings after a run that show the scale of the model
+	plateauAgree     = 1.25 // times the lowest of their scales is the highest at the most
+	plateauSunk      = 0.97 // of a run: the power expected lies below it
+	plateauSunkLast  = 0.9  // the same at its last reading
+	plateauSunkHours = 0.5
+	plateauSlope     = 1.2    // times the fall of the next step
 	flatTop          = 0.0005 // of a day's highest power, for the second test
 	flatHours        = 1.5
 	flatNatural      = 1.6
 	flatBelow        = 0.97
 	flatHeadroom     = 1.05
+	flatPairs        = 3     // of adjacent equal readings in a day of which one is a ceiling's
+	flatVisits       = 3     // times that the unit came to the ceiling
+	flatOver         = 3     // one of so many readings may exceed what the irradiance gives
 	curvature        = 0.034 // of the day's curve about its top, for each hour squared
 	quantumOf        = 8000  // readings
 	quantumMost      = 400   // different values
 )
 
 func newPlateaus(s *session) *plateaus {
-	o := &plateaus{make([]holding, len(s.in.Units))}
-	s.holdings = o.units
-	return o
+	return &plateaus{make([]holding, len(s.in.Units))}
 }
 
 func (o *plateaus) look(v *view, s *session) {
@@ -98,7 +115,7 @@ func (p *holding) day(v *view, s *session, k int) {
 	p.learnQuantum(v)
 	if p.days >= 10 {
 		p.runs(v, s, k, rating)
-		if !v.partial && len(s.in.Units) < 3 {
+		if !v.partial {
 			p.flat(v, s, k, first, rating)
 		}
 	}
@@ -171,7 +188,7 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 	top := p.top()
 	for i := 0; i < len(p.t); {
 		e := i + 1
-		for e < len(p.t) && math.Abs(p.power[e]-p.power[e-1]) <= 1e-9+plateauEqual*math.Abs(p.power[e]) && float64(p.t[e]-p.t[e-1]) <= 1.6*float64(v.step) {
+		for e < len(p.t) && math.Abs(p.power[e]-p.power[e-1]) <= 1e-9+plateauEqual*math.Abs(p.power[e]) && p.t[e]-p.t[e-1] <= max(2*v.step, plateauGap) {
 			e++
 		}
 		from, to := i, e
@@ -191,7 +208,7 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 			continue // it lasts, or what follows is not known yet
 		}
 		p.judged = max(p.judged, end)
-		hours := float64(end-p.t[from]) / 3600
+		hours := float64(to-from) * step
 		if to-from < plateauReadings || hours < max(plateauHours, plateauNatural*p.natural(value, 1e-4, step)) {
 			continue
 		}
@@ -204,12 +221,11 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 			continue // at its own limit
 		}
 		if len(s.in.Units) >= 3 {
-			// With peers, stuck readings are found as they occur (see stuck). What remains is a limit
-			// of one unit.
-			if family == Curtailment && p.modelled(from, to) {
-				p.hold(v, s, k, from, to, seen, lost, why)
+			// With peers, stuck readings are found once these sink below them (see stuck). What
+			// remains is a limit of one unit, or a reading that moved again before.
+			if !p.modelled(from, to) {
+				continue
 			}
-			continue
 		}
 		if family == Curtailment {
 			p.hold(v, s, k, from, to, seen, lost, why)
@@ -265,15 +281,48 @@ func (p *holding) basis(s *session, from, to int) string {
 	return referenceNames[byLight]
 }
 
-// comesBack reports whether the unit held the value on earlier days as well.
-func (p *holding) comesBack(value float64) bool {
-	n := 0
+// recurrences is how many other readings must equal a value until that is a limit. With
+// readings in steps, values near it recur by chance: so many must, that chance does it
+// in less than one of a hundred runs.
+func (p *holding) recurrences(value float64) int {
+	var some []float64
 	for _, x := range p.power {
-		if math.Abs(x-value) <= plateauEqual*value {
-			n++
+		if d := math.Abs(x - value); d <= plateauAround*value && d > plateauEqual*value {
+			some = append(some, x)
 		}
 	}
-	return n >= 3 && !(p.quantum > plateauCoarse*value)
+	if len(some) < plateauKnown {
+		if p.quantum > plateauCoarse*value {
+			return math.MaxInt
+		}
+		return plateauRecurs
+	}
+	slices.Sort(some)
+	step := math.Inf(1)
+	for i := 1; i < len(some); i++ {
+		if d := some[i] - some[i-1]; d > plateauEqual*value {
+			step = min(step, d)
+		}
+	}
+	step = max(step, p.quantum, 2*plateauEqual*value)
+	reach, near := max(plateauNear*value, plateauSteps*step), 0
+	for _, x := range some {
+		if math.Abs(x-value) <= reach {
+			near++
+		}
+	}
+	expected := float64(near) * step / (2 * reach)
+	if expected > plateauOften {
+		return math.MaxInt
+	}
+	more, term := 1.0, math.Exp(-expected) // more is the chance of n recurrences at least, of a Poisson distribution
+	for n := 1; ; n++ {
+		more -= term
+		term *= expected / float64(n)
+		if more < plateauChance {
+			return max(n, plateauAgain)
+		}
+	}
 }
 
 // name classifies a run of equal readings and computes the loss of a limit.
@@ -300,6 +349,8 @@ func (p *holding) name(from, to int, seconds int64, rating float64) (family Fami
 			shares = append(shares, p.power[i]/expected[i])
 		}
 	})
+	endsDown := to < len(p.t) && p.power[to] < 0.93*value*min(1, p.clear[to]/max(p.clear[to-1], 1e-9))
+	onCurve := !modelled && !endsDown && p.onCurve(to) && expected[to] > 0
 	scale := 1.0
 	if len(shares) >= 3 {
 		if modelled {
@@ -307,6 +358,9 @@ func (p *holding) name(from, to int, seconds int64, rating float64) (family Fami
 		} else {
 			scale = min(max(quantile(shares, 0.75), 0.3), 1.5)
 		}
+	}
+	if onCurve { // the limit ended where the power was as high
+		scale = max(scale, value/expected[to])
 	}
 	below, highest, tail := 0, 0.0, 0.0
 	for i := from; i < to; i++ {
@@ -324,31 +378,39 @@ func (p *holding) name(from, to int, seconds int64, rating float64) (family Fami
 		}
 		lost.Add(p.t[i], p.t[i]+seconds, (zeroIfMissing(scale*expected[i])-value)*step)
 	}
+	if modelled && p.outlives(from, to, step, expected) {
+		tail = plateauTailHours
+	}
 	share := float64(below) / float64(to-from)
-	recurs := 0
+	recurs, apart := 0, false // apart: after a reading of another value
 	for i := from - 1; i >= 0 && p.t[i] >= p.t[from]-plateauRecent*86400; i-- {
-		if float64(p.t[from]-p.t[i]) > 0.9*step*3600 && math.Abs(p.power[i]-value) <= plateauEqual*value {
+		switch equal := math.Abs(p.power[i]-value) <= plateauEqual*value; {
+		case !equal:
+			apart = true
+		case apart:
 			recurs++
 		}
 	}
+	apart = false
 	for i := to; i < min(to+w, len(p.t)); i++ {
-		if math.Abs(p.power[i]-value) <= plateauEqual*value {
+		switch equal := math.Abs(p.power[i]-value) <= plateauEqual*value; {
+		case !equal:
+			apart = true
+		case apart:
 			recurs++
 		}
 	}
 	drop := from > 0 && p.power[from-1] > 1.03*value*max(1, p.clear[from-1]/max(p.clear[from], 1e-9))
 	endsUp := to < len(p.t) && p.power[to] > 1.06*value
-	endsDown := to < len(p.t) && p.power[to] < 0.93*value*min(1, p.clear[to]/max(p.clear[to-1], 1e-9))
-	if p.quantum > 0 && p.quantum > plateauCoarse*value {
-		recurs = 0 // whole quanta recur by chance
-	}
 	switch {
 	case tail >= plateauTailHours:
 		return StuckSensor, "light", lost
-	case recurs >= 3:
+	case recurs >= p.recurrences(value):
 		return Curtailment, "recurs", lost
 	case drop && share < 0.5:
 		return Curtailment, "drop", lost
+	case onCurve:
+		return Curtailment, "curve", lost
 	case share > 0.25 || highest < 1.015:
 		return StuckSensor, "light", lost
 	case !modelled && (p.stormy(from, to, w) || endsDown):
@@ -359,19 +421,58 @@ func (p *holding) name(from, to int, seconds int64, rating float64) (family Fami
 	return Curtailment, "curve", lost
 }
 
-// stormy reports whether clouds passed before and after a run in which power
-// was constant.
+// outlives reports whether a run continues while the power expected of the unit sinks
+// below it, by the scale of the readings that follow: a limit ends with the first such
+// reading.
+func (p *holding) outlives(from, to int, step float64, expected []float64) bool {
+	value := p.power[from]
+	var shares []float64
+	for i := to; i < min(to+plateauFollow, len(p.t)); i++ {
+		if expected[i] > 0 && p.sun[i] > 5 {
+			shares = append(shares, p.power[i]/expected[i])
+		}
+	}
+	if len(shares) < plateauFollow {
+		return false
+	}
+	scale := median(shares)
+	if slices.Max(shares) > plateauAgree*slices.Min(shares) {
+		return false // the model does not follow the readings
+	}
+	hours, last := 0.0, math.NaN()
+	for i := to - 1; i >= from && scale*expected[i] < plateauSunk*value; i-- {
+		if hours += step; math.IsNaN(last) {
+			last = scale * expected[i] / value
+		}
+	}
+	return hours >= plateauSunkHours && last < plateauSunkLast
+}
+
+// onCurve reports whether the reading after a run lies below it by no more than the
+// power falls in the next step: the run ended because the sun sank, as a limit ends. A
+// reading that is no longer frozen jumps.
+func (p *holding) onCurve(to int) bool {
+	if to < 1 || to+2 >= len(p.t) {
+		return false
+	}
+	value := p.power[to-1]
+	first, second, third := value-p.power[to], p.power[to]-p.power[to+1], p.power[to+1]-p.power[to+2]
+	return first > 0 && second > 0 && third > 0 && first <= plateauSlope*max(second, third)
+}
+
+// stormy reports whether clouds passed before and after a run in which power was
+// constant: the power over the clear sky strays from the mean of its neighbours. Its
+// slope does not count, as a low sun has one on clear days.
 func (p *holding) stormy(from, to, w int) bool {
 	rough := func(a, b int) float64 {
 		var turns, level []float64
 		for i := max(a, 0); i < min(b, len(p.t)); i++ {
-			y := p.power[i] / max(p.clear[i], 0.05)
-			if n := len(level); n > 0 {
-				turns = append(turns, math.Abs(y-level[n-1]))
+			level = append(level, p.power[i]/max(p.clear[i], 0.05))
+			if n := len(level); n > 2 {
+				turns = append(turns, math.Abs(level[n-2]-(level[n-3]+level[n-1])/2))
 			}
-			level = append(level, y)
 		}
-		if len(level) < 3 {
+		if len(turns) < 2 {
 			return 0
 		}
 		return median(turns) / max(median(level), 1e-9)
@@ -390,7 +491,7 @@ var holdWords = map[string]string{
 	"recurs": "The same value was held before, with other readings between.",
 	"drop":   "It began with a step down onto the value.",
 	"curve":  "It began and ended on the curve of the day, and the light was above it all the while.",
-	"flat":   "The day's power comes back to the same ceiling and never exceeds it.",
+	"flat":   "The power comes back to the same ceiling and does not exceed it in between.",
 }
 
 // stand records a stuck reading.
@@ -453,41 +554,121 @@ func (p *holding) claim(v *view, k, from, to int, f Family) {
 	}
 }
 
-// flat finds a ceiling to which the whole day keeps coming back.
-func (p *holding) flat(v *view, s *session, k, first int, rating float64) {
+// flat finds a ceiling to which the power of the day keeps coming back: its highest
+// power, or one below it that is exceeded only before or after.
+func (p *holding) flat(v *view, s *session, k, begin int, rating float64) {
 	u := &v.units[k]
-	top := p.top()
-	var at []int
+	at := p.lit[:0]
 	highest := 0.0
-	for i := first; i < len(p.t); i++ {
+	for i := begin; i < len(p.t); i++ {
 		c := int((p.t[i] - v.first) / v.step)
 		if p.sun[i] > lowestSun && u.claimed[c] == "" {
 			at = append(at, i)
 			highest = max(highest, p.power[i])
 		}
 	}
-	if len(at) < 8 || !(highest <= flatBelow*top) || highest < 0.1*top || highest > flatBelow*rating {
+	p.lit = at
+	if len(at) < 8 {
 		return
 	}
 	var on []int
-	for _, i := range at {
+	first, last, equal := 0, 0, true
+	for n, i := range at {
 		if p.power[i] >= highest*(1-flatTop)-1e-9 {
-			on = append(on, i)
+			if len(on) == 0 {
+				first = n
+			}
+			on, last, equal = append(on, i), n, equal && highest-p.power[i] <= plateauEqual*highest
 		}
 	}
-	step := v.hours()
-	if len(on) < plateauReadings || float64(len(on))*step < max(flatHours, flatNatural*p.natural(highest, flatTop, step)) {
-		return
+	// A single run of equal readings is judged when it is known what follows: see runs.
+	if once := equal && last-first+1 == len(on); once || !p.ceiling(v, s, k, on, rating) {
+		p.ceiling(v, s, k, p.visited(at, flatBelow*min(p.top(), rating)), rating)
 	}
-	known := 0
+}
+
+// visited returns the readings, among those with the given ascending indexes, that equal
+// the most frequent one up to a power and between which none is higher. They are nil if
+// the unit did not come back to it.
+func (p *holding) visited(at []int, most float64) (on []int) {
+	equal := func(a, b float64) bool { return math.Abs(a-b) <= plateauEqual*b }
+	pairs := 0
+	for n := 1; n < len(at); n++ {
+		if x := p.power[at[n]]; x > 0 && x <= most && equal(p.power[at[n-1]], x) {
+			pairs++
+		}
+	}
+	if pairs < flatPairs {
+		return nil
+	}
+	values := make([]float64, 0, len(at))
+	for _, i := range at {
+		if x := p.power[i]; x > 0 && x <= most {
+			values = append(values, x)
+		}
+	}
+	slices.Sort(values)
+	value, times := 0.0, 0
+	for from, to := 0, 0; from < len(values); from = to {
+		for to = from + 1; to < len(values) && equal(values[to], values[from]); to++ {
+		}
+		if to-from > times {
+			value, times = values[from], to-from
+		}
+	}
+	var some []int
+	visits, last := 0, -2
+	keep := func() {
+		if visits >= flatVisits && len(some) > max(len(on), p.recurrences(value)) {
+			on = some
+		}
+		some, visits, last = nil, 0, -2
+	}
+	for n, i := range at {
+		switch {
+		case equal(p.power[i], value):
+			if some = append(some, i); last != n-1 {
+				visits++
+			}
+			last = n
+		case p.power[i] > value*(1+flatTop):
+			keep()
+		}
+	}
+	keep()
+	return on
+}
+
+// ceiling records a limit at the readings with the given indexes, if they last for long
+// enough, below the unit's usual highest power and below what is expected of it. It
+// reports whether it did.
+func (p *holding) ceiling(v *view, s *session, k int, on []int, rating float64) bool {
+	if len(on) < plateauReadings {
+		return false
+	}
+	highest := p.power[on[0]]
+	for _, i := range on {
+		highest = max(highest, p.power[i])
+	}
+	top, step := p.top(), v.hours()
+	if !(highest <= flatBelow*top) || highest < 0.1*top || highest > flatBelow*rating || float64(len(on))*step < max(flatHours, flatNatural*p.natural(highest, flatTop, step)) {
+		return false
+	}
+	known, over := 0, 0
 	var lost loss.Ledger
 	for _, i := range on {
 		if !math.IsNaN(p.model[i]) {
 			known++
 		}
+		if p.model[i] < flatBelow*highest {
+			over++
+		}
 	}
 	expected := p.sky
-	if 2*known > len(on) {
+	switch peers := len(s.in.Units) >= 3; {
+	case peers && (2*known <= len(on) || p.shared(v, s, k, on[0], on[len(on)-1]+1)):
+		return false // nothing shows a limit of this unit alone
+	case 2*known > len(on) && (peers || flatOver*over <= known): // else the irradiance is not that of the unit
 		expected = p.model
 	}
 	var heads []float64
@@ -498,8 +679,8 @@ func (p *holding) flat(v *view, s *session, k, first int, rating float64) {
 		}
 	}
 	if len(heads) == 0 || median(heads) < flatHeadroom {
-		return
+		return false
 	}
-	from, to := on[0], on[len(on)-1]+1
-	p.hold(v, s, k, from, to, v.end(), lost, "flat")
+	p.hold(v, s, k, on[0], on[len(on)-1]+1, v.end(), lost, "flat")
+	return true
 }

@@ -75,7 +75,6 @@ type session struct {
 	points   []point             // the site's yield per irradiation, by day
 	clipped  [][]Span            // by unit and day
 	clock    int64               // seconds by which the stamps are late, as far as is known
-	holdings []holding           // the latest constant readings of each unit
 	losses   *losses             // the units' models of their own past
 	inputs   *inputLosses        // the DC inputs of the units against each other
 	oddLight bool                // the sensor may have missed light on the current day

@@ -82,3 +82,21 @@ func TestHazeIsTakenFromTheIndex(t *testing.T) {
 		}
 	}
 }
+
+// How many readings must equal that of a run to show a limit depends on how often a value
+// recurs by chance.
+func TestRecurrencesOfAValue(t *testing.T) {
+	for _, c := range []struct {
+		step        float64
+		least, most int
+	}{{1e-4, 2, 2}, {0.05, 3, 8}, {1, math.MaxInt, math.MaxInt}} {
+		r := rand.New(rand.NewPCG(1, 2))
+		p := holding{}
+		for range 120 {
+			p.power = append(p.power, math.Round((8+4*r.Float64())/c.step)*c.step)
+		}
+		if n := p.recurrences(10); n < c.least || n > c.most {
+			t.Errorf("steps of %g: %d recurrences, want %d to %d", c.step, n, c.least, c.most)
+		}
+	}
+}

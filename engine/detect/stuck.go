@@ -12,7 +12,22 @@ import (
 // so far, throttled, or at the same share of the rating as another is ignored;
 // without a counter also a unit at a round share, which is a set point. A
 // reading stuck at zero requires a counter that shows that the unit runs.
-type stuck struct{ units []frozenRun }
+type stuck struct {
+	units []frozenRun
+	usual []usualShare
+}
+
+// usualShare is the newest moving readings of a unit over what was expected of it.
+type usualShare struct {
+	shares [stuckShares]float64
+	n      int // readings so far
+}
+
+// median returns the median share, NaN before the first reading.
+func (u *usualShare) median() float64 {
+	some := u.shares
+	return median(some[:min(u.n, stuckShares)])
+}
 
 // frozenRun is a run of equal readings of one unit.
 type frozenRun struct {
@@ -22,7 +37,7 @@ type frozenRun struct {
 	low, high float64 // of what was expected meanwhile, kW
 	from, to  float64 // counter
 	expected  float64 // kWh
-	before    float64 // power of the sample before
+	sunk      int     // samples in which less than the reading was expected
 	record    *record
 }
 
@@ -31,12 +46,15 @@ const (
 	stuckSamples = 6
 	stuckMoves   = 0.05
 	stuckTrue    = 0.015 // of the energy of the reading
-	stuckLimit   = 0.97  // of the reading, that is expected all the while under a limit
-	stuckDrop    = 1.03  // times the reading, from which a limit came down
+	stuckLimit   = 0.93  // of the reading, that is expected all the while under a limit
+	stuckSunk    = 3     // samples with less that show that it is none
+	stuckShares  = 12    // readings that show the unit's usual share of what is expected
 	stuckWithin  = 2e-5  // of the rating: a limit that follows the heat moves more than that
 )
 
-func newStuck(s *session) *stuck { return &stuck{make([]frozenRun, len(s.in.Units))} }
+func newStuck(s *session) *stuck {
+	return &stuck{make([]frozenRun, len(s.in.Units)), make([]usualShare, len(s.in.Units))}
+}
 
 func (st *stuck) look(v *view, s *session) {
 	for k := range st.units {
@@ -50,7 +68,7 @@ func (st *stuck) look(v *view, s *session) {
 }
 
 func (st *stuck) at(v *view, s *session, k, i int) {
-	run, u, rating := &st.units[k], &v.units[k], s.rating(k)
+	run, usual, u, rating := &st.units[k], &st.usual[k], &v.units[k], s.rating(k)
 	p, t := u.power[i], v.first+int64(i)*v.step
 	if math.IsNaN(p) || rating <= 0 {
 		return
@@ -59,7 +77,11 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 		if run.record != nil {
 			run.record.end = t
 		}
-		*run = frozenRun{power: p, since: t, samples: 1, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i], before: run.power}
+		*run = frozenRun{power: p, since: t, samples: 1, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i]}
+		if e := u.expected[i]; e > stuckMoves*rating && p > stuckMoves*rating && (u.tier[i] == tierPeers || u.tier[i] == tierLight) {
+			usual.shares[usual.n%stuckShares] = p / e
+			usual.n++
+		}
 		return
 	}
 	if p < offShare*rating && !u.sun[i] {
@@ -73,6 +95,9 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	run.expected += max(zeroIfMissing(u.expected[i]), 0) * v.hours()
 	if e := u.expected[i]; u.tier[i] == tierPeers || u.tier[i] == tierLight {
 		run.low, run.high = min(run.low, e), max(run.high, e)
+		if usual.median()*e < stuckLimit*p {
+			run.sunk++
+		}
 	}
 	if run.record != nil {
 		run.record.lastSeen = t + v.step
@@ -81,8 +106,8 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 		return
 	}
 	runs := run.to-run.from > 0.3*run.expected && run.expected > 0
-	if math.IsNaN(u.counter[i]) && run.low >= stuckLimit*p && (run.before > stuckDrop*p || s.holdings[k].comesBack(p)) {
-		return // a limit: the light was above it all the while, and it came down onto it or held it before
+	if math.IsNaN(u.counter[i]) && run.sunk < stuckSunk && usual.n > 0 {
+		return // as under a limit, the light was above it all the while: see plateaus
 	}
 	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs || run.isTrue(t) || held(v, s, k, i) || math.IsNaN(u.counter[i]) && setPoint(p/rating) {
 		return
