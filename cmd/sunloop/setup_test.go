@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +16,15 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 )
+
+// program is the program in a separate process, with a folder as home.
+func program(t *testing.T, home string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sunloop", args...)
+	c.Dir = home
+	c.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_DATA_HOME="+filepath.Join(home, "share"), "NO_COLOR=1")
+	return c
+}
 
 // TestSetupTokenOfAProcess: sunloop serve writes the setup token to a
 // separate file and to its log; a setup over HTTP requires it, and ends it.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,15 +18,6 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 )
-
-// program is the program in a separate process, with a folder as home.
-func program(t *testing.T, home string, args ...string) *exec.Cmd {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), "sunloop", args...)
-	c.Dir = home
-	c.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_DATA_HOME="+filepath.Join(home, "share"), "NO_COLOR=1")
-	return c
-}
 
 // TestFilesArePrivate: under a umask that takes nothing away, what the
 // program makes is its owner's alone.
