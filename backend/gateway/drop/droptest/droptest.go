@@ -101,6 +101,7 @@ func start(t testing.TB, address string, complaint func() string, name string, a
 	c := exec.Command(name, args...)
 	var out strings.Builder
 	c.Stderr = &out
+	c.WaitDelay = 5 * time.Second // its processes may have its standard error for longer
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
