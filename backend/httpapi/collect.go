@@ -185,7 +185,9 @@ func (s *server) writeTelemetry(ctx context.Context, c *caller, q *api.WriteQuer
 	if err != nil {
 		return api.WriteResponse{}, err
 	}
-	r.Invalid, r.InvalidPoints = wrong, invalid
+	r.Invalid += wrong
+	r.InvalidPoints = append(invalid, r.InvalidPoints...)
+	r.InvalidPoints = r.InvalidPoints[:min(len(r.InvalidPoints), api.MaxInvalidPoints)]
 	if r.Ignored = batch.Ignored; len(r.CreatedAssets) > 0 {
 		s.lookups.invalidate()
 		c.audit.change(nil, map[string]any{"created_assets": r.CreatedAssets[:min(len(r.CreatedAssets), maxNotedAssets)], "count": len(r.CreatedAssets)}, c.site.CustomerID)

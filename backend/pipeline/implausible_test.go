@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
 )
 
@@ -79,5 +81,49 @@ func TestImplausibleLivePower(t *testing.T) {
 				t.Errorf("days %+v, %v", days, err)
 			}
 		})
+	}
+}
+
+// TestImplausibleWrittenPower: the same power that a collector writes is left out and named,
+// or refused, and no time without a value is stored.
+func TestImplausibleWrittenPower(t *testing.T) {
+	p := newPlant(t, day0.AddDate(0, 0, 9), nil)
+	req := request(api.UploadNowcast)
+	req.CapacityKW = 40
+	for d := range 8 {
+		text := "time,Power (kW)\n"
+		for i := range 5 {
+			text += fmt.Sprintf("%s,30\n", day0.AddDate(0, 0, d).Add(10*time.Hour+time.Duration(i)*15*time.Minute).Format(time.RFC3339))
+		}
+		p.importNow(req, []byte(text))
+	}
+	uploads, _, err := p.Uploads(t.Context(), admin, api.ListQuery{SiteID: "South"})
+	if err != nil || len(uploads) == 0 || len(uploads[0].AssetIDs) != 1 {
+		t.Fatal(uploads, err)
+	}
+	sites, err := p.Domain.Sites.SitesNamed(t.Context(), "South")
+	if err != nil || len(sites) != 1 {
+		t.Fatal(sites, err)
+	}
+	id, at := uploads[0].AssetIDs[0], day0.AddDate(0, 0, 8).Add(10*time.Hour)
+	write := func(invalid string) (api.WriteResponse, error) {
+		f := series.Frame{Times: []int64{at.Unix(), at.Unix() + 60, at.Unix() + 120}}
+		f.Set(series.PowerKW, []float64{30, 30_000, 31})
+		return p.Live.Collect(t.Context(), sites[0], "key", &api.WriteQuery{SiteID: "South", Invalid: invalid}, []store.AssetFrame{{AssetID: id, Frame: f}})
+	}
+	stored := func() (power []float64) {
+		f, err := store.Collect(p.Telemetry.Read(t.Context(), "South", id, at, at.Add(time.Hour)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Values(series.PowerKW)
+	}
+	var refusal *api.Error
+	if _, err := write(api.UnknownRefuse); !errors.As(err, &refusal) || !strings.Contains(fmt.Sprint(refusal.Details), "cannot have 30000 kW") || len(stored()) != 0 {
+		t.Errorf("%v, stored %v", err, stored())
+	}
+	r, err := write(api.InvalidSkip)
+	if err != nil || r.Points != 2 || r.Invalid != 1 || len(r.InvalidPoints) != 1 || !strings.Contains(r.InvalidPoints[0].Reason, "cannot have 30000 kW") || fmt.Sprint(stored()) != "[30 31]" {
+		t.Errorf("%+v, %v, stored %v", r, err, stored())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/upload"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
@@ -18,9 +19,6 @@ import (
 // maxCounterGap is the greatest time between two readings of a counter from which
 // the mean power between them is computed.
 const maxCounterGap = day
-
-// maxPowerFactor times the capacity is the greatest plausible mean power.
-const maxPowerFactor = 3
 
 // joinCounters computes the power that a file of counter readings cannot contain:
 // between its first reading and the one before it, and between its last and the
@@ -84,7 +82,7 @@ func (im *Importer) boundarySamples(ctx context.Context, site api.Site, unit api
 	}
 	most := math.Inf(1)
 	if unit.CapacityKW > 0 {
-		most = maxPowerFactor * unit.CapacityKW
+		most = sitedata.MaxPowerFactor * unit.CapacityKW
 	}
 	var power, steps []float64
 	set := func(at int64, kW, stepS float64) {

@@ -9,18 +9,13 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/upload"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
 )
 
-// The history of a unit that shows what power it can have.
-const (
-	peakDays  = 60 // days before a file
-	peakLeast = 5  // of these with production, below which nothing is known
-)
-
 // dropImplausible removes power from the frames of a file of live data that its unit cannot
-// have: more than [maxPowerFactor] times its capacity, and the highest power of its last
+// have: more than [sitedata.MaxPowerFactor] times its capacity, and the highest power of its last
 // days. A short file shows no values to compare with, as one of history does: the register
 // of a device that failed, or a reading in another unit. Its energy comes from the counter, if
 // there is one. It returns a sentence for each unit.
@@ -36,21 +31,14 @@ func (im *Importer) dropImplausible(ctx context.Context, u upload.Upload, r *ing
 		f := &r.Assets[i].Frame
 		unit := findAsset(known, r.Assets[i].Name)
 		power := f.Values(series.PowerKW)
-		if unit == nil || unit.CapacityKW <= 0 || !exceeds(power, maxPowerFactor*unit.CapacityKW) {
+		if unit == nil || len(f.Times) == 0 {
 			continue
 		}
-		first := time.Unix(f.Times[0], 0)
-		days, err := im.Telemetry.Daily(ctx, u.SiteID, first.AddDate(0, 0, -peakDays), first.AddDate(0, 0, -1), unit.AssetID)
+		most, err := im.MostPower(ctx, u.SiteID, unit.AssetID, unit.CapacityKW, power, time.Unix(f.Times[0], 0))
 		if err != nil {
-			return nil, fmt.Errorf("read the days of unit %s: %w", unit.AssetID, err)
+			return nil, err
 		}
-		most, n := unit.CapacityKW, 0
-		for _, d := range days {
-			if d.EnergyKWh > 0 {
-				most, n = max(most, d.PeakKW), n+1
-			}
-		}
-		if most *= maxPowerFactor; n < peakLeast || !exceeds(power, most) {
+		if !sitedata.Exceeds(power, most) {
 			continue
 		}
 		power = slices.Clone(power) // frames of one file may share memory
@@ -68,8 +56,4 @@ func (im *Importer) dropImplausible(ctx context.Context, u upload.Upload, r *ing
 			dropped, len(power), unit.AssetID, highest, unit.CapacityKW))
 	}
 	return words, nil
-}
-
-func exceeds(values []float64, most float64) bool {
-	return slices.ContainsFunc(values, func(v float64) bool { return math.Abs(v) > most })
 }

@@ -12,7 +12,9 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/names"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
 )
 
 // gateway is what is stored of the batches of a gateway: a sender that numbers them from
@@ -185,8 +187,13 @@ func (l *Live) Collect(ctx context.Context, of api.Site, keyID string, w *api.Wr
 		if r.CreatedAssets, err = l.createUnits(ctx, s, frames); err != nil {
 			return r, err
 		}
-		if err := l.store(ctx, s, frames, false); err != nil {
+		if frames, err = l.dropImplausible(ctx, s, w, frames, &r); err != nil {
 			return r, err
+		}
+		if len(frames) > 0 {
+			if err := l.store(ctx, s, frames, false); err != nil {
+				return r, err
+			}
 		}
 		for _, f := range frames {
 			for _, c := range f.Frame.Columns {
@@ -242,11 +249,11 @@ func (l *Live) createUnits(ctx context.Context, s *site, frames []store.AssetFra
 	if since := l.Wall().Sub(s.unitsAt); since < 0 || since >= knownFor {
 		s.units = nil
 	}
-	missing := slices.DeleteFunc(slices.Clone(frames), func(f store.AssetFrame) bool { return s.units[f.AssetID] })
+	missing := slices.DeleteFunc(slices.Clone(frames), func(f store.AssetFrame) bool { return isKnown(s.units, f) })
 	if len(missing) == 0 {
 		return nil, nil
 	}
-	units := map[string]bool{}
+	units := map[string]float64{}
 	add := func(tx store.Tx) error {
 		clear(units)
 		created = nil
@@ -255,18 +262,18 @@ func (l *Live) createUnits(ctx context.Context, s *site, frames []store.AssetFra
 			return err
 		}
 		for _, a := range list {
-			units[a.AssetID] = true
+			units[a.AssetID] = a.CapacityKW
 		}
 		return nil
 	}
 	err = l.Records.View(ctx, func(tx store.Tx) error { return add(tx) })
-	if err == nil && slices.ContainsFunc(missing, func(f store.AssetFrame) bool { return !units[f.AssetID] }) {
+	if err == nil && slices.ContainsFunc(missing, func(f store.AssetFrame) bool { return !isKnown(units, f) }) {
 		err = l.Records.Update(ctx, func(tx store.Tx) error {
 			if err := add(tx); err != nil {
 				return err
 			}
 			for _, f := range missing {
-				if units[f.AssetID] {
+				if isKnown(units, f) {
 					continue
 				}
 				if reason := names.CheckNewID(f.AssetID); reason != "" {
@@ -283,7 +290,7 @@ func (l *Live) createUnits(ctx context.Context, s *site, frames []store.AssetFra
 					}
 					created = append(created, f.AssetID)
 				}
-				units[f.AssetID] = true
+				units[f.AssetID] = asset.CapacityKW
 			}
 			return nil
 		})
@@ -293,6 +300,75 @@ func (l *Live) createUnits(ctx context.Context, s *site, frames []store.AssetFra
 	}
 	s.units, s.unitsAt = units, l.Wall()
 	return created, nil
+}
+
+func isKnown(units map[string]float64, f store.AssetFrame) bool {
+	_, known := units[f.AssetID]
+	return known
+}
+
+// dropImplausible leaves out power that its unit cannot have, by the rule for files of live
+// data, and names it in the response. Unless the request wants such points to be left out,
+// the first one is an error, and nothing is stored.
+func (l *Live) dropImplausible(ctx context.Context, s *site, w *api.WriteQuery, frames []store.AssetFrame, r *api.WriteResponse) ([]store.AssetFrame, error) {
+	out := slices.Clone(frames)
+	for i := range out {
+		f := &out[i].Frame
+		power := f.Values(series.PowerKW)
+		if len(power) == 0 {
+			continue
+		}
+		id, capacity := out[i].AssetID, s.units[out[i].AssetID]
+		most, err := l.MostPower(ctx, s.SiteID, id, capacity, power, time.Unix(f.Times[0], 0))
+		if err != nil {
+			return nil, err
+		}
+		if !sitedata.Exceeds(power, most) {
+			continue
+		}
+		kept := f.Clone()
+		power = kept.Values(series.PowerKW)
+		for k, v := range power {
+			if !(math.Abs(v) > most) {
+				continue
+			}
+			reason := fmt.Sprintf("unit %s cannot have %.0f kW, as at %s: its capacity is %.4g kW", id, v, time.Unix(f.Times[k], 0).UTC().Format(time.RFC3339), capacity)
+			if w.Invalid != api.InvalidSkip {
+				return nil, api.InvalidField(series.PowerKW.String(), reason)
+			}
+			if r.Invalid++; len(r.InvalidPoints) < api.MaxInvalidPoints {
+				r.InvalidPoints = append(r.InvalidPoints, api.InvalidPoint{Field: series.PowerKW.String(), Reason: reason})
+			}
+			power[k] = math.NaN()
+		}
+		out[i].Frame = withoutEmpty(kept)
+	}
+	return slices.DeleteFunc(out, func(f store.AssetFrame) bool { return f.Frame.Len() == 0 }), nil
+}
+
+// withoutEmpty is a frame without the times that have no value.
+func withoutEmpty(f series.Frame) series.Frame {
+	var keep []int
+	for i := range f.Times {
+		if slices.ContainsFunc(f.Columns, func(c series.Column) bool { return !math.IsNaN(c.Values[i]) }) {
+			keep = append(keep, i)
+		}
+	}
+	if len(keep) == f.Len() {
+		return f
+	}
+	out := series.Frame{Times: make([]int64, len(keep))}
+	for k, i := range keep {
+		out.Times[k] = f.Times[i]
+	}
+	for _, c := range f.Columns {
+		values := make([]float64, len(keep))
+		for k, i := range keep {
+			values[k] = c.Values[i]
+		}
+		out.Set(c.Quantity, values)
+	}
+	return out
 }
 
 // Gateways lists the gateways of sites in a scope, by site.

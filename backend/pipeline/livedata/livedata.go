@@ -41,9 +41,9 @@ type site struct {
 	peaksKW map[string]float64
 	newest  map[string]time.Time // sample of each unit that the state does not have yet
 
-	units   map[string]bool   // that are known to be there
-	unitsAt time.Time         // when they were read
-	reports map[string]report // what units report, by asset
+	units   map[string]float64 // capacities in kW of the units that are known to be there
+	unitsAt time.Time          // when they were read
+	reports map[string]report  // what units report, by asset
 
 	reportDue bool      // a unit reports a fault that is not recorded yet
 	reportAt  time.Time // when reports were recorded last
