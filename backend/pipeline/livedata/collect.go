@@ -308,7 +308,7 @@ func isKnown(units map[string]float64, f store.AssetFrame) bool {
 }
 
 // dropImplausible leaves out power that its unit cannot have, by the rule for files of live
-// data, and names it in the response. Unless the request wants such points to be left out,
+// data, and names it in the response. Without invalid=skip
 // the first one is an error, and nothing is stored.
 func (l *Live) dropImplausible(ctx context.Context, s *site, w *api.WriteQuery, frames []store.AssetFrame, r *api.WriteResponse) ([]store.AssetFrame, error) {
 	out := slices.Clone(frames)
