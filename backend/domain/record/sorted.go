@@ -93,6 +93,7 @@ func NewChoice(list string, p api.Page) (*Choice, error) {
 	if c.Limit <= 0 {
 		c.Limit = api.DefaultLimit
 	}
+	c.Limit = min(c.Limit, math.MaxInt/4) // twice as many rows can be counted, with 32 bits too
 	if p.Cursor == "" {
 		return c, nil
 	}
