@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
@@ -277,7 +278,7 @@ func (m *Model) detect() view.Request {
 			case err != nil:
 				words, role = asset+": "+state.Sentence(err), themes.Warning
 			case r.AnomaliesDetected != nil && *r.AnomaliesDetected > 0:
-				words, role = asset+": detection found "+widget.CountOf(*r.AnomaliesDetected, "anomaly", "anomalies")+".", themes.Accent
+				words, role = asset+": detection found "+display.CountOf(*r.AnomaliesDetected, "anomaly", "anomalies")+".", themes.Accent
 			}
 			return view.Result{
 				Notice:  func(view.Context) view.Notify { return view.Notify{Text: words, Role: role} },

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
@@ -361,7 +362,7 @@ func (m *Model) crumbs(v view.Context) []span {
 			at = active
 			name := widget.Family(f.FaultFamily)
 			if !narrow {
-				name += " " + widget.Percent(f.Confidence)
+				name += " " + display.Percent(f.Confidence)
 			}
 			out = append(out, span{arrow, themes.Muted}, span{name, themes.Accent})
 		}
@@ -409,6 +410,6 @@ func (m *Model) progress(v view.Context) []span {
 	}
 	return []span{
 		{"  " + strings.Repeat(full, n), themes.Accent}, {strings.Repeat(empty, cells-n), themes.Muted},
-		{fmt.Sprintf(" %.0f %% %s, %s in progress", done*100, stage, widget.CountOf(len(files), "file", "files")), themes.Dim},
+		{fmt.Sprintf(" %.0f %% %s, %s in progress", done*100, stage, display.CountOf(len(files), "file", "files")), themes.Dim},
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/internal/stage"
 	"app.sunloop/tui/settings"
 	plantview "app.sunloop/tui/view/plant"
-	"app.sunloop/tui/view/widget"
 )
 
 // Who has several sites begins with all of them; a site on the command line, a
@@ -158,7 +158,7 @@ func TestFleetByCustomer(t *testing.T) {
 		for _, f := range sites {
 			sum += f.Summary.TotalPowerKW
 		}
-		return widget.Power(sum)
+		return display.Power(sum)
 	}
 	if want := power(sites[0], sites[2]); !strings.Contains(got, want) {
 		t.Errorf("acme's power is not %s:\n%s", want, got)

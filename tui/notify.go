@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/settings"
-	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view/widget"
 )
@@ -139,7 +139,7 @@ func (m *Model) silence() {
 		m.notify("New alarms ring again.", themes.Dim)
 	default:
 		m.notes.bell.silent = now.Add(silenceFor)
-		m.notify("The bell is silent until "+m.siteNow().Add(silenceFor).Format("15:04")+"; alarms still show.", themes.Dim)
+		m.notify("The bell is silent until "+display.Clock(m.siteNow().Add(silenceFor))+"; alarms still show.", themes.Dim)
 	}
 }
 
@@ -148,7 +148,7 @@ func (m *Model) bellParts(now time.Time) []part {
 	if !m.o.Bell || !now.Before(m.notes.bell.silent) {
 		return nil
 	}
-	return []part{{[]span{{"  bell silent " + state.Age(m.notes.bell.silent.Sub(now)), themes.Dim}}, 3}}
+	return []part{{[]span{{"  bell silent " + display.Age(m.notes.bell.silent.Sub(now)), themes.Dim}}, 3}}
 }
 
 // announce announces alarms that are new since the site was opened, and those that

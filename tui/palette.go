@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/settings"
@@ -165,7 +166,7 @@ func (m *Model) paletteThings(add func(id string, c widget.Choice)) {
 	}
 	for _, s := range site.Schedules.Data {
 		add("plan "+s.ScheduleID, widget.Choice{
-			Text: "plan " + s.AssetID + " " + s.MaintenanceType, Detail: widget.When(s.ScheduledDate.Time, m.siteNow(), site.Zone), Terms: s.ScheduleID + " " + s.Status + " " + s.Reason,
+			Text: "plan " + s.AssetID + " " + s.MaintenanceType, Detail: display.When(s.ScheduledDate.Time, m.siteNow(), site.Zone), Terms: s.ScheduleID + " " + s.Status + " " + s.Reason,
 			Do: view.Select{Selection: view.Selection{AssetID: s.AssetID, OrderID: s.OrderID}, Focus: view.Decide},
 		})
 	}
@@ -209,7 +210,7 @@ func (m *Model) siteDialog() view.Dialog {
 		if f, ok := fleet[s.Ref()]; ok {
 			choice.Detail, choice.Strip = plant.SiteFacts(f), func(r terminal.Region, v view.Context) { plant.DrawHours(r, f.Hours, v) }
 		} else {
-			choice.Detail = fmt.Sprintf("%s, %s, %s", s.Name, widget.Power(s.CapacityKW), widget.CountOf(s.AssetCount, "unit", "units"))
+			choice.Detail = fmt.Sprintf("%s, %s, %s", s.Name, display.Power(s.CapacityKW), display.CountOf(s.AssetCount, "unit", "units"))
 		}
 		choices = append(choices, choice)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -88,7 +89,7 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 	}
 	m.frame.siteEnd = 1 + width(site)
 	left := []part{
-		{site, 0}, {[]span{{"  " + v.SiteNow.Format("Mon 02 Jan") + " ", themes.Text}}, 2}, {[]span{{" " + v.SiteNow.Format("15:04"), themes.Text}}, 1},
+		{site, 0}, {[]span{{"  " + display.Day(v.SiteNow) + " ", themes.Text}}, 2}, {[]span{{" " + display.Clock(v.SiteNow), themes.Text}}, 1},
 		{[]span{{" UTC" + offset(v.SiteNow), themes.Dim}}, 4}, {[]span{{"  " + m.o.Source, themes.Dim}}, 3},
 	}
 	left = append(left, m.linkParts(v)...)
@@ -158,11 +159,11 @@ func (m *Model) linkParts(v view.Context) []part {
 	link := &m.data.Link
 	switch {
 	case link.Down:
-		return []part{{[]span{{"  no answer for " + state.Age(v.Now.Sub(link.Since)), themes.Warning}}, 0}}
+		return []part{{[]span{{"  no answer for " + display.Age(v.Now.Sub(link.Since)), themes.Warning}}, 0}}
 	case v.Now.Before(link.Limited):
-		return []part{{[]span{{"  rate limited " + state.Age(link.Limited.Sub(v.Now)), themes.Warning}}, 0}}
+		return []part{{[]span{{"  rate limited " + display.Age(link.Limited.Sub(v.Now)), themes.Warning}}, 0}}
 	case link.Latency >= 10*time.Millisecond:
-		return []part{{[]span{{"  " + coarse(link.Latency), themes.Dim}}, 5}}
+		return []part{{[]span{{"  " + display.Latency(link.Latency), themes.Dim}}, 5}}
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func (m *Model) alarmParts(v view.Context) []part {
 				out[i].spans[k].role = themes.Muted
 			}
 		}
-		out = append(out, part{[]span{{"  " + state.Age(v.Now.Sub(known.Since)) + " ago", themes.Warning}}, 0})
+		out = append(out, part{[]span{{"  " + display.Age(v.Now.Sub(known.Since)) + " ago", themes.Warning}}, 0})
 	}
 	if waiting > 0 {
 		out = append(out, part{[]span{{fmt.Sprintf("  %d unack", waiting), themes.Text}}, 0})
@@ -249,7 +250,7 @@ func (m *Model) drawVitals(r terminal.Region, v view.Context) {
 	var parts []part
 	if known.Certainty == state.Outdated {
 		value = themes.Muted
-		parts = append(parts, part{[]span{{state.Age(v.Now.Sub(known.Since)) + " ago: ", themes.Warning}}, 0})
+		parts = append(parts, part{[]span{{display.Age(v.Now.Sub(known.Since)) + " ago: ", themes.Warning}}, 0})
 	}
 	drawSpans(r, 1, fitParts(append(parts, vitals(s.Data, v.Site.CapacityKW, value)...), w-2), m)
 }
@@ -268,9 +269,9 @@ func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
 		out[0].spans[0].role = themes.Warning
 	}
 	if d.ExpectedPowerKW != nil {
-		out = append(out, part{[]span{{" of " + widget.Power(*d.ExpectedPowerKW) + " expected", themes.Dim}}, 1})
+		out = append(out, part{[]span{{" of " + display.Power(*d.ExpectedPowerKW) + " expected", themes.Dim}}, 1})
 		if measured && *d.ExpectedPowerKW > 0.02*capacityKW {
-			out = append(out, part{[]span{{", ", themes.Dim}, {widget.Percent(d.TotalPowerKW / *d.ExpectedPowerKW), value}}, 1})
+			out = append(out, part{[]span{{", ", themes.Dim}, {display.Percent(d.TotalPowerKW / *d.ExpectedPowerKW), value}}, 1})
 		}
 	}
 	today := []span{{"  " + widget.SiteEnergy(d), value}, {" today", themes.Dim}}
@@ -278,14 +279,14 @@ func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
 		today = []span{{"  energy unknown", themes.Warning}, {" today", themes.Dim}}
 	}
 	if d.ExpectedKWhToday != nil {
-		today = append(today, span{" (P50 " + widget.Energy(*d.ExpectedKWhToday) + ")", themes.Dim})
+		today = append(today, span{" (P50 " + display.Energy(*d.ExpectedKWhToday) + ")", themes.Dim})
 	}
 	out = append(out, part{today, 0})
 	if d.FleetPRPct != nil {
-		out = append(out, part{[]span{{"  PR ", themes.Dim}, {widget.Percent(*d.FleetPRPct / 100), value}}, 2})
+		out = append(out, part{[]span{{"  PR ", themes.Dim}, {display.Percent(*d.FleetPRPct / 100), value}}, 2})
 	}
 	if d.FleetAvailabilityPct != nil {
-		out = append(out, part{[]span{{"  availability ", themes.Dim}, {widget.Percentage(*d.FleetAvailabilityPct), value}}, 4})
+		out = append(out, part{[]span{{"  availability ", themes.Dim}, {display.Percentage(*d.FleetAvailabilityPct), value}}, 4})
 	}
 	if measured {
 		out = append(out, part{[]span{{"  units ", themes.Dim}, {fmt.Sprintf("%d/%d", d.ActiveInverters, d.TotalInverters), value}}, 3})
@@ -309,20 +310,9 @@ func offset(t time.Time) string {
 	return fmt.Sprintf("%s%d:%02d", sign, s/3600, s%3600/60)
 }
 
-// coarse returns a latency as text that rarely changes.
-func coarse(d time.Duration) string {
-	switch {
-	case d < 100*time.Millisecond:
-		return "<100 ms"
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Round(100*time.Millisecond).Milliseconds())
-	}
-	return fmt.Sprintf("%.0f s", d.Seconds())
-}
-
 func ago(d time.Duration) string {
 	if d < 5*time.Second {
 		return "now"
 	}
-	return state.Age(d) + " old"
+	return display.Age(d) + " old"
 }

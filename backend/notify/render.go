@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 // shownAlarms is how many alarms a message describes; it counts the others.
@@ -96,7 +98,7 @@ func describe(a Alarm, zone *time.Location, ended bool) string {
 	if a.AssetID != "" && !strings.Contains(line, a.AssetID) {
 		line = a.AssetID + ": " + line
 	}
-	line += ", since " + a.Onset.In(zone).Format("2006-01-02 15:04 MST")
+	line += ", since " + display.DateTimeZone(a.Onset.In(zone))
 	if ended {
 		line += ", ended"
 	}
@@ -177,7 +179,7 @@ func Summarize(held []Entry, zone *time.Location) Message {
 			}
 		}
 	}
-	m.Title = fmt.Sprintf("Summary: %d messages since %s", len(held), held[0].At.In(zone).Format("15:04 MST"))
+	m.Title = fmt.Sprintf("Summary: %d messages since %s", len(held), display.ClockZone(held[0].At.In(zone)))
 	if len(held) == 1 {
 		m.Title = "Summary: " + first.Title
 	}
@@ -186,7 +188,7 @@ func Summarize(held []Entry, zone *time.Location) Message {
 			m.Lines = append(m.Lines, fmt.Sprintf("and %d further messages", len(held)-n))
 			break
 		}
-		m.Lines = append(m.Lines, h.At.In(zone).Format("15:04")+" "+h.Message.Title)
+		m.Lines = append(m.Lines, display.Clock(h.At.In(zone))+" "+h.Message.Title)
 	}
 	return m
 }

@@ -24,6 +24,7 @@ import (
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/postgres"
 	"app.sunloop/internal/clock"
+	"app.sunloop/internal/display"
 )
 
 // BackupCmd puts the data folder into one file.
@@ -71,7 +72,7 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "%s holds %d files of %s in %s\n", c.File, done.Files, megabytes(done.Bytes), megabytes(info.Size()))
+	fmt.Fprintf(std.out, "%s holds %d files of %s in %s\n", c.File, done.Files, display.Bytes(done.Bytes), display.Bytes(info.Size()))
 	if strings.HasPrefix(g.Objects, "s3://") {
 		fmt.Fprintln(std.out, "Objects are not included: use versioning or replication of their bucket.")
 	}
@@ -171,14 +172,14 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(std.out, "the database is restored: %d files of %s, as they were at %s\n", len(m.Parts), megabytes(m.Size()), m.MadeAt.Format(time.RFC3339))
+		fmt.Fprintf(std.out, "the database is restored: %d files of %s, as they were at %s\n", len(m.Parts), display.Bytes(m.Size()), m.MadeAt.Format(time.RFC3339))
 		return nil
 	}
 	m, err := admin.Restore(ctx, in, g.Data, passphrase, c.PassphraseFile != "")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "%s is restored: %d files of %s, as they were at %s, checked\n", g.Data, len(m.Parts), megabytes(m.Size()), m.MadeAt.Format(time.RFC3339))
+	fmt.Fprintf(std.out, "%s is restored: %d files of %s, as they were at %s, checked\n", g.Data, len(m.Parts), display.Bytes(m.Size()), m.MadeAt.Format(time.RFC3339))
 	// What the folder itself lacked when it was copied is said, and no reason to have nothing.
 	found, err := check.Folder(ctx, check.Paths{DataDir: g.Data})
 	if n := len(found.Faults); n > 0 {
@@ -202,15 +203,8 @@ func (CompactCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "%s took %s and takes %s\n", filepath.Join(g.Data, backup.Database), megabytes(before), megabytes(after))
+	fmt.Fprintf(std.out, "%s took %s and takes %s\n", filepath.Join(g.Data, backup.Database), display.Bytes(before), display.Bytes(after))
 	return nil
-}
-
-func megabytes(n int64) string {
-	if n < 1e6 {
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
 // minPassphrase is the fewest characters that a guess must find.

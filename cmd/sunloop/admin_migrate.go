@@ -18,6 +18,7 @@ import (
 
 	"app.sunloop/backend/migrate"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/display"
 )
 
 // Run migrates the folder, or continues an interrupted migration; the exit
@@ -67,7 +68,7 @@ func progressLine(f *os.File) func(migrate.Progress) {
 			return
 		}
 		shown = now
-		fmt.Fprintf(f, "\r%s: %d of %s, %s\033[K", p.Step, p.Rows, megabytes(p.Bytes), rate(p.Bytes, now.Sub(begin).Seconds()))
+		fmt.Fprintf(f, "\r%s: %d of %s, %s\033[K", p.Step, p.Rows, display.Bytes(p.Bytes), rate(p.Bytes, now.Sub(begin).Seconds()))
 	}
 }
 
@@ -76,7 +77,7 @@ func rate(n int64, seconds float64) string {
 	if seconds < 0.001 {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f MB/s", float64(n)/1e6/seconds)
+	return display.ByteRate(float64(n) / seconds)
 }
 
 // print prints the report, and what is to be done next.
@@ -91,7 +92,7 @@ func (c *MigrateCmd) print(out io.Writer, o migrate.Options, r *migrate.Report) 
 		if s.CopySeconds >= 0.001 {
 			perSecond = fmt.Sprintf("%.0f", float64(s.CopiedRows)/s.CopySeconds)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%.1f s\t%s\t%s\t%.1f s\t%s\t\n", s.Name, parts, s.Rows, megabytes(s.Bytes), s.CopiedRows, s.CopySeconds, perSecond,
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%.1f s\t%s\t%s\t%.1f s\t%s\t\n", s.Name, parts, s.Rows, display.Bytes(s.Bytes), s.CopiedRows, s.CopySeconds, perSecond,
 			rate(s.CopiedBytes, s.CopySeconds), s.VerifySeconds, rate(s.Bytes, s.VerifySeconds))
 	}
 	if err := w.Flush(); err != nil {

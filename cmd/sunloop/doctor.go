@@ -19,6 +19,7 @@ import (
 	"app.sunloop/backend/check"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
@@ -198,7 +199,7 @@ func (c *DoctorCmd) machine(ctx context.Context, r *report, g *Globals) {
 	r.title("This machine")
 	now := time.Now()
 	zone, offset := now.Zone()
-	r.line("clock", "%s %s (UTC%+g)", now.Format("2006-01-02 15:04:05"), zone, float64(offset)/3600)
+	r.line("clock", "%s %s (UTC%+g)", display.DateTimeSeconds(now), zone, float64(offset)/3600)
 	info, err := os.Stat(g.Data)
 	switch {
 	case os.IsNotExist(err):
@@ -231,7 +232,7 @@ func (c *DoctorCmd) machine(ctx context.Context, r *report, g *Globals) {
 		}
 		return nil
 	})
-	r.line("size", "%.1f MiB; it can be written to", float64(size)/(1<<20))
+	r.line("size", "%s; it can be written to", display.Bytes(size))
 	if g.Store == "" {
 		c.folder(ctx, r, g)
 	}

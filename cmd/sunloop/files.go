@@ -17,6 +17,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/ingest/piece"
+	"app.sunloop/internal/display"
 )
 
 // source is a file that a command reads.
@@ -168,7 +169,7 @@ func progress(name string, done, size int64, took time.Duration) string {
 // progressFrom is progress of a file of which a part was done before.
 func progressFrom(name string, before, done, size int64, took time.Duration) string {
 	rate := max(float64(done-before), 1) / max(took.Seconds(), 1e-3)
-	text := fmt.Sprintf("%s: %d MB at %.1f MB/s", name, done>>20, rate/(1<<20))
+	text := fmt.Sprintf("%s: %s at %s", name, display.Bytes(done), display.ByteRate(rate))
 	if size > 0 {
 		const cells = 20
 		share := min(1, float64(done)/float64(size))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/plain"
 )
@@ -59,7 +60,7 @@ func (c *ForecastCmd) print(f *facts, site api.Site, v *api.GeneratedForecast) e
 	zone := f.Zones.Of(site.Ref())
 	last := v.Forecasts[len(v.Forecasts)-1].Timestamp.In(zone)
 	for day := midnight(v.Forecasts[0].Timestamp.In(zone)); !day.After(last); day = day.AddDate(0, 0, 1) {
-		if err := c.day(f.out, site, day, fmt.Sprintf("%s, forecast of %s: line P50, dots clear sky", f.Zones.Label(site.Ref()), day.Format(time.DateOnly)), clear, median); err != nil {
+		if err := c.day(f.out, site, day, fmt.Sprintf("%s, forecast of %s: line P50, dots clear sky", f.Zones.Label(site.Ref()), display.Date(day)), clear, median); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ import (
 	"app.sunloop/engine/place"
 	"app.sunloop/engine/reading"
 	"app.sunloop/internal/clock"
-	"app.sunloop/tui/view/widget"
+	"app.sunloop/internal/display"
 )
 
 // GatewayCmd reads the devices of a plant.
@@ -168,10 +168,10 @@ func printFound(out io.Writer, found []gateway.Found) {
 	for _, f := range found {
 		power, rating := "-", "-"
 		if f.PowerW != nil {
-			power = widget.Power(*f.PowerW / 1000)
+			power = display.Power(*f.PowerW / 1000)
 		}
 		if f.Device.CapacityKW > 0 {
-			rating = widget.Power(f.Device.CapacityKW)
+			rating = display.Power(f.Device.CapacityKW)
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Address, f.Device.Unit, f.Device.Kind, cmp.Or(f.Device.Manufacturer, "-"), cmp.Or(f.Device.Model, "-"),
 			cmp.Or(f.Device.Serial, "-"), cmp.Or(f.Version, "-"), rating, power, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Polled)), ","), "[]"))
@@ -436,7 +436,7 @@ func kilowatts(w *float64) string {
 	if w == nil {
 		return "-"
 	}
-	return widget.Power(*w / 1000)
+	return display.Power(*w / 1000)
 }
 
 // GatewayTailCmd prints readings.
@@ -472,7 +472,7 @@ func (c *GatewayTailCmd) Run(ctx context.Context, g *Globals, std streams) error
 					return err
 				}
 			} else {
-				fmt.Fprintf(std.out, "%s  %-20s %-14s %s\n", d.LastRead.UTC().Format("2006-01-02T15:04:05Z"), d.Asset, d.State, kilowatts(d.PowerW))
+				fmt.Fprintf(std.out, "%s  %-20s %-14s %s\n", d.LastRead.UTC().Format(time.RFC3339), d.Asset, d.State, kilowatts(d.PowerW))
 			}
 			if printed++; printed == c.Count {
 				return nil

@@ -22,8 +22,8 @@ import (
 	"app.sunloop/backend/client"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/internal/clock"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/plain"
-	"app.sunloop/tui/view/widget"
 )
 
 // ImportCmd imports files and reverts imports.
@@ -483,7 +483,7 @@ func printForecast(ctx context.Context, cl *client.Client, customer, site string
 		kwh += v.PredictedPowerKW * float64(f.StepMinutes) / 60
 	}
 	fmt.Fprintf(out, "forecast: %s (P50) in the 24 hours from %s; model %s, accuracy %s in its backtest\n",
-		widget.Energy(kwh), f.Forecasts[0].Timestamp, f.Metadata.ModelVersion, widget.Percent(f.Metadata.ModelAccuracy))
+		display.Energy(kwh), f.Forecasts[0].Timestamp, f.Metadata.ModelVersion, display.Percent(f.Metadata.ModelAccuracy))
 }
 
 // readFile reads a file, unpacking gzip, up to what an upload takes.

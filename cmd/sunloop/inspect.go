@@ -16,8 +16,8 @@ import (
 	"app.sunloop/engine/plausible"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/chart"
-	"app.sunloop/tui/view/widget"
 )
 
 // InspectCmd shows what would be imported from a file.
@@ -273,6 +273,6 @@ func firstDay(day *ingest.Day, zone *time.Location) string {
 	}
 	return chart.Plain{
 		Start: series.Midnight(day.Points[0].Start, zone), Location: zone, Columns: 64, Rows: 8, ASCII: false,
-		Caption: fmt.Sprintf("kW on the first day, %s, of %s", day.Day, widget.Energy(day.EnergyKWh())),
+		Caption: fmt.Sprintf("kW on the first day, %s, of %s", day.Day, display.Energy(day.EnergyKWh())),
 	}.Render(points)
 }

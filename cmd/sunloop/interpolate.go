@@ -20,6 +20,7 @@ import (
 	"app.sunloop/engine/place"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/plain"
 )
 
@@ -153,12 +154,15 @@ func siblings(file *ingest.Result, but string, step time.Duration) series.Series
 	return interpolate.Together(others...)
 }
 
+// minutes writes the length of a gap.
+func minutes(m float64) string { return display.Duration(time.Duration(m * float64(time.Minute))) }
+
 // printFilled prints a unit's gaps and the errors of each method.
 func printFilled(out io.Writer, u unitFilled) {
 	s := u.Statistics
-	fmt.Fprintf(out, "%s: %d gaps, %.0f minutes on average, %.0f at most; %.1f %% of the daylight filled\n", u.Unit, s.TotalGaps, s.AverageMinutes, s.LargestMinutes, s.CoverageImprovementPercent)
+	fmt.Fprintf(out, "%s: %s, %s on average, %s at most; %s of the daylight filled\n", u.Unit, display.CountOf(s.TotalGaps, "gap", "gaps"), minutes(s.AverageMinutes), minutes(s.LargestMinutes), display.Percentage(s.CoverageImprovementPercent))
 	for m, n := range u.Methods {
-		fmt.Fprintf(out, "  %d gaps by %s\n", n, m)
+		fmt.Fprintf(out, "  %s by %s\n", display.CountOf(n, "gap", "gaps"), m)
 	}
 	columns := []string{"linear", "spline", "clear_sky_index", "sibling_units", "gradient_boosting", "adaptive_lstm"}
 	if len(u.Lengths) > 0 {

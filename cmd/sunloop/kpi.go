@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/plain"
-	"app.sunloop/tui/view/widget"
 )
 
 // KPICmd prints the sites' KPIs.
@@ -115,7 +115,7 @@ func printKPIs(f *facts, site api.Site, k api.KPIs, details bool) error {
 		arrived = fmt.Sprintf("%.0f %% of the data arrived", math.Floor(100**k.DataAvailability)) // rounded as in the notes of figures
 	}
 	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s, %s\n", f.Zones.Label(site.Ref()), plain.When(k.From, zone), plain.When(k.To, zone),
-		count(k.Units, "unit", "units"), widget.Power(k.RatedKW), arrived)
+		count(k.Units, "unit", "units"), display.Power(k.RatedKW), arrived)
 	for _, words := range plain.KPIWords(k, zone) {
 		fmt.Fprintf(f.out, "  %s\n", words)
 	}

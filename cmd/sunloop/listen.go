@@ -17,6 +17,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/listener"
 	"app.sunloop/backend/metrics"
+	"app.sunloop/internal/display"
 )
 
 // ListenFlags are where and how the service is reached.
@@ -149,6 +150,6 @@ func (TLSCmd) Run(g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(std.out, "file      %s\nsha256    %s\nnames     %s\nvalid     %s to %s\n", kept.File, kept.Fingerprint, strings.Join(kept.Names, ", "), kept.From.Format(time.DateOnly), kept.Until.Format(time.DateOnly))
+	_, err = fmt.Fprintf(std.out, "file      %s\nsha256    %s\nnames     %s\nvalid     %s to %s\n", kept.File, kept.Fingerprint, strings.Join(kept.Names, ", "), display.Date(kept.From), display.Date(kept.Until))
 	return err
 }

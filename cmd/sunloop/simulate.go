@@ -15,6 +15,7 @@ import (
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/simulate"
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 )
 
 // SimulateCmd writes labelled fleets.
@@ -46,7 +47,12 @@ func (c *SimulateCmd) Run(std streams) error {
 			rows += u.Frame.Len()
 		}
 	}
-	fmt.Fprintf(std.out, "%d sites, %d rows, %d faults in %s\n", len(cases), rows, faults, c.Out)
+	fmt.Fprintf(std.out, "%s, %s, %s in %s\n", display.CountOf(len(cases), "site", "sites"), display.CountOf(rows, "row", "rows"), display.CountOf(faults, "fault", "faults"), c.Out)
+	for _, s := range cases {
+		if s.Input.Now.After(time.Now()) {
+			fmt.Fprintf(std.out, "%s ends on %s: an import leaves out its rows in the future\n", s.Name, display.Date(s.Input.Now))
+		}
+	}
 	return nil
 }
 
@@ -123,7 +129,7 @@ func (c *SimulateCmd) measured() (*simulate.Site, map[string]series.Frame, error
 	if (c.Latitude == nil) != (c.Longitude == nil) {
 		return nil, nil, errors.New("--latitude and --longitude go together")
 	}
-	result, err := ingest.Read(bytes.NewReader(data), ingest.Options{Zone: zone, Now: time.Now()})
+	result, err := ingest.Read(bytes.NewReader(data), ingest.Options{Zone: zone})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}

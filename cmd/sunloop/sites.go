@@ -12,8 +12,8 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/internal/clock"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/plain"
-	"app.sunloop/tui/view/widget"
 )
 
 // SitesCmd manages sites.
@@ -231,14 +231,14 @@ func (c *SitesZoneCmd) Run(ctx context.Context, g *Globals, std streams) error {
 // zoneText says what another time zone changes.
 func zoneText(e api.SiteEffects) string {
 	return fmt.Sprintf("%s: %s read again, %s; %s",
-		widget.CountOf(e.Uploads, "upload", "uploads"), widget.CountOf(e.UploadsRead, "file is", "files are"), widget.CountOf(e.UploadsOwn, "of them carries its own zone and stays", "of them carry their own zone and stay"),
-		widget.CountOf(e.RowsMoved, "row changes", "rows change"))
+		display.CountOf(e.Uploads, "upload", "uploads"), display.CountOf(e.UploadsRead, "file is", "files are"), display.CountOf(e.UploadsOwn, "of them carries its own zone and stays", "of them carry their own zone and stay"),
+		display.CountOf(e.RowsMoved, "row changes", "rows change"))
 }
 
 // removalText counts what a removal deletes.
 func removalText(e api.SiteEffects) string {
-	return fmt.Sprintf("%s, %s, %s, %s, %s and %s", widget.CountOf(e.Units, "unit", "units"), widget.CountOf(e.Uploads, "upload with its file", "uploads with their files"),
-		widget.CountOf(e.Models, "model", "models"), widget.CountOf(e.Findings, "finding", "findings"), widget.CountOf(e.Alerts, "alert", "alerts"), widget.CountOf(e.Orders, "order", "orders"))
+	return fmt.Sprintf("%s, %s, %s, %s, %s and %s", display.CountOf(e.Units, "unit", "units"), display.CountOf(e.Uploads, "upload with its file", "uploads with their files"),
+		display.CountOf(e.Models, "model", "models"), display.CountOf(e.Findings, "finding", "findings"), display.CountOf(e.Alerts, "alert", "alerts"), display.CountOf(e.Orders, "order", "orders"))
 }
 
 func printNotes(out io.Writer, notes []string) {
@@ -334,7 +334,7 @@ func (c *UnitsMergeCmd) Run(ctx context.Context, g *Globals, std streams) error 
 			return nil
 		}
 		if e.RowsConflict > 0 && !c.Confirm {
-			return fmt.Errorf("%s has other values at %s: --confirm drops them and merges the units", c.From, widget.CountOf(e.RowsConflict, "time", "times"))
+			return fmt.Errorf("%s has other values at %s: --confirm drops them and merges the units", c.From, display.CountOf(e.RowsConflict, "time", "times"))
 		}
 		if r, err = cl.MergeAssets(ctx, ref, c.From, false); err != nil {
 			return clientError(err)

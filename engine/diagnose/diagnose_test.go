@@ -92,7 +92,7 @@ func TestEveryFamilyIsExplained(t *testing.T) {
 		event := detect.Event{Family: f, Units: []string{"A"}, Start: start, DetectedAt: start.Add(time.Hour), LastSeen: start.Add(50 * time.Hour), LossFraction: 0.2, LostKWh: 12,
 			Evidence: []detect.Evidence{{Kind: "first", Weight: 2, Text: "One."}, {Kind: "second", Weight: 2, Text: "Two."}}}
 		got := diagnose.Explain(in, detect.Report{Events: []detect.Event{event}, RatingKW: map[string]float64{"A": 50, "B": 50}})[0]
-		if len(got.Causes) == 0 || len(got.Actions) == 0 || !strings.Contains(got.Summary, "1 Oct 2025") && f != detect.Degradation || !strings.HasSuffix(got.Summary, ".") {
+		if len(got.Causes) == 0 || len(got.Actions) == 0 || !strings.Contains(got.Summary, "2025-10-01") && f != detect.Degradation || !strings.HasSuffix(got.Summary, ".") {
 			t.Errorf("%s: causes %v, actions %v, %q", f, got.Causes, got.Actions, got.Summary)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/detect"
+	"app.sunloop/internal/display"
 )
 
 // summary returns the event in one sentence, made from its evidence.
@@ -145,4 +146,4 @@ func window(e detect.Event) string {
 }
 
 // clock is a time as the site's clocks show it.
-func (c *context) clock(t time.Time) string { return t.In(c.in.Site.Zone).Format("2 Jan 2006 15:04") }
+func (c *context) clock(t time.Time) string { return display.DateTime(t.In(c.in.Site.Zone)) }

@@ -204,7 +204,7 @@ Summe;2
 01.06.2024 15:00;3
 `, Options{Now: now})
 	want := Rows{Read: 13, Used: 6, Stored: 5, Missing: 1, Skipped: map[string]int{
-		SkipDuplicate: 1, SkipRepeatedHeader: 1, SkipImpossibleDate: 2, SkipComment: 1, SkipSummary: 1, SkipTooManyCells: 1}}
+		SkipDuplicate: 1, SkipRepeatedHeader: 1, SkipImpossibleDate: 1, SkipFuture: 1, SkipComment: 1, SkipSummary: 1, SkipTooManyCells: 1}}
 	if diff := cmp.Diff(want, res.Rows); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}
@@ -297,5 +297,41 @@ func TestCharts(t *testing.T) {
 	}
 	if _, err := Read(strings.NewReader("time,Power (% of 10 kW)\n2026-06-01 08:00,12\n2026-06-01 08:15,22\n2026-06-01 08:30,33\n"), Options{Now: now}); err == nil {
 		t.Error("a share of the rating is read as kW")
+	}
+}
+
+// Rows in the future are left out with a reason of their own; a file that is mostly in
+// the future is read with a warning that says until when it is.
+func TestFutureRows(t *testing.T) {
+	file := func(future int) string {
+		text := "Time;Power (kW)\n1999-05-01 12:00;1\n"
+		for i := range 300 {
+			text += fmt.Sprintf("%s;%d\n", now.Add(-time.Duration(300-i)*time.Hour).UTC().Format("2006-01-02 15:04"), i%9+1)
+		}
+		for i := range future {
+			text += fmt.Sprintf("%s;%d\n", now.Add(time.Duration(48+i)*time.Hour).UTC().Format("2006-01-02 15:04"), i%9+1)
+		}
+		return text
+	}
+	for _, tt := range []struct {
+		future int
+		warns  bool
+	}{{0, false}, {2, false}, {200, true}} {
+		res := read(t, file(tt.future), Options{Zone: time.UTC, Now: now})
+		if got := res.Rows.Skipped[SkipFuture]; got != tt.future {
+			t.Errorf("%d rows in the future: %d are left out as such", tt.future, got)
+		}
+		if got := res.Rows.Skipped[SkipEarly]; got != 1 {
+			t.Errorf("%d rows before the year 2000 are left out as such", got)
+		}
+		mentions := func(all []Decision) bool {
+			return slices.ContainsFunc(all, func(d Decision) bool {
+				last := now.Add(time.Duration(47+tt.future) * time.Hour).UTC().Truncate(time.Minute).Format(time.RFC3339)
+				return strings.Contains(d.Text, fmt.Sprintf("%d of %d rows are left out: their times are in the future, up to %s", tt.future, 301+tt.future, last))
+			})
+		}
+		if mentions(res.Warnings) != tt.warns || mentions(res.Decisions) != (tt.future > 0 && !tt.warns) {
+			t.Errorf("%d rows in the future: decisions %v, warnings %v", tt.future, res.Decisions, res.Warnings)
+		}
 	}
 }

@@ -82,6 +82,8 @@ const (
 	SkipSummary        = "summary row"
 	SkipComment        = "comment"
 	SkipImpossibleDate = "impossible date"
+	SkipEarly          = "time before the year 2000"
+	SkipFuture         = "time in the future"
 	SkipNoSuchTime     = "time skipped by the clock change"
 	SkipTooManyCells   = "more cells than the header"
 	SkipNoAsset        = "no asset name"

@@ -186,7 +186,7 @@ func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64,
 	if res.inGap > 0 && len(t.plan.hours) == 0 {
 		t.skipped[SkipNoSuchTime] += res.inGap
 	}
-	t.dropImpossible(res.utc, now)
+	t.dropImpossible(res.utc, now, rep)
 	return res.utc, reversed
 }
 
@@ -224,19 +224,38 @@ func (t *table) someWall() int64 {
 // earliest is the first date that a portal can have data of.
 const earliest = 946684800 // 2000-01-01
 
-func (t *table) dropImpossible(utc []int64, now time.Time) {
+// fewFuture is the share of a file's rows in the future up to which single wrong
+// dates explain them.
+const fewFuture = 0.01
+
+// dropImpossible leaves out the rows with a time that no measurement can have, and reports
+// those of the future: a wrong zone, year or order of day and month explains many of them.
+func (t *table) dropImpossible(utc []int64, now time.Time, rep *report) {
 	latest := int64(math.MaxInt64)
 	if !now.IsZero() {
 		latest = now.Unix() + day
 	}
+	future, last := 0, int64(0)
 	for i, u := range utc {
 		switch {
 		case t.walls[i] == noWall:
 			t.skipRow(SkipImpossibleDate)
 		case u == noWall:
-		case u < earliest || u > latest:
+		case u < earliest:
 			utc[i] = noWall
-			t.skipRow(SkipImpossibleDate)
+			t.skipRow(SkipEarly)
+		case u > latest:
+			utc[i] = noWall
+			t.skipRow(SkipFuture)
+			future, last = future+1, max(last, u)
 		}
 	}
+	if future == 0 {
+		return
+	}
+	add, text := rep.decide, "%d of %d rows are left out: their times are in the future, up to %s"
+	if float64(future) > fewFuture*float64(len(utc)) {
+		add, text = rep.warn, text+"; check the year, the order of day and month, and whether these are measurements"
+	}
+	add("time", text, future, len(utc), time.Unix(last, 0).UTC().Format(time.RFC3339))
 }

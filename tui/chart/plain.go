@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/guptarohit/asciigraph"
+
+	"app.sunloop/internal/display"
 )
 
 // Plain is a day as text: for `status --chart`, reports and terminals that draw nothing else. It has no colours.
@@ -39,7 +41,7 @@ func (p Plain) Render(lines ...Points) string {
 		data = append(data, row)
 	}
 	if !any {
-		return fmt.Sprintf("%s: no data for %s", p.caption(), axis.from.Format("2006-01-02"))
+		return fmt.Sprintf("%s: no data for %s", p.caption(), display.Date(axis.from))
 	}
 	// One step a row keeps the labels round: the library writes one at every row.
 	s := newScale(low, high, max(p.Rows, 2))
@@ -56,7 +58,7 @@ func (p Plain) Render(lines ...Points) string {
 			if place > 0.999 {
 				return hours[24]
 			}
-			return time.Unix(int64(axis.at(place)), 0).In(axis.loc).Format("15:04")
+			return display.Clock(time.Unix(int64(axis.at(place)), 0).In(axis.loc))
 		}),
 	}
 	first, second := asciigraph.DefaultCharSet, asciigraph.CreateCharSet("·")

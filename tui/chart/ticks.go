@@ -1,6 +1,10 @@
 package chart
 
-import "time"
+import (
+	"time"
+
+	"app.sunloop/internal/display"
+)
 
 // tick is a labelled instant.
 type tick struct {
@@ -107,7 +111,7 @@ func (a timeAxis) clockTicks(dst []tick, step time.Duration, wide bool) []tick {
 		if (at.Hour()*3600+at.Minute()*60)%int(step/time.Second) != 0 {
 			continue
 		}
-		label := at.Format("15:04")
+		label := display.Clock(at)
 		if at.Hour() == 0 && at.Minute() == 0 {
 			label = at.Format("Mon 2")
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/view/widget"
 )
 
@@ -34,7 +35,7 @@ func (w *watcher) printAlerts(list []Sited[api.Alert]) {
 	for _, v := range list {
 		a := v.Fact
 		what := fault(a.AssetID, alertUnits(a), a.AlertType)
-		risk := fmt.Sprintf("%s since %s, %s at risk (daylight mean)", what, w.when(v.Site, a.Timestamp), widget.Power(a.EnergyAtRiskKW))
+		risk := fmt.Sprintf("%s since %s, %s at risk (daylight mean)", what, w.when(v.Site, a.Timestamp), display.Power(a.EnergyAtRiskKW))
 		state := alertState(a, w.plants.Zones.Of(v.Site))
 		former, known := w.alerts[a.AlertID]
 		was := former.Fact
@@ -65,7 +66,7 @@ func (w *watcher) printFindings(list []Sited[api.Finding]) {
 	for _, v := range list {
 		f := v.Fact
 		what := fmt.Sprintf("%s since %s, %s at risk (daylight mean), %s sure. %s", fault(f.AssetID, f.AssetIDs, f.FaultFamily),
-			w.when(v.Site, f.StartedAt), widget.Power(f.EnergyAtRiskKW), widget.Percent(f.Confidence), Label(f.RootCause))
+			w.when(v.Site, f.StartedAt), display.Power(f.EnergyAtRiskKW), display.Percent(f.Confidence), Label(f.RootCause))
 		former, known := w.findings[f.SummaryID]
 		was := former.Fact
 		switch {
@@ -79,7 +80,7 @@ func (w *watcher) printFindings(list []Sited[api.Finding]) {
 	}
 	for _, v := range over(w.findings, is) {
 		f := v.Fact
-		w.at(v.Site, "finding over: %s, %s lost", fault(f.AssetID, f.AssetIDs, f.FaultFamily), widget.Energy(f.LostKWh))
+		w.at(v.Site, "finding over: %s, %s lost", fault(f.AssetID, f.AssetIDs, f.FaultFamily), display.Energy(f.LostKWh))
 	}
 	w.findings = is
 }

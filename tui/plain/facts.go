@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/view/widget"
 )
 
@@ -48,19 +49,19 @@ func History(h api.History, zone *time.Location) []string {
 		}
 		line += ", " + lasted(f.LastedHours)
 		if f.LostKWh > 0 {
-			line += ", " + widget.Energy(f.LostKWh) + " lost"
+			line += ", " + display.Energy(f.LostKWh) + " lost"
 		}
 		out = append(out, line+", "+units(f.AssetIDs))
 	}
 	if h.LostKWh > 0 {
-		out = append(out, "lost in all: "+widget.Energy(h.LostKWh))
+		out = append(out, "lost in all: "+display.Energy(h.LostKWh))
 	}
 	for _, f := range h.LargestLoss[:min(len(h.LargestLoss), historyLargest)] {
 		until := "now"
 		if !f.Active {
 			until = When(f.EndedAt, zone)
 		}
-		out = append(out, fmt.Sprintf("%s to %s, %s: %s, %s lost, %s sure", When(f.StartedAt, zone), until, Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), widget.Energy(f.LostKWh), widget.Percent(f.Confidence)))
+		out = append(out, fmt.Sprintf("%s to %s, %s: %s, %s lost, %s sure", When(f.StartedAt, zone), until, Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), display.Energy(f.LostKWh), display.Percent(f.Confidence)))
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/internal/clock"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
@@ -114,7 +115,7 @@ func (w *watcher) silent(err error, pause time.Duration) time.Duration {
 // answers reports once that the service is reachable again.
 func (w *watcher) answers() {
 	if !w.gone.IsZero() {
-		w.line("The service is reachable again, after %s.", state.Age(w.Now().Sub(w.gone)))
+		w.line("The service is reachable again, after %s.", display.Age(w.Now().Sub(w.gone)))
 	}
 	w.gone, w.failures = time.Time{}, 0
 }
@@ -246,7 +247,7 @@ func (w *watcher) line(format string, args ...any) {
 // where that is another than in the line before.
 func (w *watcher) at(site api.SiteRef, format string, args ...any) {
 	here := w.now.In(w.plants.Zones.Of(site))
-	stamp := here.Format("15:04")
+	stamp := display.Clock(here)
 	if date := here.Format(time.DateOnly); date != w.date {
 		stamp, w.date = date+" "+stamp, date
 	}
@@ -257,7 +258,7 @@ func (w *watcher) at(site api.SiteRef, format string, args ...any) {
 func (w *watcher) when(site api.SiteRef, t api.Time) string {
 	zone := w.plants.Zones.Of(site)
 	if here := t.In(zone); here.Format(time.DateOnly) == w.now.In(zone).Format(time.DateOnly) {
-		return here.Format("15:04")
+		return display.Clock(here)
 	}
-	return t.In(zone).Format("2006-01-02 15:04")
+	return display.DateTime(t.In(zone))
 }

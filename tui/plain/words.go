@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view/widget"
 )
@@ -20,7 +21,7 @@ func Number(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Unknown
 	}
-	return widget.Significant(v)
+	return display.Significant(v)
 }
 
 // Maybe returns a value that may be absent, times a factor, with three significant
@@ -40,7 +41,7 @@ func When(t api.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.In(zone).Format("2006-01-02 15:04 -07:00")
+	return display.DateTimeOffset(t.In(zone))
 }
 
 // Zones knows the time zones and the labels of sites.
@@ -76,15 +77,15 @@ func (z Zones) Label(site api.SiteRef) string { return state.SiteLabel(z.sites, 
 
 // Vitals returns a site's vital signs in a line.
 func Vitals(d api.SiteSummary) string {
-	words := widget.Power(d.TotalPowerKW)
+	words := display.Power(d.TotalPowerKW)
 	if !d.HasPower() {
 		words = "power unknown"
 	}
 	if d.ExpectedPowerKW != nil {
-		words += " of " + widget.Power(*d.ExpectedPowerKW) + " expected"
+		words += " of " + display.Power(*d.ExpectedPowerKW) + " expected"
 	}
 	if d.HasEnergy() {
-		words += ", " + widget.Energy(d.TotalKWhToday) + " today"
+		words += ", " + display.Energy(d.TotalKWhToday) + " today"
 		if d.EnergyState == api.EnergyStale {
 			words += " until the newest data"
 		}
@@ -92,10 +93,10 @@ func Vitals(d api.SiteSummary) string {
 		words += ", energy of today unknown"
 	}
 	if d.HasPower() {
-		words += fmt.Sprintf(", %d of %s active", d.ActiveInverters, widget.CountOf(d.TotalInverters, "unit", "units"))
+		words += fmt.Sprintf(", %d of %s active", d.ActiveInverters, display.CountOf(d.TotalInverters, "unit", "units"))
 	}
 	if d.FleetPRPct != nil {
-		words += fmt.Sprintf(", performance ratio %s", widget.Percent(*d.FleetPRPct/100))
+		words += fmt.Sprintf(", performance ratio %s", display.Percent(*d.FleetPRPct/100))
 	}
 	if d.FleetAvailabilityPct != nil {
 		words += fmt.Sprintf(", availability %s %%", Number(*d.FleetAvailabilityPct))

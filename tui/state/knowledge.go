@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/terminal"
 )
 
@@ -73,7 +74,7 @@ func (k Knowledge) Text(what string, now time.Time, zone *time.Location) string 
 	case k.Certainty == Unknown:
 		return what + " unknown since " + clock(k.Since, now, zone) + ": " + Reason(k.Err)
 	}
-	return what + " " + Age(now.Sub(k.Since)) + " old: " + Reason(k.Err)
+	return what + " " + display.Age(now.Sub(k.Since)) + " old: " + Reason(k.Err)
 }
 
 // Sentence is Text as a separate sentence.
@@ -89,9 +90,9 @@ func (k Knowledge) Sentence(what string, now time.Time, zone *time.Location) str
 func clock(t, now time.Time, zone *time.Location) string {
 	t, now = t.In(zone), now.In(zone)
 	if midnight(t, zone).Equal(midnight(now, zone)) {
-		return t.Format("15:04")
+		return display.Clock(t)
 	}
-	return t.Format("02 Jan 15:04")
+	return display.DayMonthClock(t)
 }
 
 // KnowledgeOf is what a console that shows a site, nil for none, and what belongs

@@ -167,17 +167,6 @@ func TestFace(t *testing.T) {
 	}
 }
 
-func TestAge(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Hour: "now", 4 * time.Second: "now", 5 * time.Second: "5 s", 59 * time.Second: "55 s", time.Minute: "1 min",
-		3599 * time.Second: "59 min", time.Hour: "1 h", 47 * time.Hour: "47 h", 49 * time.Hour: "2 d",
-	} {
-		if got := Age(d); got != want {
-			t.Errorf("Age(%v) = %q, want %q", d, got, want)
-		}
-	}
-}
-
 // A refused query is due when its wait ends, however long its period is.
 func TestPlannerAsksAgainWhenTheWaitEnds(t *testing.T) {
 	var p Planner

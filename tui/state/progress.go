@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 )
 
 // Least progress and time from which the time left is estimated.
@@ -46,9 +47,9 @@ func (p Pace) LeftWords() string {
 	case left < 10*time.Second:
 		return "a few seconds left"
 	case left < 100*time.Second:
-		return "about " + Age(left.Round(10*time.Second)) + " left"
+		return "about " + display.Age(left.Round(10*time.Second)) + " left"
 	}
-	return "about " + Age(left.Round(time.Minute)) + " left"
+	return "about " + display.Age(left.Round(time.Minute)) + " left"
 }
 
 // uploads observes the progress of files.

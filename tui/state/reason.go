@@ -12,6 +12,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/terminal"
 )
 
@@ -105,5 +106,5 @@ func Soon(d time.Duration) string {
 	if d < 5*time.Second {
 		return "in a moment"
 	}
-	return "in " + Age(d)
+	return "in " + display.Age(d)
 }

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -54,21 +53,4 @@ func (v *Value[T]) SetError(err error, now, next time.Time) {
 		v.FailedSince = now
 	}
 	v.Err, v.NextTry = err, next
-}
-
-// Age returns a duration as text, coarse enough that an idle screen rarely changes: steps of 5 s in the first minute, then minutes, hours and days.
-func Age(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "now"
-	case d < 5*time.Second:
-		return "now"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds())/5*5)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d d", int(d.Hours())/24)
 }

@@ -12,6 +12,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/notify"
+	"app.sunloop/internal/display"
 )
 
 // Message is the report as a message: lines of text, and the HTML of an e-mail.
@@ -89,11 +90,11 @@ func (r Report) days() string {
 	last := r.To.AddDate(0, 0, -1)
 	switch r.Kind {
 	case Weekly:
-		return r.From.Format("2 January") + " to " + last.Format("2 January 2006")
+		return display.LongDays(r.From, last)
 	case Monthly:
-		return r.From.Format("January 2006")
+		return display.Month(r.From)
 	}
-	return r.From.Format("Monday, 2 January 2006")
+	return display.LongDay(r.From)
 }
 
 // totals are the sums over the sites whose figures are known.
@@ -225,7 +226,7 @@ func (r Report) entries(s Site) [][2]string {
 		if len(s.Windows) > 0 {
 			var words []string
 			for _, w := range s.Windows {
-				words = append(words, w.Start.In(s.Zone).Format("Mon 15:04")+" to "+w.End.In(s.Zone).Format("15:04")+" (costs "+r.energy(&w.EnergyKWh)+")")
+				words = append(words, display.WeekdayClock(w.Start.In(s.Zone))+" to "+display.Clock(w.End.In(s.Zone))+" (costs "+r.energy(&w.EnergyKWh)+")")
 			}
 			windows = strings.Join(words, ", ")
 		}
@@ -233,7 +234,7 @@ func (r Report) entries(s Site) [][2]string {
 	}
 	figures := "not final: the days are not over"
 	if s.Revision > 0 {
-		figures = fmt.Sprintf("revision %d of %s", s.Revision, s.AsOf.In(r.zone()).Format("2 January 2006 15:04 MST"))
+		figures = fmt.Sprintf("revision %d of %s", s.Revision, display.DateTimeZone(s.AsOf.In(r.zone())))
 	}
 	return append(out, [2]string{"Figures", figures})
 }

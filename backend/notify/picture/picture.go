@@ -19,6 +19,8 @@ import (
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 	"golang.org/x/image/vector"
+
+	"app.sunloop/internal/display"
 )
 
 // Size of the picture in pixels. It is shown at half the size, so that it is sharp on
@@ -262,7 +264,7 @@ func (p *plot) axes() {
 		}
 		x := p.x(t)
 		p.box(ink, x-1, Height-bottom, x+1, Height-bottom+8)
-		text := local.Format("15:04")
+		text := display.Clock(local)
 		if t.Equal(p.day.End) {
 			text = "24:00"
 		}

@@ -14,6 +14,7 @@ import (
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/diagnose"
 	"app.sunloop/engine/rhythm"
+	"app.sunloop/internal/display"
 )
 
 // silentAgain is the time after which a lasting silence is recorded again.
@@ -103,7 +104,7 @@ func silenceEvent(arrivals rhythm.Record, since, at *time.Time, now time.Time) d
 func silenceEvidence(record rhythm.Record, r rhythm.Evaluation, now time.Time) []detect.Evidence {
 	hours := func(d time.Duration) float64 { return float64(d) / float64(time.Hour) }
 	out := []detect.Evidence{{Kind: "no_arrival", Weight: 3, Value: hours(now.Sub(record.Last)), Unit: "h",
-		Text: fmt.Sprintf("The newest sample is from %s UTC; the last data arrived at %s UTC.", record.Newest.UTC().Format("2006-01-02 15:04"), record.Last.UTC().Format("2006-01-02 15:04"))}}
+		Text: fmt.Sprintf("The newest sample is from %s UTC; the last data arrived at %s UTC.", display.DateTime(record.Newest.UTC()), display.DateTime(record.Last.UTC()))}}
 	if r.Known {
 		out = append(out, detect.Evidence{Kind: "usual_interval", Weight: 2, Value: hours(r.Usual), Unit: "h", Text: "Usually data arrive " + r.Describe() + "."})
 	}

@@ -16,6 +16,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // backcastDays is the number of days before the newest data that get a backcast if no
@@ -169,7 +170,7 @@ func backcastWords(list []forecasts.Day, stored int, p forecasting.Past) string 
 	}
 	words := fmt.Sprintf("%d days were forecast afterwards, ", stored)
 	if p.Version == "" {
-		words += "by a model trained on the data before " + p.TrainedTo.In(p.Zone).Format(time.DateOnly)
+		words += "by a model trained on the data before " + display.Date(p.TrainedTo.In(p.Zone))
 	} else {
 		words += "by model " + p.Version + ", which was trained on these days"
 	}

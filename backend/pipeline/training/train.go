@@ -20,6 +20,7 @@ import (
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/forecast"
+	"app.sunloop/internal/display"
 )
 
 // Trainer trains the models of sites and manages their registry.
@@ -77,7 +78,7 @@ func (tr *Trainer) RunJob(ctx context.Context, job store.Claimed) error {
 	}
 	defer tr.Progress.Forget(site.SiteID)
 	tr.Progress.SetSite(site.SiteID, sitedata.StageTraining, 0)
-	words := fmt.Sprintf("training: the model has learned from these data before, up to %s", state.TrainedEnd.Format(time.DateOnly))
+	words := fmt.Sprintf("training: the model has learned from these data before, up to %s", display.Date(state.TrainedEnd))
 	if !state.HasModel || state.Data != state.Trained {
 		if words, err = tr.TrainSite(ctx, site, state); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -76,13 +77,13 @@ func keyRows(v view.Context) []widget.Row {
 		case k.State == api.KeyRevoked:
 			expires = ""
 		case !k.ExpiresAt.IsZero():
-			expires = k.ExpiresAt.In(v.Zone()).Format(time.DateOnly)
+			expires = display.Date(k.ExpiresAt.In(v.Zone()))
 		}
 		rows = append(rows, widget.Row{
 			ID: k.APIKeyID, Sort: []any{k.Name, k.RoleID, everything(k.PermittedSiteIDs), k.State, k.CreatedAt.String(), endText(k)},
 			Cells: []widget.Cell{
 				{Text: k.Name, Role: role}, {Text: state.RoleName(k.RoleID), Role: role}, {Text: everything(k.PermittedSiteIDs), Role: role},
-				{Text: k.State, Role: role}, {Text: k.CreatedAt.In(v.Zone()).Format(time.DateOnly), Role: themes.Dim}, {Text: expires, Role: role},
+				{Text: k.State, Role: role}, {Text: display.Date(k.CreatedAt.In(v.Zone())), Role: themes.Dim}, {Text: expires, Role: role},
 			},
 		})
 	}
@@ -124,7 +125,7 @@ func keyDetail(v view.Context, id string) []widget.Detail {
 	k := keys[i]
 	lines := []widget.Detail{{Heading: k.Name}}
 	add := widget.FactsOf(&lines)
-	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
+	at := func(t api.Time) string { return display.DateTime(t.In(v.Zone())) }
 	add("state", k.State)
 	add("id", k.APIKeyID)
 	add("role", state.RoleName(k.RoleID))

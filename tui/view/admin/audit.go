@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -71,10 +72,10 @@ func (s *Audit) ask(q state.AuditQuestion) {
 		}
 	}
 	if !q.From.IsZero() {
-		s.Heading += " from " + q.From.In(s.where).Format(time.DateOnly)
+		s.Heading += " from " + display.Date(q.From.In(s.where))
 	}
 	if !q.To.IsZero() {
-		s.Heading += " to " + q.To.In(s.where).Format(time.DateOnly)
+		s.Heading += " to " + display.Date(q.To.In(s.where))
 	}
 }
 
@@ -154,7 +155,7 @@ func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, 
 		if t.IsZero() {
 			return ""
 		}
-		return t.In(zone).Format("2006-01-02 15:04")
+		return display.DateTime(t.In(zone))
 	}
 	d := &widget.FieldsForm{Heading: "Search the audit trail", Verb: "search", Rows: 7, Intro: "Empty fields match everything. The service searches the whole trail.", ServerForm: widget.ServerForm{Zone: zone,
 		Names: []string{"actor", "site_id", "route", "target_id", "from", "to"},
@@ -212,7 +213,7 @@ func auditRows(v view.Context, records []api.AuditRecord) []widget.Row {
 		}
 		what := strings.TrimSpace(a.Route + " " + a.Action)
 		row := widget.Row{ID: a.AuditID, Sort: []any{a.Timestamp.String(), Actor(a), what, a.SiteID, Outcome(a)}, Cells: []widget.Cell{
-			{Text: widget.When(a.Timestamp.Time, v.Now, v.Zone()), Role: themes.Dim}, {Text: Actor(a), Role: themes.Text}, {Text: what, Role: themes.Text},
+			{Text: display.When(a.Timestamp.Time, v.Now, v.Zone()), Role: themes.Dim}, {Text: Actor(a), Role: themes.Text}, {Text: what, Role: themes.Text},
 			{Text: a.SiteID, Role: themes.Text}, {Text: Outcome(a), Role: role},
 		}}
 		var targets []string
@@ -254,7 +255,7 @@ func auditDetail(v view.Context, records []api.AuditRecord, id string) []widget.
 	a := records[i]
 	lines := []widget.Detail{{Heading: strings.TrimSpace(a.Route + " " + a.Action)}}
 	add := widget.FactsOf(&lines)
-	add("when", a.Timestamp.In(v.Zone()).Format("2006-01-02 15:04:05"))
+	add("when", display.DateTimeSeconds(a.Timestamp.In(v.Zone())))
 	add("who", Actor(a))
 	add("id", a.ActorID)
 	add("from", a.Address)

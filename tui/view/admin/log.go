@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -157,7 +158,7 @@ func (l *Log) Draw(r terminal.Region, v view.Context) {
 		}
 		x := 0
 		if !line.at.IsZero() {
-			x = r.Put(0, i-l.top, line.at.In(v.Zone()).Format("15:04:05 "), v.Palette.Style(themes.Dim))
+			x = r.Put(0, i-l.top, display.ClockSeconds(line.at.In(v.Zone()))+" ", v.Palette.Style(themes.Dim))
 		}
 		x = r.Put(x, i-l.top, fmt.Sprintf("%-6s", line.level), v.Palette.Style(role))
 		r.PutIn(x, i-l.top, w-x, skipped(view.Drawable(line.text, v.ASCII), l.x), v.Palette.Style(themes.Text), v.ASCII)
@@ -221,7 +222,7 @@ func (l *Log) drawFoot(r terminal.Region, v view.Context) {
 		left += fmt.Sprintf(", from column %d", l.x+1)
 	}
 	if l.service && v.Admin != nil && v.Admin.Log.Err != nil && !v.Admin.Log.At.IsZero() {
-		left += ", " + state.Age(v.Now.Sub(v.Admin.Log.At)) + " old: " + state.Reason(v.Admin.Log.Err)
+		left += ", " + display.Age(v.Now.Sub(v.Admin.Log.At)) + " old: " + state.Reason(v.Admin.Log.Err)
 	}
 	right := fmt.Sprintf("%d lines", len(l.shown))
 	r.PutRight(w, 0, right, v.Palette.Style(themes.Dim))

@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -137,7 +138,7 @@ func userRows(v view.Context) []widget.Row {
 			mark = themes.Warning
 		}
 		if !u.LastLoginAt.IsZero() {
-			seen = widget.When(u.LastLoginAt.Time, v.Now, v.Zone())
+			seen = display.When(u.LastLoginAt.Time, v.Now, v.Zone())
 		}
 		rows = append(rows, widget.Row{
 			ID: u.UserID, Sort: []any{strings.ToLower(u.Username), state.RoleName(u.RoleID), everything(u.CustomerIDs), standing, secondFactor(u), timeText(u.LastLoginAt)},
@@ -163,7 +164,7 @@ func userDetail(v view.Context, id string) []widget.Detail {
 	if u == nil {
 		return nil
 	}
-	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
+	at := func(t api.Time) string { return display.DateTime(t.In(v.Zone())) }
 	lines := []widget.Detail{{Heading: u.Username}}
 	add := widget.FactsOf(&lines)
 	switch userState(*u, v.Now) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
@@ -105,7 +106,7 @@ func UnitOf(a api.Alert) string {
 	case 1:
 		return units[0]
 	}
-	return widget.CountOf(len(units), "unit", "units")
+	return display.CountOf(len(units), "unit", "units")
 }
 
 // Group is one line of alarms: a single one, or all of one cause. The first is the earliest.
@@ -256,7 +257,7 @@ func (g Group) Risk() float64 {
 
 // Note returns the last change of an alarm with its user, or when its state ends.
 func Note(v view.Context, a api.Alert) string {
-	when := func(t api.Time) string { return widget.When(t.Time, v.SiteNow, v.Site.Zone) }
+	when := func(t api.Time) string { return display.When(t.Time, v.SiteNow, v.Site.Zone) }
 	by := ""
 	reason := ""
 	if n := len(a.History); n > 0 && a.History[n-1].Actor != "detector" {
@@ -326,9 +327,9 @@ func DrawHistory(v view.Context, r terminal.Region, x, y int, a api.Alert) int {
 		if m.From == "" && m.To == api.AlertUnacknowledged {
 			what = "raised"
 		}
-		words := widget.When(m.At.Time, v.SiteNow, v.Site.Zone) + " " + what + " by " + m.Actor
+		words := display.When(m.At.Time, v.SiteNow, v.Site.Zone) + " " + what + " by " + m.Actor
 		if !m.Until.IsZero() {
-			words += ", to " + widget.When(m.Until.Time, v.SiteNow, v.Site.Zone)
+			words += ", to " + display.When(m.Until.Time, v.SiteNow, v.Site.Zone)
 		}
 		if m.Reason != "" {
 			words += ": " + m.Reason

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
@@ -134,8 +135,8 @@ func (l *List) groupRow(v view.Context, g Group) widget.Row {
 	if g.unseen() > 0 {
 		looks = api.AlertUnacknowledged
 	}
-	note := "first " + UnitOf(first) + " " + widget.When(first.Timestamp.Time, v.SiteNow, v.Site.Zone)
-	return alarmRow(v, g.ID, worst.AlertSeverity, g.state(), looks, mark+" "+widget.CountOf(g.units(), "unit", "units"),
+	note := "first " + UnitOf(first) + " " + display.When(first.Timestamp.Time, v.SiteNow, v.Site.Zone)
+	return alarmRow(v, g.ID, worst.AlertSeverity, g.state(), looks, mark+" "+display.CountOf(g.units(), "unit", "units"),
 		widget.Family(first.AlertType)+", "+strconv.Itoa(len(g.Alerts))+" alarms", first, g.Risk(), note)
 }
 
@@ -148,7 +149,7 @@ func alarmRow(v view.Context, id, severity, state, looks, unit, what string, a a
 	return widget.Row{ID: id, Cells: []widget.Cell{
 		{Text: widget.AlarmPriority(severity), Draw: func(r terminal.Region) { DrawPriority(v, r, severity, looks) }},
 		{Text: state, Role: role}, {Text: unit, Role: role}, {Text: what, Role: role},
-		{Text: widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim}, {Text: widget.FamilyPower(a.AlertType, risk), Role: role}, {Text: note, Role: themes.Dim},
+		{Text: display.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim}, {Text: widget.FamilyPower(a.AlertType, risk), Role: role}, {Text: note, Role: themes.Dim},
 	}, Sort: []any{float64(widget.PriorityRank(severity)), state, unit, what, a.Timestamp.String(), risk, note}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/widget"
@@ -73,7 +74,7 @@ func Response(v view.Context, a api.Alert) []widget.Detail {
 		consequence = widget.Risk(a.EnergyAtRiskKW)
 	}
 	if f != nil && f.RevenueAtRisk > 0 && f.Currency != "" {
-		consequence += ", " + widget.Money(f.RevenueAtRisk, f.Currency) + " a day"
+		consequence += ", " + display.Money(f.RevenueAtRisk, f.Currency) + " a day"
 	}
 	if words := consequences[a.AlertType]; words != "" {
 		consequence = strings.TrimPrefix(consequence+"; "+words, "; ")

@@ -13,6 +13,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -110,7 +111,7 @@ func (s *Screen) Draw(r terminal.Region, v view.Context) {
 		return
 	}
 	if stands.Err != nil && h > 4 {
-		r.PutIn(0, h-1, w, view.Drawable("These are "+state.Age(v.Now.Sub(stands.At))+" old: "+state.Reason(stands.Err)+".", v.ASCII), v.Palette.Style(themes.Warning), v.ASCII)
+		r.PutIn(0, h-1, w, view.Drawable("These are "+display.Age(v.Now.Sub(stands.At))+" old: "+state.Reason(stands.Err)+".", v.ASCII), v.Palette.Style(themes.Warning), v.ASCII)
 		h--
 	}
 	s.list.Stale = stands.Status(v.Now, widget.ListStaleAfter, false) == state.Stale
@@ -213,7 +214,7 @@ func (s *Screen) drawAlarm(r terminal.Region, v view.Context) int {
 	if lines := Response(v, a); len(lines) > 0 { // before the facts: it is what an operator needs first
 		y += widget.DrawDetails(r.Region(terminal.Rect{Y: y, W: w, H: len(lines) * 4}), v, lines) + 1
 	}
-	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
+	at := func(t api.Time) string { return display.DateTime(t.In(v.Zone())) }
 	lines := []widget.Detail{{Label: "priority", Text: widget.AlarmPriority(a.AlertSeverity), Role: widget.PriorityRole(a.AlertSeverity)}, {Label: "state", Text: a.State, Role: themes.Text}}
 	add := widget.FactsOf(&lines)
 	add("since", at(a.Timestamp))
@@ -236,11 +237,11 @@ func (s *Screen) drawAlarm(r terminal.Region, v view.Context) int {
 	if m := a.Metadata; m != nil {
 		add("cause", m.RootCause)
 		if m.LostKWh > 0 {
-			add("lost so far", widget.Energy(m.LostKWh))
+			add("lost so far", display.Energy(m.LostKWh))
 		}
 		add("units", strings.Join(m.AssetIDs, ", "))
 	}
-	add("at risk", widget.Power(a.EnergyAtRiskKW)+", daylight mean")
+	add("at risk", display.Power(a.EnergyAtRiskKW)+", daylight mean")
 	add("times", fmt.Sprint(a.Occurrences))
 	add("device", a.TerminalDeviceID)
 	y += widget.DrawDetails(r.Region(terminal.Rect{Y: y, W: w, H: len(lines) * 4}), v, lines)
@@ -258,7 +259,7 @@ type figure struct {
 // figures are those of ISA-18.2 and EEMUA 191, with the targets that these
 // name.
 var figures = []figure{
-	{"alarms a day", "≤ 150", func(h api.AlertHealth) string { return widget.Significant(h.PerDay) }, func(h api.AlertHealth) bool { return h.PerDay <= 150 }},
+	{"alarms a day", "≤ 150", func(h api.AlertHealth) string { return display.Significant(h.PerDay) }, func(h api.AlertHealth) bool { return h.PerDay <= 150 }},
 	{"most in 10 min", "≤ 10", func(h api.AlertHealth) string { return fmt.Sprint(h.Peak10Min) }, func(h api.AlertHealth) bool { return h.Peak10Min <= 10 }},
 	{"floods", "", func(h api.AlertHealth) string { return fmt.Sprint(h.Floods) }, func(h api.AlertHealth) bool { return true }},
 	{"time in flood", "< 1 %", func(h api.AlertHealth) string { return fmt.Sprintf("%.2f %%", h.FloodPercent) }, func(h api.AlertHealth) bool { return h.FloodPercent < 1 }},

@@ -10,6 +10,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -80,7 +81,7 @@ func legend(list []api.AvailabilityAmount) string {
 	var words []string
 	for _, a := range list {
 		if a.SunUpHours > 0 {
-			words = append(words, fmt.Sprintf("%c %s %s h", categorySigns[a.Category].letter, categoryName(a.Category), widget.Significant(a.SunUpHours)))
+			words = append(words, fmt.Sprintf("%c %s %s h", categorySigns[a.Category].letter, categoryName(a.Category), display.Significant(a.SunUpHours)))
 		}
 	}
 	return strings.Join(words, ", ")
@@ -90,7 +91,7 @@ func shareOf(p *float64) string {
 	if p == nil {
 		return "–"
 	}
-	return widget.Percentage(100 * *p)
+	return display.Percentage(100 * *p)
 }
 
 func sortShare(p *float64) any {
@@ -182,8 +183,8 @@ func newStretches(p *period, units *widget.Tab) *widget.Tab {
 		for _, s := range slices.Backward(list) {
 			sign := categorySigns[s.Category]
 			rows = append(rows, widget.Row{ID: s.From.String(), Sort: []any{s.From.String(), s.To.String(), s.Category, s.SunUpHours, s.ExpectedKWh, s.Source}, Cells: []widget.Cell{
-				widget.QuietText(s.From.In(v.Site.Zone).Format(widget.DateTimeLayout)), widget.QuietText(s.To.In(v.Site.Zone).Format(widget.DateTimeLayout)), {Text: categoryName(s.Category), Role: sign.role},
-				widget.Text(widget.Significant(s.SunUpHours) + " h"), widget.QuietText(widget.Energy(s.ExpectedKWh)), widget.QuietText(strings.ReplaceAll(s.Source, "_", " ")),
+				widget.QuietText(display.DateTime(s.From.In(v.Site.Zone))), widget.QuietText(display.DateTime(s.To.In(v.Site.Zone))), {Text: categoryName(s.Category), Role: sign.role},
+				widget.Text(display.Significant(s.SunUpHours) + " h"), widget.QuietText(display.Energy(s.ExpectedKWh)), widget.QuietText(strings.ReplaceAll(s.Source, "_", " ")),
 			}})
 		}
 		return rows
@@ -268,7 +269,7 @@ func NewContract(site api.Site) *widget.FieldsForm {
 	}
 	target := ""
 	if was.Target > 0 {
-		target = widget.Number(math.Round(was.Target*1e6) / 1e4)
+		target = display.Number(math.Round(was.Target*1e6) / 1e4)
 	}
 	bases := map[string]string{api.TimeBaseSunUp: "sun-up time", api.TimeBaseAll: "24 hours a day"}
 	d := &widget.FieldsForm{Heading: "Availability contract of " + site.SiteID, Verb: "change",
@@ -314,8 +315,8 @@ func NewChangeAvailability(v view.Context, unit string, from, to time.Time, was 
 	d := &widget.StepForm{Heading: "Change the category of " + unit, Verb: "change", Intro: []string{"The change is kept with your name and the reason. Of changes that overlap, the newest counts."}}
 	d.Zone = v.Site.Zone
 	d.Add("category", widget.ChoiceField("Category", api.AvailabilityCategories(), categoryName, was))
-	d.Add("from", widget.NewField("From", "date and time of the site", from.In(v.Site.Zone).Format(widget.DateTimeLayout)))
-	d.Add("to", widget.NewField("To", "date and time of the site", to.In(v.Site.Zone).Format(widget.DateTimeLayout)))
+	d.Add("from", widget.NewField("From", "date and time of the site", display.DateTime(from.In(v.Site.Zone))))
+	d.Add("to", widget.NewField("To", "date and time of the site", display.DateTime(to.In(v.Site.Zone))))
 	d.Add("reason", widget.NewField("Reason", "why, such as the number of a notice", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		begin, ok := d.Date("from", "The start", from)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/state"
@@ -50,7 +51,7 @@ func drawIssue(r terminal.Region, v view.Context) int {
 	f := v.Site.Forecast.Data
 	w, _ := r.Size()
 	words := fmt.Sprintf("Issued %s, %s ago%s%d h ahead in steps of %d min%smodel %s, %s accurate in its backtest",
-		widget.When(f.GeneratedAt.Time, v.SiteNow, v.Site.Zone), state.Age(v.SiteNow.Sub(f.GeneratedAt.Time)), v.Separator(), f.HorizonHours, f.StepMinutes, v.Separator(), modelWords(f), widget.Percent(f.Metadata.ModelAccuracy))
+		display.When(f.GeneratedAt.Time, v.SiteNow, v.Site.Zone), display.Age(v.SiteNow.Sub(f.GeneratedAt.Time)), v.Separator(), f.HorizonHours, f.StepMinutes, v.Separator(), modelWords(f), display.Percent(f.Metadata.ModelAccuracy))
 	y := v.Paragraph(r, 0, 0, words, themes.Dim)
 	source := f.Metadata.WeatherSource
 	if source == "" {
@@ -193,16 +194,16 @@ func newDaysAhead() *widget.Tab {
 		}
 		rows := make([]widget.Row, 0, len(days))
 		for _, d := range days {
-			name := widget.DayName(d.day, v.SiteNow)
+			name := display.DayName(d.day, v.SiteNow)
 			if d.hours < 23 {
 				name += "*"
 			}
 			air, sun, wind := "", "", ""
 			if d.known {
-				air, sun, wind = widget.Significant(d.temperature)+" °C", widget.Significant(d.sunKWh)+" kWh/m²", widget.Significant(d.wind)+" m/s"
+				air, sun, wind = display.Significant(d.temperature)+" °C", display.Significant(d.sunKWh)+" kWh/m²", display.Significant(d.wind)+" m/s"
 			}
-			rows = append(rows, widget.Row{ID: d.day.Format(time.DateOnly), Sort: []any{d.day.Format(time.DateOnly), d.p10, d.p50, d.p90, d.peakKW, d.peakAt.Format("15:04"), d.temperature, d.sunKWh, d.wind, d.p50}, Cells: []widget.Cell{
-				widget.Text(name), widget.QuietText(widget.Energy(d.p10)), widget.Text(widget.Energy(d.p50)), widget.QuietText(widget.Energy(d.p90)), widget.Text(widget.Power(d.peakKW)), widget.QuietText(d.peakAt.Format("15:04")),
+			rows = append(rows, widget.Row{ID: d.day.Format(time.DateOnly), Sort: []any{d.day.Format(time.DateOnly), d.p10, d.p50, d.p90, d.peakKW, display.Clock(d.peakAt), d.temperature, d.sunKWh, d.wind, d.p50}, Cells: []widget.Cell{
+				widget.Text(name), widget.QuietText(display.Energy(d.p10)), widget.Text(display.Energy(d.p50)), widget.QuietText(display.Energy(d.p90)), widget.Text(display.Power(d.peakKW)), widget.QuietText(display.Clock(d.peakAt)),
 				widget.QuietText(air), widget.QuietText(sun), widget.QuietText(wind), {Draw: func(r terminal.Region) { widget.DrawRange(r, v, d.p10, d.p50, d.p90, top) }},
 			}})
 		}
@@ -237,11 +238,11 @@ func newHoursAhead() *widget.Tab {
 			at, w := x.Timestamp.In(v.Site.Zone), x.WeatherConditions
 			air, sun, wind := "", "", ""
 			if w != (api.WeatherConditions{}) {
-				air, sun, wind = widget.Significant(w.TemperatureC)+" °C", widget.Irradiance(w.IrradianceWM2), widget.Significant(w.WindSpeedMS)+" m/s"
+				air, sun, wind = display.Significant(w.TemperatureC)+" °C", display.Irradiance(w.IrradianceWM2), display.Significant(w.WindSpeedMS)+" m/s"
 			}
 			rows = append(rows, widget.Row{ID: at.Format(hourID), Sort: []any{at.Format(hourID), x.ConfidenceInterval.Lower, x.PredictedPowerKW, x.ConfidenceInterval.Upper, x.ClearSkyKW, w.TemperatureC, w.IrradianceWM2, w.WindSpeedMS}, Cells: []widget.Cell{
-				widget.Text(widget.DayName(at, v.SiteNow) + " " + at.Format("15:04")), widget.QuietText(widget.Power(x.ConfidenceInterval.Lower)), widget.Text(widget.Power(x.PredictedPowerKW)), widget.QuietText(widget.Power(x.ConfidenceInterval.Upper)),
-				widget.QuietText(widget.Power(x.ClearSkyKW)), widget.QuietText(air), widget.QuietText(sun), widget.QuietText(wind),
+				widget.Text(display.DayName(at, v.SiteNow) + " " + display.Clock(at)), widget.QuietText(display.Power(x.ConfidenceInterval.Lower)), widget.Text(display.Power(x.PredictedPowerKW)), widget.QuietText(display.Power(x.ConfidenceInterval.Upper)),
+				widget.QuietText(display.Power(x.ClearSkyKW)), widget.QuietText(air), widget.QuietText(sun), widget.QuietText(wind),
 			}})
 		}
 		return rows
@@ -301,8 +302,8 @@ func newIssued() *widget.Tab {
 		for _, f := range v.Site.Issued.Data {
 			w := f.WeatherContext
 			rows = append(rows, widget.Row{ID: f.ForecastID, Sort: []any{f.GeneratedAt.String(), f.ModelVersion, float64(f.HorizonHours), w.AvgTemperatureC, w.AvgIrradianceWM2, w.Source}, Cells: []widget.Cell{
-				widget.Text(widget.When(f.GeneratedAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(f.ModelName + " " + f.ModelVersion), widget.Text(fmt.Sprintf("%d h", f.HorizonHours)),
-				widget.QuietText(widget.Significant(w.AvgTemperatureC) + " °C"), widget.QuietText(widget.Irradiance(w.AvgIrradianceWM2)), widget.QuietText(w.Source),
+				widget.Text(display.When(f.GeneratedAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(f.ModelName + " " + f.ModelVersion), widget.Text(fmt.Sprintf("%d h", f.HorizonHours)),
+				widget.QuietText(display.Significant(w.AvgTemperatureC) + " °C"), widget.QuietText(display.Irradiance(w.AvgIrradianceWM2)), widget.QuietText(w.Source),
 			}})
 		}
 		return rows
@@ -409,7 +410,7 @@ func judged(v view.Context, f api.StoredForecast) string {
 		side = "low"
 	}
 	return fmt.Sprintf("%d daylight hours have passed: error %s on average, %s too %s in total; %s of them between P10 and P90 (nominal: 80 %%).",
-		n, widget.Power(miss/hours), widget.Power(math.Abs(bias)/hours), side, widget.Percent(float64(within)/hours))
+		n, display.Power(miss/hours), display.Power(math.Abs(bias)/hours), side, display.Percent(float64(within)/hours))
 }
 
 // newAccuracy shows the accuracy of forecasts by lead time, against that of the backtest.
@@ -465,13 +466,13 @@ func newAccuracy() *widget.Tab {
 			if lead.ToHours == 0 {
 				name = "backcast"
 			}
-			coverage := widget.Text(widget.Percent(lead.Coverage80))
+			coverage := widget.Text(display.Percent(lead.Coverage80))
 			if !chart.NormalRatio.Holds(lead.Coverage80 / 0.8) {
 				coverage.Role = themes.Warning
 			}
 			rows = append(rows, widget.Row{ID: name, Sort: []any{float64(lead.FromHours), float64(lead.Samples), lead.NMAEPercent, lead.BiasPercent, lead.Coverage80, lead.WidthPercent, lead.PinballPercent, lead.NMAEPercent}, Cells: []widget.Cell{
-				widget.Text(name), widget.QuietText(fmt.Sprint(lead.Samples)), widget.Text(widget.Percentage(lead.NMAEPercent)), widget.Text(fmt.Sprintf("%+.1f %%", lead.BiasPercent)), coverage,
-				widget.QuietText(widget.Percentage(lead.WidthPercent)), widget.QuietText(widget.Percentage(lead.PinballPercent)), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, lead.NMAEPercent/max(top, 1e-9)) }},
+				widget.Text(name), widget.QuietText(fmt.Sprint(lead.Samples)), widget.Text(display.Percentage(lead.NMAEPercent)), widget.Text(fmt.Sprintf("%+.1f %%", lead.BiasPercent)), coverage,
+				widget.QuietText(display.Percentage(lead.WidthPercent)), widget.QuietText(display.Percentage(lead.PinballPercent)), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, lead.NMAEPercent/max(top, 1e-9)) }},
 			}})
 		}
 		return rows
@@ -484,9 +485,9 @@ func scoreWords(s api.ModelScore) string {
 	if s.BiasPercent < 0 {
 		side = "low"
 	}
-	words := fmt.Sprintf("error %s, %s too %s, %s between P10 and P90", widget.Percentage(s.NMAEPercent), widget.Percentage(math.Abs(s.BiasPercent)), side, widget.Percent(s.Coverage80))
+	words := fmt.Sprintf("error %s, %s too %s, %s between P10 and P90", display.Percentage(s.NMAEPercent), display.Percentage(math.Abs(s.BiasPercent)), side, display.Percent(s.Coverage80))
 	if s.Samples == 0 { // a backtest, which does not say
 		return words + "."
 	}
-	return words + " over " + widget.CountOf(s.Samples, "hour", "hours") + "."
+	return words + " over " + display.CountOf(s.Samples, "hour", "hours") + "."
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/state"
@@ -59,8 +60,8 @@ func newRuns() *widget.Tab {
 		for _, r := range v.Site.Interpolations.Data {
 			g, m := r.GapStatistics, r.PerformanceMetrics
 			rows = append(rows, widget.Row{ID: r.ResultID, Sort: []any{r.ProcessedAt.String(), float64(g.TotalGaps), r.Method, g.LargestGapMinutes, g.CoverageImprovementPercent, number(m.NRMSEPercent)}, Cells: []widget.Cell{
-				widget.Text(widget.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(fmt.Sprint(g.TotalGaps)), widget.Text(widget.Spaced(r.Method)), widget.QuietText(minutes(g.LargestGapMinutes)),
-				widget.QuietText(widget.Percentage(g.CoverageImprovementPercent)), widget.Text(widget.Percentage(number(m.NRMSEPercent))),
+				widget.Text(display.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(fmt.Sprint(g.TotalGaps)), widget.Text(widget.Spaced(r.Method)), widget.QuietText(minutes(g.LargestGapMinutes)),
+				widget.QuietText(display.Percentage(g.CoverageImprovementPercent)), widget.Text(display.Percentage(number(m.NRMSEPercent))),
 			}})
 		}
 		return rows
@@ -77,38 +78,30 @@ func number(v *float64) float64 {
 	return *v
 }
 
-// minutes writes a length of time given in minutes.
-func minutes(m float64) string {
-	switch {
-	case m < 120:
-		return widget.Significant(m) + " min"
-	case m < 48*60:
-		return widget.Significant(m/60) + " h"
-	}
-	return widget.Significant(m/60/24) + " d"
-}
+// minutes writes the length of a gap.
+func minutes(m float64) string { return display.Duration(time.Duration(m * float64(time.Minute))) }
 
 func runDetail(v view.Context, id string) []widget.Detail {
 	r := runOf(v, id)
 	if r == nil {
 		return nil
 	}
-	lines := []widget.Detail{{Heading: "Run of " + widget.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)}}
+	lines := []widget.Detail{{Heading: "Run of " + display.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)}}
 	add := widget.FormatsOf(&lines)
-	g, m, day := r.GapStatistics, r.PerformanceMetrics, func(t api.Time) string { return t.In(v.Site.Zone).Format(time.DateOnly) }
+	g, m, day := r.GapStatistics, r.PerformanceMetrics, func(t api.Time) string { return display.Date(t.In(v.Site.Zone)) }
 	add("data", "%s to %s", day(r.DataWindow.Start), day(r.DataWindow.End))
 	add("gaps", "%d, %s on average, %s the longest; only daylight counts", g.TotalGaps, minutes(g.AverageGapMinutes), minutes(g.LargestGapMinutes))
-	add("filled", "%s of the daylight in the window", widget.Percentage(g.CoverageImprovementPercent))
+	add("filled", "%s of the daylight in the window", display.Percentage(g.CoverageImprovementPercent))
 	if m.RMSEKW != nil {
-		add("error", "%s RMSE, %s MAE, %s of capacity; R² %.2f; on samples that were measured, hidden and filled again", widget.Power(*m.RMSEKW), widget.Power(number(m.MAEKW)), widget.Percentage(number(m.NRMSEPercent)), number(m.R2Score))
+		add("error", "%s RMSE, %s MAE, %s of capacity; R² %.2f; on samples that were measured, hidden and filled again", display.Power(*m.RMSEKW), display.Power(number(m.MAEKW)), display.Percentage(number(m.NRMSEPercent)), number(m.R2Score))
 	} else {
 		add("error", "unknown: %s", m.Reason)
 	}
 	if t := r.WeatherFeatures.MeanTemperatureC; t != nil {
-		add("air", "%s °C in daylight", widget.Significant(*t))
+		add("air", "%s °C in daylight", display.Significant(*t))
 	}
 	if s := r.WeatherFeatures.MeanIrradianceWM2; s != nil {
-		add("sun", "%s in daylight", widget.Irradiance(*s))
+		add("sun", "%s in daylight", display.Irradiance(*s))
 	}
 	if len(r.Methods) > 0 {
 		lines = append(lines, widget.Detail{Heading: "Methods, and the gaps that each filled"})
@@ -179,7 +172,7 @@ func newGapList(runs *widget.Tab) *widget.Tab {
 		rows := make([]widget.Row, 0, len(v.Site.Gaps.Data.Gaps))
 		for _, g := range v.Site.Gaps.Data.Gaps {
 			rows = append(rows, widget.Row{ID: gapID(g), Sort: []any{g.AssetID, g.Start.String(), g.Minutes, g.Method, g.EnergyKWh}, Cells: []widget.Cell{
-				widget.Text(g.AssetID), widget.QuietText(g.Start.In(v.Site.Zone).Format(widget.DateTimeLayout)), widget.Text(minutes(g.Minutes)), widget.Text(widget.Spaced(g.Method)), widget.QuietText(widget.Energy(g.EnergyKWh)),
+				widget.Text(g.AssetID), widget.QuietText(display.DateTime(g.Start.In(v.Site.Zone))), widget.Text(minutes(g.Minutes)), widget.Text(widget.Spaced(g.Method)), widget.QuietText(display.Energy(g.EnergyKWh)),
 			}})
 		}
 		return rows
@@ -228,7 +221,7 @@ func newGapKinds(runs *widget.Tab) *widget.Tab {
 	l.Needs, l.Status, l.Empty = gapNeeds, runs.Status, noGaps
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		run := runOf(v, runs.List.Selected)
-		return v.Paragraph(r, 0, 0, "Run of "+widget.When(run.ProcessedAt.Time, v.SiteNow, v.Site.Zone)+": errors on samples that were measured, hidden and filled again, by the length of the gap and what was known of the sky.", themes.Dim)
+		return v.Paragraph(r, 0, 0, "Run of "+display.When(run.ProcessedAt.Time, v.SiteNow, v.Site.Zone)+": errors on samples that were measured, hidden and filled again, by the length of the gap and what was known of the sky.", themes.Dim)
 	}
 	l.Columns = func(view.Context) []widget.Column {
 		return []widget.Column{
@@ -250,8 +243,8 @@ func newGapKinds(runs *widget.Tab) *widget.Tab {
 		rows := make([]widget.Row, 0, len(run.ByGapLength))
 		for i, k := range run.ByGapLength {
 			rows = append(rows, widget.Row{ID: fmt.Sprint(i), Sort: []any{k.GapMinutes, k.KnownFrom, k.Method, float64(k.HiddenGaps), number(k.NRMSEPercent), number(k.RMSEKW), number(k.R2Score), number(k.NRMSEPercent)}, Cells: []widget.Cell{
-				widget.Text(minutes(k.GapMinutes)), widget.Text(k.KnownFrom), widget.Text(widget.Spaced(k.Method)), widget.QuietText(fmt.Sprint(k.HiddenGaps)), widget.Text(widget.Percentage(number(k.NRMSEPercent))), widget.QuietText(widget.Power(number(k.RMSEKW))),
-				widget.QuietText(widget.Significant(number(k.R2Score))), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, number(k.NRMSEPercent)/max(top, 1e-9)) }},
+				widget.Text(minutes(k.GapMinutes)), widget.Text(k.KnownFrom), widget.Text(widget.Spaced(k.Method)), widget.QuietText(fmt.Sprint(k.HiddenGaps)), widget.Text(display.Percentage(number(k.NRMSEPercent))), widget.QuietText(display.Power(number(k.RMSEKW))),
+				widget.QuietText(display.Significant(number(k.R2Score))), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, number(k.NRMSEPercent)/max(top, 1e-9)) }},
 			}})
 		}
 		return rows

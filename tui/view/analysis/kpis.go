@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -39,7 +40,7 @@ func (p *period) of(v view.Context) string {
 // words say which time that is.
 func (p *period) words(v view.Context) string {
 	from, to := p.ends(v)
-	return fmt.Sprintf("%s to %s, %d whole days; p selects another period.", from.Format("02 Jan 2006"), to.AddDate(0, 0, -1).Format("02 Jan 2006"), p.days())
+	return fmt.Sprintf("%s to %s, %d whole days; p selects another period.", display.Date(from), display.Date(to.AddDate(0, 0, -1)), p.days())
 }
 
 // NewKPIs shows the site's KPIs, its energy by day and month against the
@@ -88,24 +89,24 @@ func figureValue(f api.KPI, x *float64) string {
 	case x == nil:
 		return "–"
 	case f.Unit == "1":
-		return widget.Percentage(*x * 100)
+		return display.Percentage(*x * 100)
 	case f.Unit == "kWh":
-		return widget.Energy(*x)
+		return display.Energy(*x)
 	case f.Name == "revenue_lost":
-		return widget.Money(*x, f.Unit)
+		return display.Money(*x, f.Unit)
 	}
-	return widget.Significant(*x) + " " + f.Unit
+	return display.Significant(*x) + " " + f.Unit
 }
 
 // whenOf writes times by the site's clock.
 func whenOf(v view.Context) func(api.Time) string {
-	return func(t api.Time) string { return t.In(v.Site.Zone).Format("02 Jan 2006 15:04") }
+	return func(t api.Time) string { return display.DateTime(t.In(v.Site.Zone)) }
 }
 
 // kpiWords returns the ratings and the revision of the figures of a window, in a
 // line.
 func kpiWords(k api.KPIs, when func(api.Time) string) string {
-	rated := widget.Power(k.RatedKW) + " rated"
+	rated := display.Power(k.RatedKW) + " rated"
 	if r := k.Ratings; r != nil {
 		mark := func(inferred bool) string {
 			if inferred {
@@ -113,7 +114,7 @@ func kpiWords(k api.KPIs, when func(api.Time) string) string {
 			}
 			return ""
 		}
-		rated = widget.Power(r.DCKW) + " DC" + mark(r.DCInferred) + ", " + widget.Power(r.ACKW) + " AC" + mark(r.ACInferred)
+		rated = display.Power(r.DCKW) + " DC" + mark(r.DCInferred) + ", " + display.Power(r.ACKW) + " AC" + mark(r.ACInferred)
 	}
 	words := fmt.Sprintf("%d units, %s", k.Units, rated)
 	if as := widget.RevisionWords(k.AsOf, k.Revision, when); as != "" {
@@ -200,7 +201,7 @@ func newFigures(p *period) *widget.Tab {
 			lines = append(lines, widget.Detail{Heading: "Sun-up time by category"})
 			for _, c := range k.Categories {
 				if c.Hours > 0 {
-					lines = append(lines, widget.Detail{Label: strings.ReplaceAll(c.Category, "_", " "), Text: fmt.Sprintf("%s h, %.1f %%", widget.Significant(c.Hours), c.Share*100), Role: themes.Text})
+					lines = append(lines, widget.Detail{Label: strings.ReplaceAll(c.Category, "_", " "), Text: fmt.Sprintf("%s h, %.1f %%", display.Significant(c.Hours), c.Share*100), Role: themes.Text})
 				}
 			}
 		}
@@ -265,7 +266,7 @@ func plain(x *float64) string {
 	if x == nil || math.IsNaN(*x) {
 		return ""
 	}
-	return widget.Number(*x)
+	return display.Number(*x)
 }
 
 // dayResult is a day, or a month, against what was forecast for it.
@@ -406,11 +407,11 @@ func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time
 	}
 	for i := len(list) - 1; i >= 0; i-- {
 		d := list[i]
-		energy, yield, of := widget.QuietText("no data"), widget.QuietText(""), widget.Text(widget.Percent(d.ratio()))
+		energy, yield, of := widget.QuietText("no data"), widget.QuietText(""), widget.Text(display.Percent(d.ratio()))
 		if !math.IsNaN(d.kwh) {
-			energy = widget.Text(widget.Energy(d.kwh))
+			energy = widget.Text(display.Energy(d.kwh))
 			if v.Site.CapacityKW > 0 {
-				yield = widget.QuietText(widget.Significant(d.kwh/v.Site.CapacityKW) + " kWh/kWp")
+				yield = widget.QuietText(display.Significant(d.kwh/v.Site.CapacityKW) + " kWh/kWp")
 			}
 		}
 		if d.kwh < d.p10 || d.kwh > d.p90 {
@@ -420,7 +421,7 @@ func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time
 			if math.IsNaN(x) {
 				return widget.QuietText("–")
 			}
-			return widget.QuietText(widget.Energy(x))
+			return widget.QuietText(display.Energy(x))
 		}
 		median := bound(d.p50)
 		switch {
@@ -475,7 +476,7 @@ func newDaily(p *period) *widget.Tab {
 	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
 	l.Columns = resultColumns("day", true)
 	l.Rows = func(v view.Context) []widget.Row {
-		return resultRows(v, results(v, p), true, func(t time.Time) string { return widget.DayName(t, v.SiteNow) })
+		return resultRows(v, results(v, p), true, func(t time.Time) string { return display.DayName(t, v.SiteNow) })
 	}
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		list := results(v, p)
@@ -512,7 +513,7 @@ func newCalendar(p *period) *widget.Tab {
 // drawDays draws days as a calendar: the energy relative to its forecast if forecasts
 // cover the days, else the energy.
 func drawDays(c *chart.Calendar, r terminal.Region, v view.Context, list []dayResult, id string) {
-	c.Pen, c.Palette, c.Start, c.Selected, c.Normal, c.Low, c.High, c.Format = v.Pen, v.Palette, list[0].day, -1, chart.Normal{}, 0, 0, widget.Energy
+	c.Pen, c.Palette, c.Start, c.Selected, c.Normal, c.Low, c.High, c.Format = v.Pen, v.Palette, list[0].day, -1, chart.Normal{}, 0, 0, display.Energy
 	c.Values = c.Values[:0]
 	judged := 0
 	for i, d := range list {
@@ -539,7 +540,7 @@ func newMonthly(p *period) *widget.Tab {
 	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
 	l.Columns = resultColumns("month", false)
 	l.Rows = func(v view.Context) []widget.Row {
-		return resultRows(v, months(results(v, p)), false, func(t time.Time) string { return t.Format("Jan 2006") })
+		return resultRows(v, months(results(v, p)), false, func(t time.Time) string { return display.ShortMonth(t) })
 	}
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		list := months(results(v, p))
@@ -548,7 +549,7 @@ func newMonthly(p *period) *widget.Tab {
 		if len(list) == 0 || h-y < 5 {
 			return y
 		}
-		c.Pen, c.Palette, c.Start, c.Selected, c.Format = v.Pen, v.Palette, list[0].day, -1, widget.Energy
+		c.Pen, c.Palette, c.Start, c.Selected, c.Format = v.Pen, v.Palette, list[0].day, -1, display.Energy
 		c.Values = c.Values[:0]
 		for i, m := range list {
 			if m.day.Format(time.DateOnly) == id {
@@ -609,9 +610,9 @@ func newLosses(p *period) *widget.Tab {
 			worth := c.LostKWh * v.Site.TariffPerKWh
 			money := ""
 			if worth > 0 {
-				money = widget.Money(worth, v.Site.Currency)
+				money = display.Money(worth, v.Site.Currency)
 			}
-			rows = append(rows, widget.Row{ID: c.FaultFamily, Sort: []any{c.FaultFamily, c.LostKWh, worth}, Cells: []widget.Cell{widget.Text(widget.Family(c.FaultFamily)), widget.Text(widget.Energy(c.LostKWh)), widget.Text(money)}})
+			rows = append(rows, widget.Row{ID: c.FaultFamily, Sort: []any{c.FaultFamily, c.LostKWh, worth}, Cells: []widget.Cell{widget.Text(widget.Family(c.FaultFamily)), widget.Text(display.Energy(c.LostKWh)), widget.Text(money)}})
 		}
 		return rows
 	}

@@ -13,6 +13,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -237,7 +238,7 @@ func newRegistry() *widget.Tab {
 			}
 			rows = append(rows, widget.Row{ID: modelID(m), Sort: []any{modelID(m), m.Status, m.ModelAccuracy, m.Coverage80, m.SkillPercent, m.LastTrainedAt.String()}, Cells: []widget.Cell{
 				{Text: modelID(m), Role: role}, {Text: m.Status, Role: role}, {Text: share(m.ModelAccuracy), Role: role}, {Text: share(m.Coverage80), Role: role},
-				{Text: skill, Role: role}, widget.QuietText(widget.When(m.LastTrainedAt.Time, v.SiteNow, v.Site.Zone)),
+				{Text: skill, Role: role}, widget.QuietText(display.When(m.LastTrainedAt.Time, v.SiteNow, v.Site.Zone)),
 			}})
 		}
 		return rows
@@ -251,7 +252,7 @@ func share(x float64) string {
 	if x == 0 {
 		return ""
 	}
-	return widget.Percent(x)
+	return display.Percent(x)
 }
 
 // drawCurve draws the losses of a training by epoch, with the selected
@@ -307,14 +308,14 @@ func modelDetail(v view.Context, id string) []widget.Detail {
 	lines := []widget.Detail{{Heading: id}}
 	add := widget.FormatsOf(&lines)
 	add("kind", "%s, %s", m.ModelType, m.Status)
-	day := func(t api.Time) string { return t.In(v.Site.Zone).Format(time.DateOnly) }
+	day := func(t api.Time) string { return display.Date(t.In(v.Site.Zone)) }
 	add("trained on", "%s to %s", day(m.TrainingDataWindow.Start), day(m.TrainingDataWindow.End))
 	if m.ModelType == api.ModelForecasting {
-		add("accuracy", "%s: 1 minus the mean error over daylight as a share of capacity, in the backtest", widget.Percent(m.ModelAccuracy))
-		add("coverage", "%s of actuals between P10 and P90 (nominal: 80 %%)", widget.Percent(m.Coverage80))
+		add("accuracy", "%s: 1 minus the mean error over daylight as a share of capacity, in the backtest", display.Percent(m.ModelAccuracy))
+		add("coverage", "%s of actuals between P10 and P90 (nominal: 80 %%)", display.Percent(m.Coverage80))
 		add("skill", "%+.1f %% against smart persistence", m.SkillPercent)
 	} else if m.ModelAccuracy != 0 {
-		add("accuracy", "%s: 1 minus the mean error on samples that were measured, hidden and filled again", widget.Percent(m.ModelAccuracy))
+		add("accuracy", "%s: 1 minus the mean error on samples that were measured, hidden and filled again", display.Percent(m.ModelAccuracy))
 	}
 	if e := m.Evaluation; e != nil {
 		lines = append(lines, widget.Detail{Heading: "Against " + against(*e)})
@@ -378,7 +379,7 @@ func newMoves() *widget.Tab {
 				why = "against the evaluation: " + why
 			}
 			rows = append(rows, widget.Row{ID: strconv.Itoa(i), Sort: []any{m.At.String(), m.ModelName + m.ModelVersion, m.To, m.Actor, why}, Cells: []widget.Cell{
-				widget.QuietText(widget.When(m.At.Time, v.SiteNow, v.Site.Zone)), widget.Text(m.ModelName + " " + m.ModelVersion), widget.Text(m.To), widget.Text(m.Actor), widget.Text(why),
+				widget.QuietText(display.When(m.At.Time, v.SiteNow, v.Site.Zone)), widget.Text(m.ModelName + " " + m.ModelVersion), widget.Text(m.To), widget.Text(m.Actor), widget.Text(why),
 			}})
 		}
 		return rows

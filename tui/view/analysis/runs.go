@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -97,8 +98,8 @@ func NewDetectForm(v view.Context) *widget.StepForm {
 		"Findings of the window are listed with the others: those of the past as events that are over, without alarms. Leave both fields empty to evaluate the present.",
 	}}
 	d.Zone = v.Site.Zone
-	d.Add("from", widget.NewField("From", widget.DateTimeLayout+", by the site's clock", view.MidnightOf(now).AddDate(0, 0, -7).Format(widget.DateTimeLayout)))
-	d.Add("to", widget.NewField("To", widget.DateTimeLayout, now.Truncate(time.Minute).Format(widget.DateTimeLayout)))
+	d.Add("from", widget.NewField("From", display.DateTimeLayout+", by the site's clock", display.DateTime(view.MidnightOf(now).AddDate(0, 0, -7))))
+	d.Add("to", widget.NewField("To", display.DateTimeLayout, display.DateTime(now.Truncate(time.Minute))))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		r := api.RunsRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, Kind: api.RunDetect}
 		if d.Value("from") == "" && d.Value("to") == "" {
@@ -140,14 +141,14 @@ func runRows(v view.Context) []widget.Row {
 		words, role := runState(r)
 		progress := widget.Cell{Text: ""}
 		if !r.Ended() {
-			progress = widget.Cell{Text: widget.Percent(r.Progress), Draw: func(region terminal.Region) {
+			progress = widget.Cell{Text: display.Percent(r.Progress), Draw: func(region terminal.Region) {
 				w, _ := region.Size()
 				widget.DrawBar(region.Region(terminal.Rect{W: max(w-5, 0), H: 1}), v, r.Progress)
 				v.PutIn(region, max(w-4, 0), 0, 4, fmt.Sprintf("%3.0f%%", r.Progress*100), themes.Dim)
 			}}
 		}
 		rows = append(rows, widget.Row{ID: r.RunID, Sort: []any{RunName(r.Kind), words, r.Progress, r.Result, r.RequestedAt.String(), r.RequestedBy}, Cells: []widget.Cell{
-			widget.Text(RunName(r.Kind)), {Text: words, Role: role}, progress, {Text: r.Result, Role: role}, widget.QuietText(widget.When(r.RequestedAt.Time, v.SiteNow, v.Site.Zone)), widget.QuietText(r.RequestedBy),
+			widget.Text(RunName(r.Kind)), {Text: words, Role: role}, progress, {Text: r.Result, Role: role}, widget.QuietText(display.When(r.RequestedAt.Time, v.SiteNow, v.Site.Zone)), widget.QuietText(r.RequestedBy),
 		}})
 	}
 	return rows
@@ -165,7 +166,7 @@ func handRunDetail(v view.Context, id string) []widget.Detail {
 	case r.Ended():
 		lines = append(lines, widget.Detail{Label: "result", Text: r.Result, Role: role})
 	case r.Status == api.RunRunning:
-		add("progress", widget.Percent(r.Progress)+", for "+state.Age(v.SiteNow.Sub(r.StartedAt.Time)))
+		add("progress", display.Percent(r.Progress)+", for "+display.Age(v.SiteNow.Sub(r.StartedAt.Time)))
 	}
 	if !r.From.IsZero() {
 		add("window", at(r.From)+" to "+at(r.To))

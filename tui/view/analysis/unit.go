@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -177,7 +178,7 @@ func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 		}
 	}
 	if a.CapacityKW > 0 {
-		title += v.Separator() + widget.Power(a.CapacityKW)
+		title += v.Separator() + display.Power(a.CapacityKW)
 	}
 	v.PutIn(r, 0, 0, w, title, themes.Title)
 	newest, ok := u.newest(v)
@@ -207,7 +208,7 @@ func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 	if age > operations.StaleAfter+15*time.Minute {
 		role = themes.Warning
 	}
-	v.PutIn(r, 0, 2, w, "last record "+widget.When(newest.Timestamp.Time, v.SiteNow, v.Site.Zone)+", "+state.Age(age)+" old", role)
+	v.PutIn(r, 0, 2, w, "last record "+display.When(newest.Timestamp.Time, v.SiteNow, v.Site.Zone)+", "+display.Age(age)+" old", role)
 	y := 3
 	measures := u.measures(v, a, i, newest)
 	bar := 18
@@ -237,23 +238,23 @@ func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 func (u *UnitView) measures(v view.Context, a api.Asset, i int, newest api.Record) []measure {
 	day := v.Day()
 	nan := math.NaN()
-	power := measure{name: "power", text: widget.Power(newest.Power), value: newest.Power, high: max(a.CapacityKW, newest.Power, 1), normal: chart.Anything}
+	power := measure{name: "power", text: display.Power(newest.Power), value: newest.Power, high: max(a.CapacityKW, newest.Power, 1), normal: chart.Anything}
 	var out []measure
 	if i >= 0 && day.Expected[i] > 0 && v.Site.PastDate.IsZero() {
 		power.normal = chart.Normal{Low: day.Expected[i] * chart.NormalRatio.Low, High: day.Expected[i] * chart.NormalRatio.High}
 		power.high = max(power.high, power.normal.High)
-		power.note = "its peers " + widget.Power(day.Expected[i]) + ", " + widget.Percent(newest.Power/day.Expected[i])
+		power.note = "its peers " + display.Power(day.Expected[i]) + ", " + display.Percent(newest.Power/day.Expected[i])
 		if lost := day.Expected[i] - newest.Power; lost > 0.1*day.Expected[i] {
-			power.note += ", lost " + widget.Power(lost)
+			power.note += ", lost " + display.Power(lost)
 		}
 	}
 	out = append(out, power)
 	if i >= 0 && !math.IsNaN(day.Energy[i]) {
-		kwh := measure{name: "energy", text: widget.Energy(day.Energy[i]), value: day.Energy[i], normal: chart.Anything}
+		kwh := measure{name: "energy", text: display.Energy(day.Energy[i]), value: day.Energy[i], normal: chart.Anything}
 		peers := day.PeersEnergy(i)
 		if peers > 0 {
 			kwh.normal = chart.Normal{Low: peers * chart.NormalRatio.Low, High: peers * chart.NormalRatio.High}
-			kwh.note = "its peers " + widget.Energy(peers) + ", " + widget.Percent(day.Energy[i]/peers)
+			kwh.note = "its peers " + display.Energy(peers) + ", " + display.Percent(day.Energy[i]/peers)
 		} else {
 			peers = 0
 		}
@@ -284,10 +285,10 @@ func (u *UnitView) measures(v view.Context, a api.Asset, i int, newest api.Recor
 				unit = m.unit
 			}
 		}
-		line := measure{name: m.name, text: widget.Significant(*p) + " " + unit, value: *p, low: m.low, high: m.high, normal: chart.Normal{Low: nan, High: nan}}
+		line := measure{name: m.name, text: display.Significant(*p) + " " + unit, value: *p, low: m.low, high: m.high, normal: chart.Normal{Low: nan, High: nan}}
 		if peers := peersNow(v, u.ID, m.of); !math.IsNaN(peers) {
 			line.normal = chart.Normal{Low: peers - m.around*math.Abs(peers), High: peers + m.around*math.Abs(peers)}
-			line.note = "its peers " + widget.Significant(peers) + " " + unit
+			line.note = "its peers " + display.Significant(peers) + " " + unit
 		}
 		if line.high == line.low {
 			line.high = 1.3 * max(math.Abs(*p), line.normal.High, 1)
@@ -340,7 +341,7 @@ func (u *UnitView) drawRecent(r terminal.Region, y int, v view.Context) int {
 			points.At, points.Value = append(points.At, rec.Timestamp.Unix()), append(points.Value, rec.Power)
 		}
 	}
-	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Power as measured", widget.Duration(recentSpan), "each "+stepWords(step))
+	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Power as measured", display.Duration(recentSpan), "each "+display.Step(step))
 	c := chart.Day{Pen: v.Pen, Palette: v.Palette, Start: from, From: from, To: to, Location: v.Site.Zone, Unit: "kW", Now: v.SiteNow,
 		Lines: []chart.Line{{Name: "power", Points: points, Role: themes.Actual}}, Empty: "no records in the last minutes"}
 	c.Draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: height - 1}))
@@ -365,7 +366,7 @@ func (u *UnitView) drawAlarms(r terminal.Region, y int, v view.Context) int {
 	for _, a := range alerts {
 		alarm.DrawPriority(v, r.Region(terminal.Rect{Y: y, W: 11, H: 1}), a.AlertSeverity, a.State)
 		v.Put(r, 12, y, a.State, themes.Text)
-		v.PutIn(r, 23, y, w-23, widget.Family(a.AlertType)+", since "+widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), themes.Text)
+		v.PutIn(r, 23, y, w-23, widget.Family(a.AlertType)+", since "+display.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), themes.Text)
 		y = alarm.DrawHistory(v, r, 2, y+1, a)
 	}
 	return y
@@ -396,7 +397,7 @@ type sampleColumn struct {
 }
 
 var sampleColumns = []sampleColumn{
-	{"kWh", 8, func(r api.Record) string { return widget.Significant(r.KWh) }},
+	{"kWh", 8, func(r api.Record) string { return display.Significant(r.KWh) }},
 	{"V", 7, func(r api.Record) string { return pointed(r.Voltage) }},
 	{"temp", 6, func(r api.Record) string { return pointed(r.Temperature) }},
 	{"PF", 5, func(r api.Record) string { return pointed(r.PF) }},
@@ -407,7 +408,7 @@ func pointed(p *float64) string {
 	if p == nil {
 		return ""
 	}
-	return widget.Significant(*p)
+	return display.Significant(*p)
 }
 
 // drawSamples lists the records as measured, newest first, with their gaps and error
@@ -419,7 +420,7 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v view.Context) int {
 	step := commonest(records)
 	note := ""
 	if step > 0 {
-		note = "each " + stepWords(step)
+		note = "each " + display.Step(step)
 	}
 	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Records as measured", fmt.Sprintf("%d h", state.SampleHours), note)
 	y++
@@ -453,7 +454,7 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v view.Context) int {
 	put(y, "time", "kW", func(k int) string { return columns[k].title }, themes.Muted)
 	for i, rec := range slices.Backward(records) {
 		y++
-		x := put(y, rec.Timestamp.In(v.Site.Zone).Format("15:04:05"), widget.Significant(rec.Power), func(k int) string { return columns[k].of(rec) }, themes.Text)
+		x := put(y, display.ClockSeconds(rec.Timestamp.In(v.Site.Zone)), display.Significant(rec.Power), func(k int) string { return columns[k].of(rec) }, themes.Text)
 		words, role := "", themes.Dim
 		if rec.ErrorType != "" && rec.ErrorType != "normal" {
 			words = rec.ErrorType
@@ -463,20 +464,12 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v view.Context) int {
 		}
 		if i > 0 && step > 0 {
 			if gap := rec.Timestamp.Sub(records[i-1].Timestamp.Time); gap > max(step, cadence(records, i))*3/2 {
-				words, role = words+" gap of "+widget.Duration(gap)+" before", themes.Warning
+				words, role = words+" gap of "+display.Duration(gap)+" before", themes.Warning
 			}
 		}
 		v.PutIn(r, x, y, w-x, words, role)
 	}
 	return y + 1
-}
-
-// stepWords write a distance between records.
-func stepWords(d time.Duration) string {
-	if d < time.Minute {
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	}
-	return fmt.Sprintf("%.0f min", d.Minutes())
 }
 
 // commonest returns the commonest distance between records, 0 with fewer than two.
@@ -500,7 +493,7 @@ func cadence(records []api.Record, i int) time.Duration {
 func (u *UnitView) Export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "voltage (V)", "temperature (degC)", "power factor", "inverter_state", "run_state", "error_type"}}
 	for _, r := range u.samples(v) {
-		rows = append(rows, []string{r.Timestamp.String(), r.AssetID, widget.Number(r.Power), widget.Number(r.KWh), exact(r.Voltage), exact(r.Temperature), exact(r.PF), strconv.Itoa(r.InverterState), strconv.Itoa(r.RunState), r.ErrorType})
+		rows = append(rows, []string{r.Timestamp.String(), r.AssetID, display.Number(r.Power), display.Number(r.KWh), exact(r.Voltage), exact(r.Temperature), exact(r.PF), strconv.Itoa(r.InverterState), strconv.Itoa(r.RunState), r.ErrorType})
 	}
 	return rows
 }
@@ -509,5 +502,5 @@ func exact(p *float64) string {
 	if p == nil {
 		return ""
 	}
-	return widget.Number(*p)
+	return display.Number(*p)
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/operations"
-	"app.sunloop/tui/view/widget"
 	"app.sunloop/tui/view/workflow"
 )
 
@@ -35,41 +35,41 @@ func choiceRows(v view.Context, c workflow.Choice, best float64) [][2]string {
 	none := view.Drawable("–", v.ASCII)
 	window, price, over, sun, wind := none, none, none, none, none
 	if w := c.Window; w != nil {
-		window = w.Start.In(v.Site.Zone).Format("15:04") + none + w.End.In(v.Site.Zone).Format("15:04")
-		price = widget.Energy(w.EnergyKWh)
+		window = display.Clock(w.Start.In(v.Site.Zone)) + none + display.Clock(w.End.In(v.Site.Zone))
+		price = display.Energy(w.EnergyKWh)
 		if w.Cost > 0 && c.Currency != "" {
-			price += ", " + widget.Money(w.Cost, c.Currency)
+			price += ", " + display.Money(w.Cost, c.Currency)
 		}
-		over = widget.Energy(w.ExtraKWh)
+		over = display.Energy(w.ExtraKWh)
 		if w.ExtraCost > 0 && c.Currency != "" {
-			over += ", " + widget.Money(w.ExtraCost, c.Currency)
+			over += ", " + display.Money(w.ExtraCost, c.Currency)
 		}
-		sun = view.Drawable(widget.Irradiance(w.IrradianceWM2), v.ASCII)
-		wind = fmt.Sprintf("%.1f m/s", w.WindMS)
+		sun = view.Drawable(display.Irradiance(w.IrradianceWM2), v.ASCII)
+		wind = display.Wind(w.WindMS)
 		if w.Windy {
 			wind += ", too strong"
 		}
 	}
-	wait := widget.Energy(c.WaitKWh)
+	wait := display.Energy(c.WaitKWh)
 	if f := workflow.SelectedFinding(v); f == nil || !f.Active { // nothing is known to be lost
 		wait = none
 	}
 	if c.Wait > 0 && c.Currency != "" {
-		wait += ", " + widget.Money(c.Wait, c.Currency)
+		wait += ", " + display.Money(c.Wait, c.Currency)
 	}
 	parts, all, more := none, none, none
 	if c.Parts > 0 {
-		parts = widget.Money(c.Parts, c.PartsMoney)
+		parts = display.Money(c.Parts, c.PartsMoney)
 	}
 	if total, ok := c.Total(); ok {
-		all = widget.Money(total, c.Currency)
-		more = widget.Money(total-best, c.Currency)
+		all = display.Money(total, c.Currency)
+		more = display.Money(total-best, c.Currency)
 		if total == best {
 			more = "the least"
 		}
 	}
 	return [][2]string{
-		{"begin", c.Begin.In(v.Site.Zone).Format("Mon 02 Jan 15:04")}, {"window", window}, {"window loses", price}, {"over the best", over},
+		{"begin", display.DayClock(c.Begin.In(v.Site.Zone))}, {"window", window}, {"window loses", price}, {"over the best", over},
 		{"waiting until then", wait}, {"parts", parts}, {"in all", all}, {"over the least", more},
 		{"sun", sun}, {"wind", wind}, {"other work that day", fmt.Sprint(c.Plans)},
 	}
@@ -197,9 +197,9 @@ func (s *PlanChoices) Export(v view.Context) [][]string {
 	}
 	rows := [][]string{{"way", "begin (UTC)", "window (kWh)", "window_cost", "waiting (kWh)", "waiting_cost", "parts", "parts_currency", "currency"}}
 	for _, c := range workflow.Choices(v, s.day) {
-		row := []string{c.Name, c.Begin.UTC().Format(time.RFC3339), "", "", widget.Number(c.WaitKWh), widget.Number(c.Wait), widget.Number(c.Parts), c.PartsMoney, c.Currency}
+		row := []string{c.Name, c.Begin.UTC().Format(time.RFC3339), "", "", display.Number(c.WaitKWh), display.Number(c.Wait), display.Number(c.Parts), c.PartsMoney, c.Currency}
 		if c.Window != nil {
-			row[2], row[3] = widget.Number(c.Window.EnergyKWh), widget.Number(c.Window.Cost)
+			row[2], row[3] = display.Number(c.Window.EnergyKWh), display.Number(c.Window.Cost)
 		}
 		rows = append(rows, row)
 	}

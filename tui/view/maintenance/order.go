@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -95,7 +96,7 @@ func (s *OrderScreen) trailOf(v view.Context, o api.Order) []widget.Detail {
 	lines := []widget.Detail{{Heading: "What was done about " + o.AssetID}}
 	for _, a := range v.Site.Activities.Data {
 		if a.AssetID == o.AssetID {
-			lines = append(lines, widget.Detail{Label: widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Text: a.Title + ", " + a.Actor + ": " + a.Description, Role: themes.Text})
+			lines = append(lines, widget.Detail{Label: display.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Text: a.Title + ", " + a.Actor + ": " + a.Description, Role: themes.Text})
 		}
 	}
 	if len(lines) == 1 {
@@ -117,7 +118,7 @@ func auditOf(v view.Context, ids ...string) []widget.Detail {
 				if a.Status >= 400 {
 					role = themes.Warning
 				}
-				lines = append(lines, widget.Detail{Label: widget.When(a.Timestamp.Time, v.Now, v.Zone()), Text: admin.Actor(a) + ": " + a.Route + " " + a.Action + ", " + admin.Outcome(a), Role: role})
+				lines = append(lines, widget.Detail{Label: display.When(a.Timestamp.Time, v.Now, v.Zone()), Text: admin.Actor(a) + ": " + a.Route + " " + a.Action + ", " + admin.Outcome(a), Role: role})
 				break
 			}
 		}
@@ -187,7 +188,7 @@ func sendOrder(from view.Caller, r api.OrderRequest) view.Call {
 func orderWords(r api.OrderRequest, answer *api.OrderResponse, v view.Context) string {
 	words := answer.Message + ": " + answer.AssetID
 	if o := answer.Order; o != nil && r.Action == api.ActionCreate {
-		words += ", planned " + widget.When(o.PlannedStart.Time, v.SiteNow, v.Zone()) + ", " + o.Priority + " priority, " + o.AssignedTechnician
+		words += ", planned " + display.When(o.PlannedStart.Time, v.SiteNow, v.Zone()) + ", " + o.Priority + " priority, " + o.AssignedTechnician
 	}
 	return words + "."
 }
@@ -289,9 +290,9 @@ func otherDay(o api.Order, v view.Context) string {
 	case days == 0:
 		return ""
 	case days > 0:
-		return fmt.Sprintf("It is planned for %s, in %s. Begin it now?", planned.Format("Mon 02 Jan 15:04"), widget.CountOf(days, "day", "days"))
+		return fmt.Sprintf("It is planned for %s, in %s. Begin it now?", display.DayClock(planned), display.CountOf(days, "day", "days"))
 	}
-	return fmt.Sprintf("It was planned for %s, %s ago. Begin it now?", planned.Format("Mon 02 Jan 15:04"), widget.CountOf(-days, "day", "days"))
+	return fmt.Sprintf("It was planned for %s, %s ago. Begin it now?", display.DayClock(planned), display.CountOf(-days, "day", "days"))
 }
 
 // newCompletion asks what was done, in how many hours, and how many of each

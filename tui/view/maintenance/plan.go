@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -147,7 +148,7 @@ func NewOrderForm(v view.Context, day time.Time) view.Request {
 
 func fillOrder(d *widget.StepForm, o outline) {
 	bill := *o.bill
-	parts := fmt.Sprintf("%d items, %s", bill.ItemCount, widget.Money(bill.TotalCost, bill.Currency))
+	parts := fmt.Sprintf("%d items, %s", bill.ItemCount, display.Money(bill.TotalCost, bill.Currency))
 	if bill.FaultFamily != "" {
 		parts = widget.Family(bill.FaultFamily) + ": " + parts
 	}
@@ -156,8 +157,8 @@ func fillOrder(d *widget.StepForm, o outline) {
 	}
 	begin, why := o.begin()
 	d.Intro = []string{terminal.Printable(parts) + ".", terminal.Printable(why)}
-	d.Add("planned_start", widget.NewField("Begin", widget.DateTimeLayout+", by the site's clock", begin.In(o.zone).Format(widget.DateTimeLayout)))
-	d.Add("estimated_duration_hours", widget.NewField("Hours", "of work at the unit", widget.Number(bill.EstimatedHours)))
+	d.Add("planned_start", widget.NewField("Begin", display.DateTimeLayout+", by the site's clock", display.DateTime(begin.In(o.zone))))
+	d.Add("estimated_duration_hours", widget.NewField("Hours", "of work at the unit", display.Number(bill.EstimatedHours)))
 	d.Add("priority", widget.NewField("Priority", "empty: from the finding; high, medium or low", ""))
 	d.Add("assigned_technician", widget.NewField("Technician", "empty: unassigned", o.me))
 	d.Add("note", widget.NewField("Note", "", ""))
@@ -203,7 +204,7 @@ func NewPartsForm(v view.Context) *widget.StepForm {
 			}
 			b := *answer.BOM
 			return view.Result{Refresh: workQueries(), Focus: view.Decide, Apply: func(s *state.Site) { s.KnowBOM(b) },
-				Notice: view.Notice(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, widget.Money(b.TotalCost, b.Currency), widget.Number(b.EstimatedHours)))}, nil
+				Notice: view.Notice(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, display.Money(b.TotalCost, b.Currency), display.Number(b.EstimatedHours)))}, nil
 		}}, true
 	}
 	return d
@@ -231,7 +232,7 @@ func fillPlan(d *widget.StepForm, o outline) {
 	begin, why := o.begin()
 	d.Intro = []string{terminal.Printable(why)}
 	d.Add("maintenance_type", widget.ChoiceField("Maintenance", api.MaintenanceTypes(), widget.Verbatim, kind))
-	d.Add("scheduled_date", widget.NewField("Date", widget.DateTimeLayout+", by the site's clock", begin.In(o.zone).Format(widget.DateTimeLayout)))
+	d.Add("scheduled_date", widget.NewField("Date", display.DateTimeLayout+", by the site's clock", display.DateTime(begin.In(o.zone))))
 	d.Add("priority", widget.ChoiceField("Priority", api.Priorities(), widget.Verbatim, priority))
 	d.Add("reason", widget.Paragraph(widget.NewField("Reason", "what is to be done, and why", reason), 3))
 	if reason == "" {
@@ -260,7 +261,7 @@ func NewRecurringForm(v view.Context, day time.Time) *widget.StepForm {
 	d := &widget.StepForm{Heading: "Recurring maintenance of " + o.selection.AssetID, Verb: "plan it", ServerForm: widget.ServerForm{Zone: o.zone},
 		Intro: []string{"The next date is counted from the day on which the one before was completed."}}
 	d.Add("task", widget.NewField("Task", "as filters, thermography, yearly inspection", ""))
-	d.Add("scheduled_date", widget.NewField("First date", widget.DateTimeLayout+", by the site's clock", first.In(o.zone).Format(widget.DateTimeLayout)))
+	d.Add("scheduled_date", widget.NewField("First date", display.DateTimeLayout+", by the site's clock", display.DateTime(first.In(o.zone))))
 	d.Add("every", widget.NewField("Every", "a whole number", "6"))
 	d.Add("unit", widget.NewChoice("of", []string{months, days}, widget.Verbatim))
 	d.Add("priority", widget.ChoiceField("Priority", api.Priorities(), widget.Verbatim, api.PriorityLow))
@@ -297,7 +298,7 @@ func sendSchedule(from view.Caller, action string, r api.ScheduleRequest) view.C
 		p := *answer.Schedule
 		done.Apply = func(s *state.Site) { s.KnowSchedule(p) }
 		done.Notice = func(v view.Context) view.Notify {
-			return view.Notify{Text: answer.Message + ": " + p.AssetID + ", " + widget.When(p.ScheduledDate.Time, v.SiteNow, v.Zone()) + ".", Role: themes.Accent}
+			return view.Notify{Text: answer.Message + ": " + p.AssetID + ", " + display.When(p.ScheduledDate.Time, v.SiteNow, v.Zone()) + ".", Role: themes.Accent}
 		}
 		if action == api.ActionCreate {
 			done.Focus = view.Decide
@@ -310,7 +311,7 @@ func sendSchedule(from view.Caller, action string, r api.ScheduleRequest) view.C
 func NewPlanMove(p api.Schedule, action string, v view.Context) *widget.StepForm {
 	base := api.ScheduleRequest{ScheduleID: p.ScheduleID, Version: p.Version}
 	d := &widget.StepForm{ServerForm: widget.ServerForm{Zone: v.Zone()}}
-	facts := p.MaintenanceType + " " + p.AssetID + ", " + widget.When(p.ScheduledDate.Time, v.SiteNow, v.Zone())
+	facts := p.MaintenanceType + " " + p.AssetID + ", " + display.When(p.ScheduledDate.Time, v.SiteNow, v.Zone())
 	if p.Reason != "" {
 		facts += ": " + p.Reason
 	}
@@ -326,7 +327,7 @@ func NewPlanMove(p api.Schedule, action string, v view.Context) *widget.StepForm
 		d.Add("reason", widget.NewField("Note", "who does it, what is booked", ""))
 	case api.ActionComplete:
 		d.Heading, d.Verb = "Complete the plan", "complete"
-		d.Add("completed_at", widget.NewField("Done at", "empty: now; else "+widget.DateTimeLayout, ""))
+		d.Add("completed_at", widget.NewField("Done at", "empty: now; else "+display.DateTimeLayout, ""))
 		d.Add("reason", widget.NewField("Note", "what was done", ""))
 		if p.EveryDays > 0 || p.EveryMonths > 0 {
 			d.Intro = append(d.Intro, "The next date follows: "+workflow.Recurs(p)+".")
@@ -367,7 +368,7 @@ func Diagnose(v view.Context) view.Call {
 		}
 		words := hand.AssetID + ": " + r.RootCause
 		if r.Confidence != nil && *r.Confidence > 0 {
-			words += ", " + widget.Percent(*r.Confidence)
+			words += ", " + display.Percent(*r.Confidence)
 		}
 		return view.Result{Notice: view.Notice(words + "."), Focus: view.Orient, Refresh: []state.Query{state.QueryFindings, state.QueryActivities}, Apply: func(s *state.Site) {
 			if s.Diagnosed == nil {

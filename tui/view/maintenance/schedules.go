@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -119,7 +120,7 @@ func scheduleRows(v view.Context) []widget.Row {
 		rows = append(rows, widget.Row{
 			ID: p.ScheduleID, Sort: []any{p.AssetID, p.ScheduledDate.String(), workflow.PlanState(p), p.MaintenanceType, float64(slices.Index(api.Priorities(), p.Priority)), workflow.Recurs(p), p.Reason},
 			Cells: []widget.Cell{
-				{Text: p.AssetID, Role: role}, {Text: widget.When(p.ScheduledDate.Time, v.SiteNow, v.Zone()), Role: role}, {Text: workflow.PlanState(p), Role: mark},
+				{Text: p.AssetID, Role: role}, {Text: display.When(p.ScheduledDate.Time, v.SiteNow, v.Zone()), Role: role}, {Text: workflow.PlanState(p), Role: mark},
 				{Text: p.MaintenanceType, Role: role}, {Text: p.Priority, Role: role}, {Text: workflow.Recurs(p), Role: role}, {Text: p.Reason, Role: role},
 			},
 		})
@@ -183,7 +184,7 @@ func historyDetail(v view.Context, moves []api.WorkMove) []widget.Detail {
 		if m.Note != "" {
 			words += ": " + m.Note
 		}
-		lines = append(lines, widget.Detail{Label: widget.When(m.At.Time, v.SiteNow, v.Zone()), Text: words, Role: themes.Dim})
+		lines = append(lines, widget.Detail{Label: display.When(m.At.Time, v.SiteNow, v.Zone()), Text: words, Role: themes.Dim})
 	}
 	return lines
 }

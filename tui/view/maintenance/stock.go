@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -85,7 +86,7 @@ func (s *Stock) partRows(v view.Context) []widget.Row {
 		if !p.Counted && p.Minimum == 0 {
 			least = count(0)
 		}
-		price := widget.Money(p.UnitCost, p.Currency)
+		price := display.Money(p.UnitCost, p.Currency)
 		rows = append(rows, widget.Row{ID: p.PartNumber, Sort: []any{p.PartNumber, p.Description, float64(p.OnHand), float64(p.Reserved), float64(p.Available), float64(p.Minimum), p.UnitCost, words},
 			Cells: []widget.Cell{{Text: p.PartNumber, Role: text}, {Text: p.Description, Role: text}, {Text: count(p.OnHand), Role: text}, {Text: strconv.Itoa(p.Reserved), Role: text},
 				{Text: count(p.Available), Role: text}, {Text: least, Role: themes.Dim}, {Text: price, Role: themes.Dim}, {Text: words, Role: role}}})
@@ -117,12 +118,12 @@ func partDetail(v view.Context, id string) []widget.Detail {
 	}
 	add("reserved", fmt.Sprintf("%d, by work orders", p.Reserved))
 	add("minimum", strconv.Itoa(p.Minimum))
-	add("price", widget.Money(p.UnitCost, p.Currency))
+	add("price", display.Money(p.UnitCost, p.Currency))
 	if p.Essential {
 		add("essential", "work does not begin while it is short")
 	}
 	if !p.UpdatedAt.IsZero() {
-		add("changed", p.UpdatedAt.In(v.Zone()).Format(widget.DateTimeLayout))
+		add("changed", display.DateTime(p.UpdatedAt.In(v.Zone())))
 	}
 	if o := v.Site.Order.Data; slices.ContainsFunc(o.Parts, func(op api.OrderPart) bool { return op.PartNumber == id }) {
 		add("selected", "the order of "+o.AssetID+" takes it")

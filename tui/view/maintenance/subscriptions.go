@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -101,11 +102,11 @@ func subscriptionRows(v view.Context) []widget.Row {
 		}
 		last := "never"
 		if !s.LastSuccessAt.IsZero() {
-			last = widget.When(s.LastSuccessAt.Time, v.SiteNow, v.Zone())
+			last = display.When(s.LastSuccessAt.Time, v.SiteNow, v.Zone())
 		}
 		rows = append(rows, widget.Row{ID: s.SubscriptionID, Sort: []any{s.CallbackURL, s.Status, unitOfOrder(v, s.OrderID), s.LastSuccessAt.String(), s.CreatedAt.String()}, Cells: []widget.Cell{
 			{Text: s.CallbackURL, Role: text}, {Text: s.Status, Role: role}, {Text: unitOfOrder(v, s.OrderID), Role: text}, {Text: last, Role: text},
-			{Text: widget.When(s.CreatedAt.Time, v.SiteNow, v.Zone()), Role: themes.Dim},
+			{Text: display.When(s.CreatedAt.Time, v.SiteNow, v.Zone()), Role: themes.Dim},
 		}})
 	}
 	return rows
@@ -148,7 +149,7 @@ func subscriptionDetail(v view.Context, id string) []widget.Detail {
 		lines = append(lines, widget.Detail{Text: "No deliveries yet.", Role: themes.Dim})
 	default:
 		for _, one := range d.Data {
-			lines = append(lines, widget.Detail{Label: widget.When(one.CreatedAt.Time, v.SiteNow, v.Zone()), Text: workflow.OrderStatus(one.Event.Status) + ": " + deliveryWords(v, one), Role: deliveryRole(one.Status)})
+			lines = append(lines, widget.Detail{Label: display.When(one.CreatedAt.Time, v.SiteNow, v.Zone()), Text: workflow.OrderStatus(one.Event.Status) + ": " + deliveryWords(v, one), Role: deliveryRole(one.Status)})
 		}
 		lines = append(lines, widget.Detail{Text: "enter: each of them, to be posted again.", Role: themes.Dim})
 	}
@@ -181,7 +182,7 @@ func deliveryWords(v view.Context, d api.Delivery) string {
 		words += ", " + d.Failure
 	}
 	if !d.NextAttemptAt.IsZero() && d.Status == api.DeliveryPending {
-		words += ", next " + widget.When(d.NextAttemptAt.Time, v.SiteNow, v.Zone())
+		words += ", next " + display.When(d.NextAttemptAt.Time, v.SiteNow, v.Zone())
 	}
 	return words
 }
@@ -328,7 +329,7 @@ func deliveryRows(v view.Context) []widget.Row {
 		if t.IsZero() {
 			return ""
 		}
-		return widget.When(t.Time, v.SiteNow, v.Zone())
+		return display.When(t.Time, v.SiteNow, v.Zone())
 	}
 	rows := make([]widget.Row, 0, len(v.Site.Deliveries.Data))
 	for _, d := range v.Site.Deliveries.Data {
@@ -356,7 +357,7 @@ func deliveryDetail(v view.Context, id string) []widget.Detail {
 		if t.IsZero() {
 			return ""
 		}
-		return t.In(v.Zone()).Format("2006-01-02 15:04:05")
+		return display.DateTimeSeconds(t.In(v.Zone()))
 	}
 	add("order", d.OrderID)
 	add("changed", at(d.Event.UpdatedAt))

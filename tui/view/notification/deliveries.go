@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -72,7 +73,7 @@ func deliveryRows(v view.Context, c api.NotificationConfig, list []api.Notificat
 		to := recipientWords(c, cmp.Or(d.Recipient, "all of the route"))
 		title := cmp.Or(d.Title, strings.ReplaceAll(d.Kind, "_", " "))
 		rows = append(rows, widget.Row{ID: deliveryID(d), Sort: []any{d.PlannedAt.String(), to, d.ChannelID, d.Status, title, whyWords(v, d)}, Cells: []widget.Cell{
-			widget.QuietText(widget.When(d.PlannedAt.Time, v.Now, v.Zone())), widget.Text(to), widget.QuietText(d.ChannelID), {Text: d.Status, Role: statusRole(d.Status)}, widget.Text(title), widget.QuietText(whyWords(v, d))}})
+			widget.QuietText(display.When(d.PlannedAt.Time, v.Now, v.Zone())), widget.Text(to), widget.QuietText(d.ChannelID), {Text: d.Status, Role: statusRole(d.Status)}, widget.Text(title), widget.QuietText(whyWords(v, d))}})
 	}
 	return rows
 }
@@ -93,10 +94,10 @@ func statusRole(status string) themes.Role {
 func whyWords(v view.Context, d api.NotificationDelivery) string {
 	text := d.Reason
 	if d.Failure != "" {
-		text = fmt.Sprintf("%s (%s)", d.Failure, widget.CountOf(d.Attempts, "attempt", "attempts"))
+		text = fmt.Sprintf("%s (%s)", d.Failure, display.CountOf(d.Attempts, "attempt", "attempts"))
 	}
 	if !d.Until.IsZero() {
-		text += ", until " + widget.When(d.Until.Time, v.Now, v.Zone())
+		text += ", until " + display.When(d.Until.Time, v.Now, v.Zone())
 	}
 	return text
 }
@@ -108,7 +109,7 @@ func deliveryDetail(v view.Context, c api.NotificationConfig, d api.Notification
 		if t.IsZero() {
 			return ""
 		}
-		return t.In(v.Zone()).Format("2006-01-02 15:04:05")
+		return display.DateTimeSeconds(t.In(v.Zone()))
 	}
 	add("to", recipientWords(c, cmp.Or(d.Recipient, "all of the route")))
 	add("by", strings.TrimSpace(d.ChannelID+" "+d.Address))
@@ -229,7 +230,7 @@ func NewSimulation(owner string, q state.NotifyQuestion) view.View {
 	t := explanation("Who would be notified", "No one would be notified.", state.QuerySimulation, q, func(v view.Context) string {
 		at := "now"
 		if !q.At.IsZero() {
-			at = q.At.In(v.Zone()).Format(widget.DateTimeLayout)
+			at = display.DateTime(q.At.In(v.Zone()))
 		}
 		where := q.SiteID
 		if q.AssetID != "" {
@@ -260,7 +261,7 @@ func alertWords(v view.Context, id string) string {
 }
 
 func alarmWords(v view.Context, a api.Alert) string {
-	return strings.Join(strings.Fields(widget.Family(a.AlertType)+" "+a.AssetID), " ") + ", " + widget.When(a.Timestamp.Time, v.Now, v.Zone())
+	return strings.Join(strings.Fields(widget.Family(a.AlertType)+" "+a.AssetID), " ") + ", " + display.When(a.Timestamp.Time, v.Now, v.Zone())
 }
 
 // openDelivery explains the alarm of a delivery.
@@ -300,7 +301,7 @@ func sendTest(owner string, person bool, id string) view.Request {
 		}
 		notice := "The test message was delivered."
 		if failed > 0 {
-			notice = fmt.Sprintf("%d of %s did not take the test message.", failed, widget.CountOf(len(out.Results), "address", "addresses"))
+			notice = fmt.Sprintf("%d of %s did not take the test message.", failed, display.CountOf(len(out.Results), "address", "addresses"))
 		}
 		return view.Result{Open: NewTestResults(id, out.Results), Notice: view.Notice(notice)}, nil
 	}}}

@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
@@ -180,7 +181,7 @@ func numberText(n float64) string {
 	if n == 0 {
 		return ""
 	}
-	return widget.Number(n)
+	return display.Number(n)
 }
 
 func countText(n int) string {
@@ -304,8 +305,8 @@ func NewOverrideForm(v view.Context, owner string, c api.NotificationConfig, r a
 	}
 	from := v.Now.In(zone).Truncate(time.Hour)
 	d.Add("person_id", widget.NewChoice("Person", people, func(id string) string { return personName(c, id) }))
-	d.Add("from", widget.NewField("From", "date and time", from.Format(widget.DateTimeLayout)))
-	d.Add("to", widget.NewField("To", "date and time", from.AddDate(0, 0, 1).Format(widget.DateTimeLayout)))
+	d.Add("from", widget.NewField("From", "date and time", display.DateTime(from)))
+	d.Add("to", widget.NewField("To", "date and time", display.DateTime(from.AddDate(0, 0, 1))))
 	d.Add("reason", widget.NewField("Reason", "optional", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		begin, ok := d.Date("from", "The start", from)
@@ -496,10 +497,10 @@ func NewWhoForm(v view.Context, owner string, q state.NotifyQuestion) *widget.Fi
 	}
 	at, kw := "", ""
 	if !q.At.IsZero() {
-		at = q.At.In(d.Zone).Format(widget.DateTimeLayout)
+		at = display.DateTime(q.At.In(d.Zone))
 	}
 	if q.KW != nil && !math.IsNaN(*q.KW) {
-		kw = widget.Number(*q.KW)
+		kw = display.Number(*q.KW)
 	}
 	field := func(name string, f widget.Field) { d.Names, d.Fields = append(d.Names, name), append(d.Fields, f) }
 	field("site_id", widget.ChoiceField("Site", sites, widget.Verbatim, first))
@@ -507,7 +508,7 @@ func NewWhoForm(v view.Context, owner string, q state.NotifyQuestion) *widget.Fi
 	field("priority", widget.ChoiceField("Priority", api.AlertSeverities(), widget.AlarmPriority, cmp.Or(q.Priority, api.AlertMajor)))
 	field("asset_id", widget.NewField("Unit", "optional", q.AssetID))
 	field("energy_at_risk_kw", widget.NewField("At risk kW", "optional", kw))
-	field("at", widget.NewField("At", "empty: now; else date and time of the site, as "+v.SiteNow.Format(widget.DateTimeLayout), at))
+	field("at", widget.NewField("At", "empty: now; else date and time of the site, as "+display.DateTime(v.SiteNow), at))
 	d.Accept = func() view.Request {
 		kw, ok := d.Number("energy_at_risk_kw")
 		if !ok {

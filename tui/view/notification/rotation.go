@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -143,7 +144,7 @@ func (s *screen) onCall(v view.Context, c api.NotificationConfig, r api.Notifica
 
 // whenLocal writes a time by the clock of a rotation.
 func whenLocal(t time.Time, zone *time.Location) string {
-	return t.In(zone).Format("Mon 02 Jan 15:04")
+	return display.DayClock(t.In(zone))
 }
 
 // handoverWords says when a rotation is handed over.
@@ -190,9 +191,9 @@ func (s *screen) drawCalendar(r terminal.Region, v view.Context, rotation api.No
 	w, h := r.Size()
 	zone := zoneOf(rotation.Timezone)
 	from, to, month := s.calendar.span(v.Now, zone)
-	title := fmt.Sprintf("%s, %s to %s", cmp.Or(rotation.Name, rotation.RotationID), from.Format("02 Jan"), to.Add(-time.Hour).Format("02 Jan 2006"))
+	title := fmt.Sprintf("%s, %s to %s", cmp.Or(rotation.Name, rotation.RotationID), display.DayMonth(from), display.Date(to.Add(-time.Hour)))
 	if !month.IsZero() {
-		title = cmp.Or(rotation.Name, rotation.RotationID) + ", " + month.Format("January 2006")
+		title = cmp.Or(rotation.Name, rotation.RotationID) + ", " + display.Month(month)
 	}
 	notes := []string{"[ ] move", "m week or month", cmp.Or(rotation.Timezone, "UTC")}
 	if w < terminal.Width(title+strings.Join(notes, ", "))+4 {
@@ -274,7 +275,7 @@ func drawWeek(r terminal.Region, v view.Context, c api.NotificationConfig, rotat
 	for n := 0; n < 7 && y < h; n, y = n+1, y+1 {
 		day := time.Date(from.Year(), from.Month(), from.Day()+n, 0, 0, 0, 0, zone)
 		next := time.Date(from.Year(), from.Month(), from.Day()+n+1, 0, 0, 0, 0, zone)
-		label, role := day.Format("Mon 02"), themes.Dim
+		label, role := display.DayOfMonth(day), themes.Dim
 		if !v.Now.Before(day) && v.Now.Before(next) {
 			label, role = label+"<", themes.Title
 		}
@@ -302,7 +303,7 @@ func drawWeek(r terminal.Region, v view.Context, c api.NotificationConfig, rotat
 				}
 				x = v.PutIn(r, x, y, 1, sign, themes.Title)
 				if local := shift.From.In(zone); local.Hour()+local.Minute() > 0 {
-					text = local.Format("15:04 ") + text
+					text = display.Clock(local) + " " + text
 				}
 			}
 			if end-x >= 3 {
@@ -351,7 +352,7 @@ func drawMonth(r terminal.Region, v view.Context, c api.NotificationConfig, rota
 			if text == "" {
 				text = "no one"
 			}
-			number, look := day.Format("02"), themes.Dim
+			number, look := fmt.Sprintf("%02d", day.Day()), themes.Dim
 			switch {
 			case !v.Now.Before(day) && v.Now.Before(next):
 				number, look = number+"<", themes.Title

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/widget"
@@ -41,13 +42,13 @@ func selection(r api.NotificationRoute) string {
 		parts = append(parts, strings.Join(families, ", "))
 	}
 	if r.MinKW > 0 {
-		parts = append(parts, "from "+widget.Power(r.MinKW))
+		parts = append(parts, "from "+display.Power(r.MinKW))
 	}
 	if r.MinKWh > 0 {
-		parts = append(parts, "from "+widget.Energy(r.MinKWh)+" lost")
+		parts = append(parts, "from "+display.Energy(r.MinKWh)+" lost")
 	}
 	if r.MinMoney > 0 {
-		parts = append(parts, "from "+widget.Significant(r.MinMoney)+" a day")
+		parts = append(parts, "from "+display.Significant(r.MinMoney)+" a day")
 	}
 	if len(r.Hours) > 0 {
 		parts = append(parts, withZone(hoursText(r.Hours), r.Timezone))
@@ -151,7 +152,7 @@ func changedWords(v view.Context, at api.Time, by string, version int) string {
 	if at.IsZero() {
 		return ""
 	}
-	text := widget.When(at.Time, v.Now, v.Zone())
+	text := display.When(at.Time, v.Now, v.Zone())
 	if by != "" {
 		text += " by " + by
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -91,7 +92,7 @@ func handOverWords(v view.Context) string {
 		if v.User == nil || a.Actor == v.User.Username || !v.Site.Shift.At.IsZero() && unreadHandOver(v) == nil {
 			return ""
 		}
-		return a.Actor + " handed the shift over " + widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone) + ": press g c to read it."
+		return a.Actor + " handed the shift over " + display.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone) + ": press g c to read it."
 	}
 	return ""
 }
@@ -165,7 +166,7 @@ func orderColumns(v view.Context) []widget.Column {
 	unit, what, when := 6, 8, 5
 	for _, o := range v.Site.Orders.Data {
 		unit, what = max(unit, terminal.Width(o.AssetID)), max(what, terminal.Width(workflow.OrderText(o)))
-		when = max(when, terminal.Width(widget.When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone)))
+		when = max(when, terminal.Width(display.When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone)))
 	}
 	return []widget.Column{
 		{Title: "unit", Width: min(unit, 30), Min: min(unit, 11), IDs: true}, {Title: "what", Min: min(what, 16)}, {Title: "state", Width: 11},
@@ -187,7 +188,7 @@ func orderRows(v view.Context) []widget.Row {
 		}
 		rows = append(rows, widget.Row{ID: o.OrderID, Cells: []widget.Cell{
 			{Text: o.AssetID, Role: text}, {Text: workflow.OrderText(o), Role: text}, {Text: workflow.OrderStatus(o.Status), Role: text}, {Text: due.Text(v.SiteNow), Role: role},
-			{Text: o.Priority, Role: text}, {Text: o.AssignedTechnician, Role: dim}, partsCell(o, dim), {Text: widget.When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), Role: dim},
+			{Text: o.Priority, Role: text}, {Text: o.AssignedTechnician, Role: dim}, partsCell(o, dim), {Text: display.When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), Role: dim},
 		}, Sort: []any{o.AssetID, workflow.OrderText(o), o.Status, due.At.Format(time.RFC3339), float64(slices.Index(api.Priorities(), o.Priority)), o.AssignedTechnician, float64(-o.PartsShort), o.PlannedStart.String()}})
 	}
 	return rows
@@ -440,7 +441,7 @@ func uploadWords(u api.Upload) string {
 	case u.Error != "":
 		return plant.UploadState(u) + ": " + u.Error
 	case u.Ended():
-		return plant.UploadState(u) + ", " + widget.CountOf(u.RowsStored, "row", "rows")
+		return plant.UploadState(u) + ", " + display.CountOf(u.RowsStored, "row", "rows")
 	}
 	return plant.UploadState(u)
 }
@@ -448,7 +449,7 @@ func uploadWords(u api.Upload) string {
 func trailColumns(v view.Context) []widget.Column {
 	when, what := 5, 4
 	for _, a := range v.Site.Activities.Data {
-		when = max(when, terminal.Width(widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone)))
+		when = max(when, terminal.Width(display.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone)))
 		what = max(what, terminal.Width(a.Title))
 	}
 	return []widget.Column{
@@ -480,7 +481,7 @@ func trailRows(v view.Context) (rows []widget.Row, own int) {
 			title, rest = themes.Dim, themes.Muted
 		}
 		row := widget.Row{ID: ids[i], Cells: []widget.Cell{
-			{Text: widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Role: rest}, {Text: a.Phase, Role: rest},
+			{Text: display.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Role: rest}, {Text: a.Phase, Role: rest},
 			{Text: a.Title, Role: title}, {Text: a.Description, Role: rest}, {Text: a.Actor, Role: rest},
 		}, Sort: []any{a.Timestamp.String(), a.Phase, a.Title, a.Description, a.Actor}}
 		if mine {
@@ -501,7 +502,7 @@ func (a *trail) strip(r terminal.Region, v view.Context, y int) {
 		if y >= h {
 			return
 		}
-		x := v.Put(r, 0, y, widget.When(act.Timestamp.Time, v.SiteNow, v.Site.Zone)+"  ", themes.Dim)
+		x := v.Put(r, 0, y, display.When(act.Timestamp.Time, v.SiteNow, v.Site.Zone)+"  ", themes.Dim)
 		x = v.PutIn(r, x, y, w-x, act.Title, themes.Text)
 		v.PutIn(r, x+2, y, w-x-2, act.Description, themes.Dim)
 		y++

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/state"
@@ -51,7 +52,7 @@ func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, 
 	c.chart.Loss = day.Loss(low, expected)
 	c.chart.Margin = margin
 	c.chart.Stale = isStale(v)
-	c.chart.From, c.chart.To, c.chart.Cursor, c.chart.Format = look.from, look.to, look.cursor, widget.Significant
+	c.chart.From, c.chart.To, c.chart.Cursor, c.chart.Format = look.from, look.to, look.cursor, display.Significant
 	c.chart.Empty = look.empty
 	widget.DrawDay(&c.chart, r, v, day.Start, 1, top)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -139,7 +140,7 @@ func (d *Decide) Draw(r terminal.Region, v view.Context) {
 // room.
 func (d *Decide) timeNote(v view.Context, w int, days []workflow.ForecastDay) string {
 	first, last := d.time.span(days)
-	note := first.Format("02 Jan") + " to " + last.Format("02 Jan")
+	note := display.DayMonth(first) + " to " + display.DayMonth(last)
 	if w >= 110 {
 		note += "; " + timelineKey
 	}
@@ -177,9 +178,9 @@ func (d *Decide) drawSelected(r terminal.Region, v view.Context) int {
 func waitingWords(f api.Finding) string {
 	switch {
 	case !f.Active:
-		return "It has ended: " + widget.Energy(f.LostKWh) + " were lost."
+		return "It has ended: " + display.Energy(f.LostKWh) + " were lost."
 	case f.RevenueAtRisk > 0 && f.Currency != "":
-		return fmt.Sprintf("Waiting costs %s a day (%s).", widget.Money(f.RevenueAtRisk, f.Currency), widget.Risk(f.EnergyAtRiskKW))
+		return fmt.Sprintf("Waiting costs %s a day (%s).", display.Money(f.RevenueAtRisk, f.Currency), widget.Risk(f.EnergyAtRiskKW))
 	case f.EnergyAtRiskKW > 0:
 		return "Waiting costs " + widget.Risk(f.EnergyAtRiskKW) + "."
 	}
@@ -196,7 +197,7 @@ func (d *Decide) drawDay(r terminal.Region, v view.Context, y int, days []workfl
 	} else if day.Window == nil {
 		name = "Today: "
 	}
-	v.Heading(r, y, name+day.Day.Format("Mon 02 Jan"), note)
+	v.Heading(r, y, name+display.Day(day.Day), note)
 	y = v.Paragraph(r, 0, y+1, energyWords(day)+" "+windowWords(v, day, days), themes.Text)
 	if f := workflow.SelectedFinding(v); f != nil && f.Active {
 		y = v.Paragraph(r, 0, y, d.costWords(v, days, i), themes.Text)
@@ -210,9 +211,9 @@ func energyWords(d workflow.ForecastDay) string {
 	case !d.Known && math.IsNaN(d.Seasonal):
 		return "No forecast reaches this day."
 	case !d.Known:
-		return "No forecast reaches this day; the mean of the days around it a year ago is " + widget.Energy(d.Seasonal) + "."
+		return "No forecast reaches this day; the mean of the days around it a year ago is " + display.Energy(d.Seasonal) + "."
 	}
-	words := fmt.Sprintf("P50 %s, P10 %s, P90 %s", widget.Energy(d.P50), widget.Energy(d.P10), widget.Energy(d.P90))
+	words := fmt.Sprintf("P50 %s, P10 %s, P90 %s", display.Energy(d.P50), display.Energy(d.P10), display.Energy(d.P90))
 	if !d.Complete {
 		words += " in the part that is forecast"
 	}
@@ -225,19 +226,19 @@ func windowWords(v view.Context, d workflow.ForecastDay, days []workflow.Forecas
 		return "No window for the work is known."
 	}
 	w, currency := d.Window, v.Site.Windows.Data.Currency
-	words := "Window " + w.Start.In(v.Site.Zone).Format("15:04") + view.Drawable("–", v.ASCII) + w.End.In(v.Site.Zone).Format("15:04") + " loses " + widget.Energy(w.EnergyKWh) + workflow.WindowLoser(v)
+	words := "Window " + display.Clock(w.Start.In(v.Site.Zone)) + view.Drawable("–", v.ASCII) + display.Clock(w.End.In(v.Site.Zone)) + " loses " + display.Energy(w.EnergyKWh) + workflow.WindowLoser(v)
 	if w.Cost > 0 && currency != "" {
-		words += ", " + widget.Money(w.Cost, currency)
+		words += ", " + display.Money(w.Cost, currency)
 	}
 	best := days[workflow.BestDay(days)]
 	switch {
 	case d.Rank == 1:
 		words += "; the best of all"
 	case w.ExtraKWh > 0:
-		words += "; " + workflow.CostText(w.ExtraCost, w.ExtraKWh, currency) + " more than the best, " + best.Day.Format("Mon 02 Jan")
+		words += "; " + workflow.CostText(w.ExtraCost, w.ExtraKWh, currency) + " more than the best, " + display.Day(best.Day)
 	}
 	if w.Windy {
-		words += fmt.Sprintf("; wind of %.0f m/s", w.WindMS)
+		words += "; wind of " + display.Wind(w.WindMS)
 	}
 	return words + "."
 }
@@ -250,10 +251,10 @@ func (d *Decide) costWords(v view.Context, days []workflow.ForecastDay, i int) s
 		}
 		words := "Waiting until then costs " + workflow.CostText(c.Wait, c.WaitKWh, c.Currency)
 		if c.Parts > 0 {
-			words += ", the parts " + widget.Money(c.Parts, c.PartsMoney)
+			words += ", the parts " + display.Money(c.Parts, c.PartsMoney)
 		}
 		if total, ok := c.Total(); ok && c.Parts > 0 {
-			words += ": " + widget.Money(total, c.Currency) + " in all"
+			words += ": " + display.Money(total, c.Currency) + " in all"
 		}
 		return words + "."
 	}
@@ -313,11 +314,11 @@ func (d *Decide) Strip(r terminal.Region, v view.Context) {
 	}
 	for y := 0; y < h && y < len(days); y++ {
 		day := days[y]
-		x := v.PutIn(r, 0, y, w, day.Day.Format("Mon 02")+"  ", themes.Text)
-		x = v.PutIn(r, x, y, w-x, fmt.Sprintf("%8s", widget.Energy(day.P50)), themes.Text)
+		x := v.PutIn(r, 0, y, w, display.DayOfMonth(day.Day)+"  ", themes.Text)
+		x = v.PutIn(r, x, y, w-x, fmt.Sprintf("%8s", display.Energy(day.P50)), themes.Text)
 		visit := ""
 		if day.Window != nil {
-			visit = "  window " + day.Window.Start.In(v.Site.Zone).Format("15:04") + ", loses " + widget.Energy(day.Window.EnergyKWh) + workflow.WindowLoser(v)
+			visit = "  window " + display.Clock(day.Window.Start.In(v.Site.Zone)) + ", loses " + display.Energy(day.Window.EnergyKWh) + workflow.WindowLoser(v)
 		}
 		if len(day.Plans) > 0 {
 			visit += "  " + v.ShortID(day.Plans[0].AssetID, 12)
@@ -431,10 +432,10 @@ func (d *Decide) Export(v view.Context) [][]string {
 	for _, day := range workflow.ForecastDays(v) {
 		row := []string{day.Day.Format(time.DateOnly), "", "", "", "", "", "", "", ""}
 		if day.Known {
-			row[1], row[2], row[3] = widget.Number(day.P10), widget.Number(day.P50), widget.Number(day.P90)
+			row[1], row[2], row[3] = display.Number(day.P10), display.Number(day.P50), display.Number(day.P90)
 		}
 		if w := day.Window; w != nil {
-			row[4], row[5], row[6], row[7] = w.Start.String(), w.End.String(), widget.Number(w.EnergyKWh), widget.Number(w.ExtraKWh)
+			row[4], row[5], row[6], row[7] = w.Start.String(), w.End.String(), display.Number(w.EnergyKWh), display.Number(w.ExtraKWh)
 		}
 		var plans []string
 		for _, p := range day.Plans {
@@ -482,7 +483,7 @@ func (t *timeline) draw(r terminal.Region, v view.Context, days []workflow.Forec
 		}
 	}
 	if top > 0 {
-		r.PutRight(timelineMargin-1, 0, widget.Energy(top), v.Style(themes.Dim))
+		r.PutRight(timelineMargin-1, 0, display.Energy(top), v.Style(themes.Dim))
 	}
 	v.Put(r, 0, bars, "work", themes.Dim)
 	v.Put(r, 0, bars+1, "window", themes.Dim)
@@ -573,7 +574,7 @@ func (t *timeline) axis(r terminal.Region, v view.Context, days []workflow.Forec
 	}
 	for i := 0; i < t.shown; i += every {
 		if room := (t.shown - i) * t.cells; room >= 6 {
-			v.PutIn(r, timelineMargin+i*t.cells, y, room, days[t.first+i].Day.Format("02 Jan"), themes.Dim)
+			v.PutIn(r, timelineMargin+i*t.cells, y, room, display.DayMonth(days[t.first+i].Day), themes.Dim)
 		}
 	}
 }

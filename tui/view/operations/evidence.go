@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -200,7 +201,7 @@ func drawSimilar(r terminal.Region, v view.Context, y int, f api.Finding) int {
 		if !other.EndedAt.IsZero() {
 			end = other.EndedAt.Time
 		}
-		words := fmt.Sprintf("%s, %s, lost %s", widget.When(other.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.Duration(end.Sub(other.StartedAt.Time)), widget.LostEnergy(other))
+		words := fmt.Sprintf("%s, %s, lost %s", display.When(other.StartedAt.Time, v.SiteNow, v.Site.Zone), display.Duration(end.Sub(other.StartedAt.Time)), widget.LostEnergy(other))
 		x := v.PutIn(r, 0, y, w, v.ShortID(unitName(other), max(w/3, 8))+"  ", themes.Text)
 		v.PutIn(r, x, y, w-x, words, themes.Dim)
 		y = max(v.Paragraph(r, 2, y+1, resolutionText(v, other), themes.Text), y+2)
@@ -215,7 +216,7 @@ func issueWords(v view.Context, f api.Finding) string {
 		return ""
 	}
 	last := i.History[len(i.History)-1]
-	words := "issue " + strings.ToLower(i.Status) + " since " + widget.When(last.At.Time, v.SiteNow, v.Site.Zone) + " by " + last.Actor
+	words := "issue " + strings.ToLower(i.Status) + " since " + display.When(last.At.Time, v.SiteNow, v.Site.Zone) + " by " + last.Actor
 	if last.Note != "" {
 		words += ": " + last.Note
 	}
@@ -234,7 +235,7 @@ func lossWindow(v view.Context, days int) (from, to time.Time) {
 // DrawLosses draws how the expected energy of a window became the measured energy: a
 // step for each family of faults, and one for what no finding explains.
 func DrawLosses(c *chart.Waterfall, r terminal.Region, v view.Context, l api.Losses) {
-	c.Pen, c.Palette, c.Selected, c.Format = v.Pen, v.Palette, -1, widget.Energy
+	c.Pen, c.Palette, c.Selected, c.Format = v.Pen, v.Palette, -1, display.Energy
 	first := "expected"
 	switch l.ExpectedBy {
 	case api.ExpectedByLosses:
@@ -308,8 +309,8 @@ func (o *Orient) drawLosses(r terminal.Region, v view.Context, seen int) int {
 	for _, cause := range l.ByCause {
 		sum += cause.LostKWh
 	}
-	words := "Findings lost " + widget.Energy(sum)
-	if m := widget.Money(sum*v.Site.TariffPerKWh, v.Site.Currency); m != "" && v.Site.TariffPerKWh > 0 {
+	words := "Findings lost " + display.Energy(sum)
+	if m := display.Money(sum*v.Site.TariffPerKWh, v.Site.Currency); m != "" && v.Site.TariffPerKWh > 0 {
 		words += ", " + m
 	}
 	return v.Paragraph(r, 0, rows+2, words+" in this time.", themes.Dim)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -98,7 +99,7 @@ func (o *Observe) Draw(r terminal.Region, v view.Context) {
 	}
 	w, h := r.Size()
 	past := v.Site.Past
-	v.PutIn(r, 0, 0, w, v.Site.PastDate.Format("Mon 02 Jan 2006")+v.Separator()+"← → another day, esc today", themes.Accent)
+	v.PutIn(r, 0, 0, w, display.DayYear(v.Site.PastDate)+v.Separator()+"← → another day, esc today", themes.Accent)
 	r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
 	face := past.Status(v.Now, 24*time.Hour, len(past.Data.Units) == 0)
 	if !widget.DrawPlaceholder(v, r, face, past.Err, past.FailedSince, past.NextTry, "that day's telemetry", "Nothing was reported on that day. "+o.lastData(v)) {
@@ -294,7 +295,7 @@ func (o *Observe) Strip(r terminal.Region, v view.Context) {
 	} else {
 		line := widget.SitePower(s)
 		if s.ExpectedPowerKW != nil {
-			line += " of " + widget.Power(*s.ExpectedPowerKW) + " expected"
+			line += " of " + display.Power(*s.ExpectedPowerKW) + " expected"
 		}
 		v.PutIn(words, 0, 0, w, line, themes.Text)
 		if s.HasPower() {
@@ -326,7 +327,7 @@ func (o *Observe) lastData(v view.Context) string {
 		return known.Sentence("the newest data", v.Now, v.Site.Zone)
 	}
 	if at := v.Site.Summary.Data.LastUpdated; !at.IsZero() {
-		return "The newest data are of " + widget.When(at.Time, v.SiteNow, v.Site.Zone) + "."
+		return "The newest data are of " + display.When(at.Time, v.SiteNow, v.Site.Zone) + "."
 	}
 	return "The site has no data yet."
 }
@@ -460,7 +461,7 @@ func (o *Observe) Export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "inverter_state"}}
 	for _, u := range view.ShownDay(v).Units {
 		for _, r := range u.Records {
-			rows = append(rows, []string{r.Timestamp.String(), u.AssetID, widget.Number(r.Power), widget.Number(r.KWh), strconv.Itoa(r.InverterState)})
+			rows = append(rows, []string{r.Timestamp.String(), u.AssetID, display.Number(r.Power), display.Number(r.KWh), strconv.Itoa(r.InverterState)})
 		}
 	}
 	return rows
@@ -594,7 +595,7 @@ func (o *Observe) drawAlarms(r terminal.Region, v view.Context) {
 	o.alarms.DrawAlarms(r.Region(terminal.Rect{Y: 1, W: w, H: list}), quiet, o.shown)
 	notes := append([]string{widget.Risk(risk)}, hidden...)
 	if alerts.Err != nil && !alerts.At.IsZero() {
-		notes = append(notes, state.Age(v.Now.Sub(alerts.At))+" old")
+		notes = append(notes, display.Age(v.Now.Sub(alerts.At))+" old")
 	}
 	v.Heading(r, 0, "Alarms", append(notes, o.alarms.Range())...)
 }

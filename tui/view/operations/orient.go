@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -148,7 +149,7 @@ func findingColumns(v view.Context) []widget.Column {
 	for _, f := range v.Site.Findings.Data {
 		unit = max(unit, terminal.Width(unitName(f)))
 		what = max(what, terminal.Width(findingWords(f)))
-		since = max(since, terminal.Width(widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)))
+		since = max(since, terminal.Width(display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)))
 	}
 	return []widget.Column{
 		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 11), IDs: true}, {Title: "what", Min: min(what, 24)},
@@ -180,8 +181,8 @@ func findingRows(v view.Context) []widget.Row {
 				}
 			}, Text: alarm.FindingPriority(v, f)},
 			{Text: unitName(f), Role: text}, {Text: findingWords(f), Role: role},
-			{Text: risk, Role: text}, {Text: widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: dim},
-			{Text: widget.LostEnergy(f), Role: text}, {Text: widget.Percent(f.Confidence), Role: text},
+			{Text: risk, Role: text}, {Text: display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: dim},
+			{Text: widget.LostEnergy(f), Role: text}, {Text: display.Percent(f.Confidence), Role: text},
 		}, Sort: []any{float64(alarm.FindingRank(v, f)), unitName(f), f.FaultFamily, f.EnergyAtRiskKW, f.StartedAt.String(), f.LostKWh, f.Confidence}})
 	}
 	return rows
@@ -192,7 +193,7 @@ func findingRows(v view.Context) []widget.Row {
 func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, seen int) int {
 	w, _ := r.Size()
 	x := alarm.DrawFinding(v, r, 0, 0, f) + 1
-	what := "  " + findingWords(f) + "  " + widget.Percent(f.Confidence) + " sure"
+	what := "  " + findingWords(f) + "  " + display.Percent(f.Confidence) + " sure"
 	x = v.PutIn(r, x, 0, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(what), 10)), themes.Title)
 	v.PutIn(r, x, 0, w-x, what, themes.Title)
 	y := v.Paragraph(r, 0, 1, f.Summary, themes.Text)
@@ -235,7 +236,7 @@ func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, s
 		chart()
 	}
 	y = drawSimilar(r, v, y, f)
-	return v.Paragraph(r, 0, y, "detected by "+f.ModelVersion+", last seen "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
+	return v.Paragraph(r, 0, y, "detected by "+f.ModelVersion+", last seen "+display.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
 }
 
 // drawEvidence draws the evidence for and against, each with its sign.
@@ -269,18 +270,18 @@ func factLine(v view.Context, f api.Finding) string {
 	if !f.EndedAt.IsZero() {
 		end = f.EndedAt.Time
 	}
-	parts := []string{"since " + widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone) + ", " + widget.Duration(end.Sub(f.StartedAt.Time))}
+	parts := []string{"since " + display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone) + ", " + display.Duration(end.Sub(f.StartedAt.Time))}
 	if f.LossFraction > 0 {
-		parts = append(parts, widget.Percent(f.LossFraction)+" of its power")
+		parts = append(parts, display.Percent(f.LossFraction)+" of its power")
 	}
 	lost := lostOf(f)
-	if m := widget.Money(f.LostKWh*v.Site.TariffPerKWh, v.Site.Currency); m != "" && f.LostKWh > 0 && v.Site.TariffPerKWh > 0 {
+	if m := display.Money(f.LostKWh*v.Site.TariffPerKWh, v.Site.Currency); m != "" && f.LostKWh > 0 && v.Site.TariffPerKWh > 0 {
 		lost += ", " + m
 	}
 	parts = append(parts, lost)
 	if f.Active {
 		parts = append(parts, widget.FamilyRisk(f.FaultFamily, f.EnergyAtRiskKW))
-		if m := widget.Money(f.RevenueAtRisk, f.Currency); m != "" && f.RevenueAtRisk > 0 {
+		if m := display.Money(f.RevenueAtRisk, f.Currency); m != "" && f.RevenueAtRisk > 0 {
 			parts = append(parts, m+" a day")
 		}
 	}
@@ -313,7 +314,7 @@ func (o *Orient) Strip(r terminal.Region, v view.Context) {
 		x := alarm.DrawFinding(v, r, 0, y, f) + 1
 		words := " " + widget.Family(f.FaultFamily) + v.Separator() + widget.FamilyRisk(f.FaultFamily, f.EnergyAtRiskKW)
 		if w >= 70 {
-			words += v.Separator() + lostOf(f) + " since " + widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
+			words += v.Separator() + lostOf(f) + " since " + display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
 		}
 		x = v.PutIn(r, x, y, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(words), 10)), themes.Text)
 		v.PutIn(r, x, y, w-x, words, themes.Dim)
@@ -388,8 +389,8 @@ func (o *Orient) Export(v view.Context) [][]string {
 		if !f.EndedAt.IsZero() {
 			ended = f.EndedAt.String()
 		}
-		rows = append(rows, []string{f.SummaryID, f.AssetID, f.FaultFamily, f.SeverityLabel, widget.Number(f.Confidence), fmt.Sprint(f.Active), f.StartedAt.String(), ended,
-			widget.Number(f.EnergyAtRiskKW), widget.Number(f.LostKWh), f.RootCause, f.Summary})
+		rows = append(rows, []string{f.SummaryID, f.AssetID, f.FaultFamily, f.SeverityLabel, display.Number(f.Confidence), fmt.Sprint(f.Active), f.StartedAt.String(), ended,
+			display.Number(f.EnergyAtRiskKW), display.Number(f.LostKWh), f.RootCause, f.Summary})
 	}
 	return rows
 }

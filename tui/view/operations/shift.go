@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -172,7 +173,7 @@ func (s shift) rows(v view.Context) []widget.Row {
 			c.what += fmt.Sprintf(", %d times", c.more+1)
 		}
 		rows = append(rows, widget.Row{ID: c.id, Sort: []any{c.at.Format(time.RFC3339), c.kind, c.what, c.who}, Cells: []widget.Cell{
-			{Text: widget.When(c.at, v.SiteNow, v.Site.Zone), Role: themes.Dim}, {Text: mark + c.kind, Role: role}, {Text: c.what, Role: role}, {Text: c.who, Role: themes.Dim},
+			{Text: display.When(c.at, v.SiteNow, v.Site.Zone), Role: themes.Dim}, {Text: mark + c.kind, Role: role}, {Text: c.what, Role: role}, {Text: c.who, Role: themes.Dim},
 		}})
 	}
 	return rows
@@ -208,7 +209,7 @@ func (s shift) head(r terminal.Region, v view.Context) int {
 	w, _ := r.Size()
 	v.PutIn(r, 0, 0, w, s.summary(v), themes.Title)
 	if e := unreadHandOver(v); e != nil {
-		v.PutIn(r, 0, 1, w, fmt.Sprintf("%s handed over %s. Press m when you have read it.", e.SignedBy, widget.When(e.At.Time, v.SiteNow, v.Site.Zone)), themes.Accent)
+		v.PutIn(r, 0, 1, w, fmt.Sprintf("%s handed over %s. Press m when you have read it.", e.SignedBy, display.When(e.At.Time, v.SiteNow, v.Site.Zone)), themes.Accent)
 		return 3
 	}
 	return 2
@@ -225,11 +226,11 @@ func (s shift) summary(v view.Context) string {
 	}
 	words := "Last 24 hours"
 	if marked {
-		words = "Since you last looked, " + widget.When(since, v.SiteNow, v.Site.Zone)
+		words = "Since you last looked, " + display.When(since, v.SiteNow, v.Site.Zone)
 	}
-	parts := []string{widget.CountOf(count["came"], "alarm came", "alarms came"), fmt.Sprint(count["went"], " went"), widget.CountOf(count["done"], "step done", "steps done")}
+	parts := []string{display.CountOf(count["came"], "alarm came", "alarms came"), fmt.Sprint(count["went"], " went"), display.CountOf(count["done"], "step done", "steps done")}
 	if n := count[api.ShiftNote]; n > 0 {
-		parts = append(parts, widget.CountOf(n, "note", "notes"))
+		parts = append(parts, display.CountOf(n, "note", "notes"))
 	}
 	return words + ": " + strings.Join(parts, ", ")
 }

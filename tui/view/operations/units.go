@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/state"
@@ -65,15 +66,15 @@ func unitRows(v view.Context, day *view.DayTable) []widget.Row {
 		if !past && !math.IsNaN(share) && !day.Deficient(i) { // a passing cloud
 			shown = themes.Dim
 		}
-		scale := widget.Power
+		scale := display.Power
 		if past {
-			scale = widget.Energy
+			scale = display.Energy
 		}
 		row := widget.Row{ID: a.AssetID, Cells: []widget.Cell{
 			{Text: a.AssetID, Role: themes.Text}, {Text: word, Role: role},
-			{Text: widget.Power(power), Role: value}, {Text: widget.Percent(share), Role: shown},
+			{Text: display.Power(power), Role: value}, {Text: display.Percent(share), Role: shown},
 			{Text: lostWords(lost, scale), Role: shown}, {Text: scale(expected), Role: themes.Dim},
-			{Text: widget.Energy(day.Energy[i]), Role: value}, {Draw: func(r terminal.Region) { drawTrend(r, v, day, i) }},
+			{Text: display.Energy(day.Energy[i]), Role: value}, {Draw: func(r terminal.Region) { drawTrend(r, v, day, i) }},
 		}}
 		row.Sort = []any{a.AssetID, word, power, share, lost, expected, day.Energy[i], day.Energy[i]}
 		for k, s := range row.Sort {
@@ -182,7 +183,7 @@ func noneAbnormal(v view.Context, n state.Need, what, none string) (string, them
 	switch stopped, active := StoppedUnits(v), len(activeFindings(v)); len(stopped) {
 	case 0:
 		if active > 0 {
-			return "None listed; active in Orient: " + widget.CountOf(active, "finding", "findings") + ".", themes.Warning
+			return "None listed; active in Orient: " + display.CountOf(active, "finding", "findings") + ".", themes.Warning
 		}
 		if words := noPresentData(v); words != "" && v.Know(n).Certainty == state.Known {
 			return "None known: " + words + ".", themes.Warning
@@ -191,7 +192,7 @@ func noneAbnormal(v view.Context, n state.Need, what, none string) (string, them
 	case 1:
 		return stopped[0] + " produces nothing while its peers do; not reported by detection yet.", themes.Critical
 	default:
-		return widget.CountOf(len(stopped), "unit", "units") + " produce nothing while their peers do: " + strings.Join(stopped, ", ") + "; not reported by detection yet.", themes.Critical
+		return display.CountOf(len(stopped), "unit", "units") + " produce nothing while their peers do: " + strings.Join(stopped, ", ") + "; not reported by detection yet.", themes.Critical
 	}
 }
 
@@ -205,7 +206,7 @@ func noPresentData(v view.Context) string {
 	case s.Data.LastUpdated.IsZero():
 		return "there are no data"
 	}
-	return "the newest data are " + state.Age(s.Data.ServiceTime.Sub(s.Data.LastUpdated.Time)) + " old"
+	return "the newest data are " + display.Age(s.Data.ServiceTime.Sub(s.Data.LastUpdated.Time)) + " old"
 }
 
 func shareRole(share float64) themes.Role {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -217,11 +218,11 @@ func (o *Observe) lookWords(v view.Context) string {
 	from, end := o.window.from.In(v.Site.Zone), o.window.to.In(v.Site.Zone)
 	words := ""
 	if o.window.zoomed() {
-		words = from.Format("Mon 02 Jan 15:04") + to
+		words = display.DayClock(from) + to
 		if end.Sub(from) > 24*time.Hour || from.Day() != end.Day() {
-			words += end.Format("Mon 02 Jan ")
+			words += display.Day(end) + " "
 		}
-		words += end.Format("15:04") + v.Separator() + o.spanWords(v) + "+ - zoom, [ ] move, 0 whole day"
+		words += display.Clock(end) + v.Separator() + o.spanWords(v) + "+ - zoom, [ ] move, 0 whole day"
 	}
 	if !o.window.cursor.IsZero() {
 		if words != "" {

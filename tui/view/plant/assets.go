@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -138,7 +139,7 @@ func assetRows(v view.Context) []widget.Row {
 		rows = append(rows, widget.Row{
 			ID: a.AssetID, Sort: []any{a.AssetID, a.Type, machine(a), rated(a), tiltSort, azimuthSort, float64(a.StringCount), standing},
 			Cells: []widget.Cell{
-				{Text: a.AssetID, Role: themes.Text}, {Text: widget.Spaced(a.Type), Role: themes.Text}, {Text: machine(a), Role: themes.Text}, {Text: widget.Power(rated(a)), Role: themes.Text},
+				{Text: a.AssetID, Role: themes.Text}, {Text: widget.Spaced(a.Type), Role: themes.Text}, {Text: machine(a), Role: themes.Text}, {Text: display.Power(rated(a)), Role: themes.Text},
 				{Text: tilt, Role: themes.Text}, {Text: azimuth, Role: themes.Text}, {Text: strings, Role: themes.Text}, {Text: standing, Role: role},
 			},
 		})
@@ -155,7 +156,7 @@ func assetDetail(v view.Context, id string) []widget.Detail {
 	add := widget.FactsOf(&lines)
 	add("name", a.Name)
 	add("type", widget.Spaced(a.Type))
-	add("rated", widget.Power(rated(*a)))
+	add("rated", display.Power(rated(*a)))
 	add("place", a.Location)
 	if a.Latitude != nil && a.Longitude != nil {
 		add("position", fmt.Sprintf("%.4f, %.4f", *a.Latitude, *a.Longitude))
@@ -172,7 +173,7 @@ func assetDetail(v view.Context, id string) []widget.Detail {
 	add("warranty", a.WarrantyExpiryDate)
 	add("device", a.TerminalDeviceID)
 	if !a.CreatedAt.IsZero() {
-		add("added", a.CreatedAt.In(v.Zone()).Format("2006-01-02 15:04"))
+		add("added", display.DateTime(a.CreatedAt.In(v.Zone())))
 	}
 	if a.Version > 0 {
 		add("version", fmt.Sprint(a.Version))
@@ -218,11 +219,11 @@ func knownOf(v view.Context, id string) []widget.Detail {
 			continue
 		}
 		found++
-		since, role := "since "+widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.FindingRole(f)
+		since, role := "since "+display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.FindingRole(f)
 		if !f.Active {
-			since, role = "over, from "+widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)+" to "+widget.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone), themes.Dim
+			since, role = "over, from "+display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)+" to "+display.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone), themes.Dim
 		}
-		lines = append(lines, widget.Detail{Label: widget.Family(f.FaultFamily), Text: fmt.Sprintf("%s, confidence %s, lost %s", since, widget.Percent(f.Confidence), widget.LostEnergy(f)), Role: role})
+		lines = append(lines, widget.Detail{Label: widget.Family(f.FaultFamily), Text: fmt.Sprintf("%s, confidence %s, lost %s", since, display.Percent(f.Confidence), widget.LostEnergy(f)), Role: role})
 	}
 	if found == 0 {
 		words, role := widget.NoneKnown(v, findingsNeed, "findings", "Nothing was found at this unit.")
@@ -236,7 +237,7 @@ func knownOf(v view.Context, id string) []widget.Detail {
 		if run.AnomaliesDetected > 0 {
 			words = fmt.Sprintf("%d abnormal, %s", run.AnomaliesDetected, run.Severity)
 		}
-		lines = append(lines, widget.Detail{Label: "run " + widget.When(run.DetectedAt.Time, v.SiteNow, v.Site.Zone), Text: words, Role: themes.Dim})
+		lines = append(lines, widget.Detail{Label: "run " + display.When(run.DetectedAt.Time, v.SiteNow, v.Site.Zone), Text: words, Role: themes.Dim})
 	}
 	return lines
 }
@@ -328,7 +329,7 @@ func manageComponent(a keymap.Action, assetID, id string, v view.Context) view.R
 	if unit == nil {
 		return nil
 	}
-	today := v.SiteNow.Format("2006-01-02")
+	today := display.Date(v.SiteNow)
 	c, _ := componentOf(v, assetID, id)
 	switch {
 	case a == keymap.InstallComponent:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -195,7 +196,7 @@ func (t fleetTotals) energy() string {
 	if t.counted == 0 && t.sites > 0 {
 		return "unknown"
 	}
-	return widget.Energy(t.today)
+	return display.Energy(t.today)
 }
 
 // drawTotals draws the sums of all sites in one row.
@@ -206,28 +207,28 @@ func (f *fleet) drawTotals(r terminal.Region, v view.Context) int {
 	}
 	t := totalsOf(sites)
 	w, _ := r.Size()
-	x := v.Put(r, 0, 0, widget.CountOf(t.sites, "site", "sites"), themes.Title)
+	x := v.Put(r, 0, 0, display.CountOf(t.sites, "site", "sites"), themes.Title)
 	add := func(text string, role themes.Role) {
 		if x+2+terminal.Width(text) <= w {
 			x = v.Put(r, x+2, 0, text, role)
 		}
 	}
 	if t.silent < t.sites {
-		add(widget.Power(t.power), themes.Text)
+		add(display.Power(t.power), themes.Text)
 	}
 	if of := t.of(); !math.IsNaN(of) {
 		role := themes.Dim
 		if of < chart.NormalRatio.Low {
 			role = themes.Warning
 		}
-		add(widget.Percent(of)+" of "+widget.Power(t.expected)+" expected", role)
-		add(widget.Power(t.lost)+" lost", themes.Dim)
+		add(display.Percent(of)+" of "+display.Power(t.expected)+" expected", role)
+		add(display.Power(t.lost)+" lost", themes.Dim)
 	}
 	if t.silent > 0 {
-		add(widget.CountOf(t.silent, "site", "sites")+" without present data", themes.Warning)
+		add(display.CountOf(t.silent, "site", "sites")+" without present data", themes.Warning)
 	}
 	if t.unacknowledged > 0 {
-		words := widget.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms")
+		words := display.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms")
 		if x+2+terminal.Width(words) > w {
 			words = fmt.Sprintf("%d unack", t.unacknowledged)
 		}
@@ -239,7 +240,7 @@ func (f *fleet) drawTotals(r terminal.Region, v view.Context) int {
 	case t.sites:
 		add(t.energy()+" today", themes.Dim)
 	default:
-		add(t.energy()+" today of "+widget.CountOf(t.counted, "site", "sites"), themes.Dim)
+		add(t.energy()+" today of "+display.CountOf(t.counted, "site", "sites"), themes.Dim)
 	}
 	if t.silent < t.sites || v.Site == nil || !IsLoading(v) {
 		return 1
@@ -260,7 +261,7 @@ func percentOf(pct *float64) (string, any) {
 	if pct == nil {
 		return "–", nil
 	}
-	return widget.Percent(*pct / 100), *pct
+	return display.Percent(*pct / 100), *pct
 }
 
 // lost is by how much a site's power is below the expected now.
@@ -278,7 +279,7 @@ func dataAge(s api.SiteSummary) (string, bool) {
 		return "none", true
 	}
 	age := s.ServiceTime.Sub(s.LastUpdated.Time)
-	return state.Age(age), age > 2*time.Hour
+	return display.Age(age), age > 2*time.Hour
 }
 
 // rows returns the sites, or the customers with the sites of those that are open.
@@ -319,7 +320,7 @@ func (f *fleet) customerRow(v view.Context, customer string, sites []api.FleetSi
 	if f.open[customer+"\t"] {
 		mark = "- "
 	}
-	power, powerSort := widget.Power(t.power), any(t.power)
+	power, powerSort := display.Power(t.power), any(t.power)
 	if t.silent == t.sites {
 		power, powerSort = "–", nil
 	}
@@ -330,8 +331,8 @@ func (f *fleet) customerRow(v view.Context, customer string, sites []api.FleetSi
 	case of < chart.NormalRatio.Low:
 		ofRole = themes.Warning
 	}
-	lack, lackSort := widget.Power(t.lost), any(t.lost)
-	today, todaySort := widget.Energy(t.today), any(t.today)
+	lack, lackSort := display.Power(t.lost), any(t.lost)
+	today, todaySort := display.Energy(t.today), any(t.today)
 	if t.counted == 0 {
 		today, todaySort = "–", nil
 	}
@@ -346,7 +347,7 @@ func (f *fleet) customerRow(v view.Context, customer string, sites []api.FleetSi
 	return widget.Row{
 		ID: customer + "\t", Sort: []any{strings.ToLower(customer), powerSort, ofSort, lackSort, alarmRank(group), nil, nil, todaySort, float64(-t.silent), nil},
 		Cells: []widget.Cell{
-			{Text: mark + customer + ", " + widget.CountOf(t.sites, "site", "sites"), Role: themes.Text}, {Text: power, Role: themes.Text}, {Text: widget.Percent(of), Role: ofRole}, {Text: lack, Role: themes.Text},
+			{Text: mark + customer + ", " + display.CountOf(t.sites, "site", "sites"), Role: themes.Text}, {Text: power, Role: themes.Text}, {Text: display.Percent(of), Role: ofRole}, {Text: lack, Role: themes.Text},
 			{Text: alarmWords(group), Draw: func(r terminal.Region) { drawAlarms(r, group, v) }}, {Text: ""}, {Text: ""}, {Text: today, Role: themes.Text}, {Text: data, Role: dataRole}, {Text: ""},
 		},
 	}
@@ -376,14 +377,14 @@ func (f *fleet) siteRow(v view.Context, site api.FleetSite, mark string) widget.
 	}
 	pr, prSort := percentOf(s.FleetPRPct)
 	available, availableSort := percentOf(s.FleetAvailabilityPct)
-	today, todaySort := widget.Energy(s.TotalKWhToday), any(s.TotalKWhToday)
+	today, todaySort := display.Energy(s.TotalKWhToday), any(s.TotalKWhToday)
 	if !s.HasEnergy() {
 		today, todaySort = "–", nil
 	}
 	return widget.Row{
 		ID: fleetID(site), Sort: []any{strings.ToLower(site.SiteID), powerSort, ofSort, lackSort, alarmRank(site), prSort, availableSort, todaySort, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
 		Cells: []widget.Cell{
-			{Text: mark + f.labels(site.Ref()), Role: themes.Text}, {Text: widget.Power(power), Role: valueRole}, {Text: widget.Percent(of), Role: ofRole}, {Text: widget.Power(lack), Role: valueRole},
+			{Text: mark + f.labels(site.Ref()), Role: themes.Text}, {Text: display.Power(power), Role: valueRole}, {Text: display.Percent(of), Role: ofRole}, {Text: display.Power(lack), Role: valueRole},
 			{Text: alarmWords(site), Draw: func(r terminal.Region) { drawAlarms(r, site, v) }}, {Text: pr, Role: valueRole}, {Text: available, Role: valueRole}, {Text: today, Role: valueRole},
 			{Text: age, Role: ageRole}, {Draw: func(r terminal.Region) { DrawHours(r, site.Hours, v) }},
 		},
@@ -395,7 +396,7 @@ func SiteFacts(f api.FleetSite) string {
 	s := f.Summary
 	parts := []string{widget.SitePower(s)}
 	if of := ratio(s.TotalPowerKW, s.ExpectedPowerKW); s.HasPower() && !math.IsNaN(of) {
-		parts = append(parts, widget.Percent(of)+" of exp.", widget.Power(lost(s))+" lost")
+		parts = append(parts, display.Percent(of)+" of exp.", display.Power(lost(s))+" lost")
 	}
 	if words := alarmWords(f); words != "" {
 		parts = append(parts, words)
@@ -507,18 +508,18 @@ func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
 	add := widget.FactsOf(&lines)
 	add("sites", fmt.Sprint(t.sites))
 	if t.silent < t.sites {
-		add("power", widget.Power(t.power))
+		add("power", display.Power(t.power))
 	}
 	if of := t.of(); !math.IsNaN(of) {
-		add("expected", widget.Power(t.expected)+", of which "+widget.Percent(of)+" is measured")
-		add("lost", widget.Power(t.lost))
+		add("expected", display.Power(t.expected)+", of which "+display.Percent(of)+" is measured")
+		add("lost", display.Power(t.lost))
 	}
 	add("today", t.energy())
 	if t.silent < t.sites {
 		add("units", fmt.Sprintf("%d of %d active", t.feeds, t.units))
 	}
 	if t.silent > 0 {
-		lines = append(lines, widget.Detail{Label: "data", Text: widget.CountOf(t.silent, "site", "sites") + " without present data", Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "data", Text: display.CountOf(t.silent, "site", "sites") + " without present data", Role: themes.Warning})
 	}
 	words := alarmWords(api.FleetSite{AlertSeverities: t.findings})
 	if words == "" {
@@ -526,10 +527,10 @@ func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
 	}
 	add("findings", words)
 	if t.risk > 0 {
-		add("at risk", widget.Power(t.risk)+", daylight mean")
+		add("at risk", display.Power(t.risk)+", daylight mean")
 	}
 	if t.unacknowledged > 0 {
-		lines = append(lines, widget.Detail{Label: "alarms", Text: widget.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "alarms", Text: display.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
 	}
 	return lines
 }
@@ -542,25 +543,25 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 		add("name", f.Name)
 	}
 	add("customer", f.CustomerID)
-	add("capacity", widget.Power(f.CapacityKW))
+	add("capacity", display.Power(f.CapacityKW))
 	if where, err := time.LoadLocation(f.Timezone); err == nil {
-		add("time there", s.ServiceTime.In(where).Format("15:04")+", "+f.Timezone)
+		add("time there", display.Clock(s.ServiceTime.In(where))+", "+f.Timezone)
 	}
 	now := widget.SitePower(s)
 	if s.ExpectedPowerKW != nil {
-		now += fmt.Sprintf(" of %s expected", widget.Power(*s.ExpectedPowerKW))
+		now += fmt.Sprintf(" of %s expected", display.Power(*s.ExpectedPowerKW))
 		if s.HasPower() {
-			now += ", " + widget.Percent(ratio(s.TotalPowerKW, s.ExpectedPowerKW))
+			now += ", " + display.Percent(ratio(s.TotalPowerKW, s.ExpectedPowerKW))
 		}
 	}
 	add("power", now)
 	today := widget.SiteEnergy(s)
 	if s.ExpectedKWhSoFar != nil {
-		today += " of " + widget.Energy(*s.ExpectedKWhSoFar) + " expected so far"
+		today += " of " + display.Energy(*s.ExpectedKWhSoFar) + " expected so far"
 	}
 	add("today", today)
 	if s.SpecificYieldKWhKWp != nil {
-		add("yield", widget.Significant(*s.SpecificYieldKWhKWp)+" kWh/kWp")
+		add("yield", display.Significant(*s.SpecificYieldKWhKWp)+" kWh/kWp")
 	}
 	pr, _ := percentOf(s.FleetPRPct)
 	available, _ := percentOf(s.FleetAvailabilityPct)
@@ -582,10 +583,10 @@ func siteDetail(f api.FleetSite) []widget.Detail {
 	}
 	add("findings", words)
 	if f.EnergyAtRiskKW > 0 {
-		add("at risk", widget.Power(f.EnergyAtRiskKW)+", daylight mean")
+		add("at risk", display.Power(f.EnergyAtRiskKW)+", daylight mean")
 	}
 	if f.Unacknowledged > 0 {
-		lines = append(lines, widget.Detail{Label: "alarms", Text: widget.CountOf(f.Unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "alarms", Text: display.CountOf(f.Unacknowledged, "unacknowledged alarm", "unacknowledged alarms"), Role: themes.Warning})
 	}
 	return lines
 }

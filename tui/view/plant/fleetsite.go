@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/state"
@@ -75,7 +76,7 @@ func (f *fleet) drawPower(r terminal.Region, own view.Context, day *view.DayTabl
 		c.Band, top = &lines.Band, slices.Max(lines.Clear.Value)
 	}
 	c.Lines = append(c.Lines, chart.Line{Name: "actual", Points: widget.Points(widget.Settled(day.Total, own.Site.CapacityKW), day.Start, day.Step), Role: themes.Actual, Filled: true})
-	c.Format = widget.Significant
+	c.Format = display.Significant
 	widget.DrawDay(c, r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), own, day.Start, 1, top)
 }
 
@@ -100,12 +101,12 @@ func drawSiteAlarms(r terminal.Region, own view.Context, name string) int {
 	for i, g := range groups {
 		a := g.Worst()
 		if y >= h-1 && i < len(groups)-1 {
-			own.PutIn(r, 0, h-1, w, widget.CountOf(len(groups)-i, "more alarm", "more alarms")+".", themes.Dim)
+			own.PutIn(r, 0, h-1, w, display.CountOf(len(groups)-i, "more alarm", "more alarms")+".", themes.Dim)
 			break
 		}
 		x := widget.DrawPriorityMark(own, r, 0, y, a.AlertSeverity) + 1
 		x = own.PutIn(r, x, y, w-x, alarm.UnitOf(a)+"  "+widget.Family(a.AlertType), themes.Text) + 2
-		own.PutIn(r, x, y, w-x, a.State+", since "+widget.When(a.Timestamp.Time, own.SiteNow, own.Site.Zone), themes.Dim)
+		own.PutIn(r, x, y, w-x, a.State+", since "+display.When(a.Timestamp.Time, own.SiteNow, own.Site.Zone), themes.Dim)
 		y++
 		advice := alarm.Response(own, a)
 		lines := widget.DetailLines(own, w-3, advice)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -37,12 +38,12 @@ func NewHistory(from, to time.Time) *widget.TableView {
 // drawHistoryHead draws the period and its sums.
 func drawHistoryHead(r terminal.Region, v view.Context) int {
 	h, at := v.Site.History.Data, widget.TimesOf(v)
-	words := widget.CountOf(h.Count, "finding", "findings")
+	words := display.CountOf(h.Count, "finding", "findings")
 	if h.Active > 0 {
 		words += fmt.Sprintf(", %d active", h.Active)
 	}
 	if h.LostKWh > 0 {
-		words += ", " + widget.Energy(h.LostKWh) + " lost"
+		words += ", " + display.Energy(h.LostKWh) + " lost"
 	}
 	if !h.From.IsZero() && !h.To.IsZero() {
 		words = at(h.From) + " to " + at(h.To) + ": " + words
@@ -76,7 +77,7 @@ func historyRows(v view.Context) []widget.Row {
 
 // lastedWords is a time that findings lasted in all.
 func lastedWords(hours float64) string {
-	return widget.Duration(time.Duration(hours * float64(time.Hour)))
+	return display.Duration(time.Duration(hours * float64(time.Hour)))
 }
 
 // historyDetail describes the findings of a family that lost the most energy.
@@ -86,11 +87,11 @@ func historyDetail(v view.Context, id string) []widget.Detail {
 		return nil
 	}
 	at := widget.TimesOf(v)
-	lines := []widget.Detail{{Heading: widget.CountOf(f.Count, "finding", "findings") + " of " + widget.Family(f.FaultFamily)}}
+	lines := []widget.Detail{{Heading: display.CountOf(f.Count, "finding", "findings") + " of " + widget.Family(f.FaultFamily)}}
 	add := widget.FactsOf(&lines)
 	add("lasted", lastedWords(f.LastedHours)+" in all")
 	if f.LostKWh > 0 {
-		add("lost", widget.Energy(f.LostKWh))
+		add("lost", display.Energy(f.LostKWh))
 	}
 	add("units", shortList(f.AssetIDs, 12))
 	first := true
@@ -110,7 +111,7 @@ func historyDetail(v view.Context, id string) []widget.Detail {
 			unit = shortList(one.AssetIDs, 3)
 		}
 		lines = append(lines, widget.Detail{Label: at(one.StartedAt), Role: themes.Text,
-			Text: fmt.Sprintf("to %s, %s: %s lost, %.0f %% sure", until, unit, widget.Energy(one.LostKWh), 100*one.Confidence)})
+			Text: fmt.Sprintf("to %s, %s: %s lost, %.0f %% sure", until, unit, display.Energy(one.LostKWh), 100*one.Confidence)})
 	}
 	return lines
 }

@@ -12,6 +12,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -50,7 +51,7 @@ func (t *transfer) words() string {
 	if size <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %.0f %% of %s", 100*float64(min(t.sent.Load(), size))/float64(size), widget.Bytes(size))
+	return fmt.Sprintf(", %.0f %% of %s", 100*float64(min(t.sent.Load(), size))/float64(size), display.Bytes(size))
 }
 
 // NewImportPreview shows an inspection of the file at path.
@@ -310,7 +311,7 @@ func (d *ImportPreview) summary(v view.Context) []widget.Detail {
 		site += ", which is new"
 	}
 	add("site", "%s", site)
-	units := widget.CountOf(len(is.AssetIDs), "unit", "units")
+	units := display.CountOf(len(is.AssetIDs), "unit", "units")
 	if names := shortList(is.AssetIDs, 6); names != "" {
 		units += ": " + names
 	}
@@ -325,12 +326,12 @@ func (d *ImportPreview) summary(v view.Context) []widget.Detail {
 		kind += " in " + is.Unit
 	}
 	if is.IntervalMinutes > 0 {
-		kind += fmt.Sprintf(", every %s", minutesText(is.IntervalMinutes))
+		kind += fmt.Sprintf(", every %s", display.Step(time.Duration(is.IntervalMinutes*float64(time.Minute))))
 	}
 	add("values", "%s", kind)
 	zone := zoneNamed(is.Timezone)
 	if !is.FirstRecord.IsZero() {
-		add("time", "%s to %s, %s", is.FirstRecord.In(zone).Format(widget.DateTimeLayout), is.LastRecord.In(zone).Format(widget.DateTimeLayout), is.Timezone)
+		add("time", "%s to %s, %s", display.DateTime(is.FirstRecord.In(zone)), display.DateTime(is.LastRecord.In(zone)), is.Timezone)
 	}
 	replaced := widget.Detail{Label: "replaces", Text: "nothing that is stored", Role: themes.Text}
 	if is.RowsReplaced > 0 {
@@ -391,7 +392,7 @@ func (d *ImportPreview) drawColumns(r terminal.Region, y int, v view.Context) in
 		return y
 	}
 	w, _ := r.Size()
-	v.Heading(r, y, "Columns", widget.CountOf(len(d.is.Columns), "column", "columns"))
+	v.Heading(r, y, "Columns", display.CountOf(len(d.is.Columns), "column", "columns"))
 	y++
 	titles := 8
 	for _, c := range d.is.Columns {
@@ -464,19 +465,6 @@ func shortList(names []string, n int) string {
 		return terminal.Printable(strings.Join(names, ", "))
 	}
 	return terminal.Printable(strings.Join(names[:n], ", ")) + fmt.Sprintf(" and %d more", len(names)-n)
-}
-
-// minutesText returns a duration of minutes in words.
-func minutesText(minutes float64) string {
-	switch {
-	case minutes >= 1440 && minutes == float64(int(minutes/1440))*1440:
-		return widget.CountOf(int(minutes/1440), "day", "days")
-	case minutes >= 60 && minutes == float64(int(minutes/60))*60:
-		return widget.CountOf(int(minutes/60), "hour", "hours")
-	case minutes < 1:
-		return fmt.Sprintf("%.0f seconds", minutes*60)
-	}
-	return fmt.Sprintf("%g minutes", minutes)
 }
 
 func zoneNamed(name string) *time.Location {

@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -63,7 +64,7 @@ func newSearch() *widget.Tab {
 				is = widget.QuietText("not able")
 			}
 			rows = append(rows, widget.Row{ID: d.AssetID, Sort: []any{d.AssetID, d.Kind, d.Manufacturer, d.Model, rating, power, d.Address, float64(d.Unit), is.Text}, Cells: []widget.Cell{
-				widget.Text(d.AssetID), widget.QuietText(d.Kind), widget.QuietText(cmp.Or(d.Manufacturer, "-")), widget.QuietText(cmp.Or(d.Model, "-")), widget.Text(widget.Power(rating)), widget.Text(widget.Power(power)),
+				widget.Text(d.AssetID), widget.QuietText(d.Kind), widget.QuietText(cmp.Or(d.Manufacturer, "-")), widget.QuietText(cmp.Or(d.Model, "-")), widget.Text(display.Power(rating)), widget.Text(display.Power(power)),
 				widget.QuietText(strings.TrimPrefix(d.Address, "tcp://")), widget.QuietText(strconv.Itoa(d.Unit)), is,
 			}})
 		}
@@ -80,7 +81,7 @@ func drawSearch(r terminal.Region, v view.Context, _ string) int {
 	if d.State == "" || h < 3 {
 		return 0
 	}
-	text, role := fmt.Sprintf("%s: %s, %d of %d addresses, %s", strings.Join(d.Targets, " "), d.State, d.Searched, d.Addresses, widget.CountOf(len(d.Devices), "device", "devices")), themes.Text
+	text, role := fmt.Sprintf("%s: %s, %d of %d addresses, %s", strings.Join(d.Targets, " "), d.State, d.Searched, d.Addresses, display.CountOf(len(d.Devices), "device", "devices")), themes.Text
 	if d.Units != "" {
 		text += ", unit ids " + d.Units
 	}
@@ -178,7 +179,7 @@ func manageSource(l *widget.Tab, a keymap.Action, v view.Context) view.Request {
 			if err != nil {
 				return view.Result{}, err
 			}
-			done, err := searchResult(r, nil, widget.CountOf(r.NewDevices, "device is", "devices are")+" read from now on.")
+			done, err := searchResult(r, nil, display.CountOf(r.NewDevices, "device is", "devices are")+" read from now on.")
 			done.Refresh = append(done.Refresh, state.QuerySources, state.QueryAssets)
 			return done, err
 		}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -53,7 +54,7 @@ func newDevices() *widget.Tab {
 				state.Role = role
 			}
 			rows = append(rows, widget.Row{ID: d.AssetID, Sort: []any{d.AssetID, d.Kind, d.State, known(d.PowerKW), known(d.AgeS), known(d.PerMinute), float64(d.Errors), d.Error}, Cells: []widget.Cell{
-				widget.Text(d.AssetID), widget.QuietText(d.Kind), state, widget.Text(widget.Power(known(d.PowerKW))), widget.Text(ageText(d.AgeS)), widget.QuietText(widget.Significant(known(d.PerMinute))),
+				widget.Text(d.AssetID), widget.QuietText(d.Kind), state, widget.Text(display.Power(known(d.PowerKW))), widget.Text(age(d.AgeS)), widget.QuietText(display.Significant(known(d.PerMinute))),
 				widget.QuietText(fmt.Sprint(d.Errors)), widget.QuietText(cmp.Or(d.Error, "-")),
 			}})
 		}
@@ -70,19 +71,12 @@ func known(v *float64) float64 {
 	return *v
 }
 
-// ageText writes an age in seconds.
-func ageText(s *float64) string {
-	switch {
-	case s == nil:
-		return "-"
-	case *s < 120:
-		return fmt.Sprintf("%.0f s", *s)
-	case *s < 7200:
-		return fmt.Sprintf("%.0f min", *s/60)
-	case *s < 48*3600:
-		return fmt.Sprintf("%.0f h", *s/3600)
+// age writes an age in seconds that may be unknown.
+func age(s *float64) string {
+	if s == nil {
+		return "–"
 	}
-	return fmt.Sprintf("%.0f d", *s/86400)
+	return display.Age(time.Duration(*s * float64(time.Second)))
 }
 
 func sourceOf(v view.Context, id string) *api.SourceDevice {
@@ -100,10 +94,10 @@ func sourceDetail(v view.Context, id string) []widget.Detail {
 	}
 	add := widget.FormatsOf(&lines)
 	add("connection", "%s, %s", d.Connection, d.Protocol)
-	add("state", "%s; age %s; %s readings a minute", d.State, ageText(d.AgeS), widget.Significant(known(d.PerMinute)))
+	add("state", "%s; age %s; %s readings a minute", d.State, age(d.AgeS), display.Significant(known(d.PerMinute)))
 	add("readings", "%d, and %d errors", d.Readings, d.Errors)
 	if d.Error != "" {
-		add("last error", "%s: %s", widget.When(d.ErrorAt.Time, v.SiteNow, v.Site.Zone), d.Error)
+		add("last error", "%s: %s", display.When(d.ErrorAt.Time, v.SiteNow, v.Site.Zone), d.Error)
 	}
 	if len(d.Dropped) > 0 {
 		var words []string
@@ -163,7 +157,7 @@ func newFileSources() *widget.Tab {
 			}
 			read := "-"
 			if !f.LastReadAt.IsZero() {
-				read = widget.When(f.LastReadAt.Time, v.SiteNow, v.Site.Zone)
+				read = display.When(f.LastReadAt.Time, v.SiteNow, v.Site.Zone)
 			}
 			rows = append(rows, widget.Row{ID: f.Name, Sort: []any{f.Name, f.Kind, f.State, float64(f.Taken), float64(f.Refused), float64(f.Waiting), f.LastReadAt.String(), f.Error}, Cells: []widget.Cell{
 				widget.Text(f.Name), widget.QuietText(f.Kind), state, widget.Text(fmt.Sprint(f.Taken)), refused, widget.QuietText(fmt.Sprint(f.Waiting)), widget.QuietText(read), widget.QuietText(cmp.Or(f.Error, "-")),
@@ -191,10 +185,10 @@ func filesDetail(v view.Context, id string) []widget.Detail {
 		add("skipped", "%d messages of other senders", f.Skipped)
 	}
 	if f.Error != "" {
-		lines = append(lines, widget.Detail{Label: "error", Text: widget.When(f.ErrorAt.Time, v.SiteNow, v.Site.Zone) + ": " + f.Error, Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "error", Text: display.When(f.ErrorAt.Time, v.SiteNow, v.Site.Zone) + ": " + f.Error, Role: themes.Warning})
 	}
 	if !f.RetryAt.IsZero() {
-		add("next try", "%s", widget.When(f.RetryAt.Time, v.SiteNow, v.Site.Zone))
+		add("next try", "%s", display.When(f.RetryAt.Time, v.SiteNow, v.Site.Zone))
 	}
 	if f.LastFile != "" {
 		add("last file", "%s, upload %s", f.LastFile, f.LastUploadID)
@@ -221,15 +215,15 @@ func newGateways() *widget.Tab {
 		for _, g := range v.Site.Gateways.Data {
 			clock := widget.QuietText("right")
 			if g.ClockWrong {
-				clock = widget.Text(fmt.Sprintf("off by %s s", widget.Significant(g.ClockOffsetS)))
+				clock = widget.Text(fmt.Sprintf("off by %s s", display.Significant(g.ClockOffsetS)))
 				clock.Role = themes.Accent
 			}
 			newest := "-"
 			if !g.LastPointAt.IsZero() {
-				newest = widget.When(g.LastPointAt.Time, v.SiteNow, v.Site.Zone)
+				newest = display.When(g.LastPointAt.Time, v.SiteNow, v.Site.Zone)
 			}
 			rows = append(rows, widget.Row{ID: g.GatewayID + " " + g.Epoch, Sort: []any{g.GatewayID, g.LastSeenAt.String(), g.LastPointAt.String(), float64(g.Backlog), float64(g.Refused), g.ClockOffsetS}, Cells: []widget.Cell{
-				widget.Text(g.GatewayID), widget.Text(widget.When(g.LastSeenAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(newest), widget.Text(fmt.Sprint(g.Backlog)), widget.QuietText(fmt.Sprint(g.Refused)), clock,
+				widget.Text(g.GatewayID), widget.Text(display.When(g.LastSeenAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(newest), widget.Text(fmt.Sprint(g.Backlog)), widget.QuietText(fmt.Sprint(g.Refused)), clock,
 			}})
 		}
 		return rows

@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -173,7 +174,7 @@ func NewUploadCancel(u api.Upload) *widget.Confirm {
 
 // NewUploadRevert asks whether an import is undone.
 func NewUploadRevert(u api.Upload) *widget.Confirm {
-	question := fmt.Sprintf("Undo the import of %s into %s? Its %s are removed; values that it replaced are restored.", FileName(u), u.SiteID, widget.CountOf(u.RowsStored, "value", "values"))
+	question := fmt.Sprintf("Undo the import of %s into %s? Its %s are removed; values that it replaced are restored.", FileName(u), u.SiteID, display.CountOf(u.RowsStored, "value", "values"))
 	switch {
 	case u.NewSite:
 		question += " The site is removed too, if nothing else was imported into it."
@@ -189,7 +190,7 @@ func NewUploadRevert(u api.Upload) *widget.Confirm {
 					return view.Result{}, err
 				}
 				return view.Result{
-					Notice: view.Notice(fmt.Sprintf("%s is reverted: %s removed, %d restored.", FileName(u), widget.CountOf(is.RowsRemoved, "value", "values"), is.RowsRestored)), Row: u.UploadID,
+					Notice: view.Notice(fmt.Sprintf("%s is reverted: %s removed, %d restored.", FileName(u), display.CountOf(is.RowsRemoved, "value", "values"), is.RowsRestored)), Row: u.UploadID,
 					Refresh: []state.Query{state.QueryUploads, state.QueryAllUploads, state.QuerySites, state.QueryAssets, state.QueryDay, state.QuerySummary},
 				}, nil
 			}}
@@ -276,7 +277,7 @@ func uploadRow(v view.Context, id, name string, stored int, u api.Upload, sites 
 	zone := v.Zone()
 	row := widget.Row{ID: id, Sort: []any{name, UploadState(u), float64(stored), u.CreatedAt.String()}, Cells: []widget.Cell{
 		{Text: name, Role: themes.Text}, {Text: UploadState(u), Role: UploadRole(u)},
-		{Text: fmt.Sprint(stored), Role: themes.Text}, {Text: widget.When(u.CreatedAt.Time, v.SiteNow, zone), Role: themes.Dim},
+		{Text: fmt.Sprint(stored), Role: themes.Text}, {Text: display.When(u.CreatedAt.Time, v.SiteNow, zone), Role: themes.Dim},
 	}}
 	if sites {
 		row.Sort = slices.Insert(row.Sort, 1, any(u.SiteID))
@@ -333,7 +334,7 @@ func uploadFacts(u api.Upload, v view.Context) []widget.Detail {
 		add("skipped", "%d, %s", u.RowsSkipped[reason], reason)
 	}
 	if !u.FirstRecord.IsZero() {
-		add("span", "%s to %s", u.FirstRecord.In(zone).Format("2006-01-02 15:04"), u.LastRecord.In(zone).Format("2006-01-02 15:04"))
+		add("span", "%s to %s", display.DateTime(u.FirstRecord.In(zone)), display.DateTime(u.LastRecord.In(zone)))
 	}
 	if len(u.AssetIDs) > 0 {
 		add("units", "%s", strings.Join(u.AssetIDs, ", "))

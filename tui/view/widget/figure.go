@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 )
 
 // Fact is a label with its text.
@@ -37,10 +38,10 @@ func FigureFacts(f api.KPI, when func(api.Time) string) []Fact {
 		add("difference", DifferenceWords(*d))
 	}
 	if f.Covered != nil {
-		add("covered", Percent(*f.Covered)+" of the insolation due")
+		add("covered", display.Percent(*f.Covered)+" of the insolation due")
 	}
 	if f.DataAvailability != nil {
-		add("data", Percent(*f.DataAvailability)+" of what was due arrived")
+		add("data", display.Percent(*f.DataAvailability)+" of what was due arrived")
 	}
 	add("excluded", ExcludedWords(f.Excluded))
 	add("basis", f.Basis)
@@ -61,7 +62,7 @@ func RevisionWords(at api.Time, revision int, when func(api.Time) string) string
 
 // RatingWords write a DC or AC rating and, if it is inferred, from what.
 func RatingWords(side string, kW float64, source string, inferred bool) string {
-	words := Power(kW) + " " + strings.ToUpper(side)
+	words := display.Power(kW) + " " + strings.ToUpper(side)
 	if inferred {
 		words += ", inferred from " + map[string]string{api.RatingSiteShare: "the site's rating", api.RatingRatio: "the DC/AC ratio of other units",
 			api.RatingCapacity: "the capacity", api.RatingEstimate: "the highest measured power"}[source]
@@ -78,7 +79,7 @@ func EnergyWords(e api.EnergyShares) string {
 		words string
 	}{{e.Counter, "from counters"}, {e.Power, "from power"}, {e.Interval, "from interval energies"}, {e.Extrapolated, "extrapolated"}} {
 		if s.share > 0 {
-			parts = append(parts, Percent(s.share)+" "+s.words)
+			parts = append(parts, display.Percent(s.share)+" "+s.words)
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -97,7 +98,7 @@ func DifferenceWords(d api.EnergyDifference) string {
 func ExcludedWords(list []api.ExcludedHours) string {
 	parts := make([]string, len(list))
 	for i, e := range list {
-		parts[i] = Significant(e.Hours) + " h " + strings.ReplaceAll(e.Category, "_", " ")
+		parts[i] = display.Significant(e.Hours) + " h " + strings.ReplaceAll(e.Category, "_", " ")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -15,6 +15,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -112,9 +113,9 @@ func (d *StepForm) Need(name, question string) (ok bool) {
 
 // Date reads the field of that name.
 func (d *StepForm) Date(name, what string, example time.Time) (t api.Time, ok bool) {
-	at, err := time.ParseInLocation(DateTimeLayout, d.Value(name), d.Zone)
+	at, err := time.ParseInLocation(display.DateTimeLayout, d.Value(name), d.Zone)
 	if err != nil {
-		d.Refuse(slices.Index(d.Names, name), fmt.Sprintf("%s is a date and a time as in %s.", what, example.In(d.Zone).Format(DateTimeLayout)))
+		d.Refuse(slices.Index(d.Names, name), fmt.Sprintf("%s is a date and a time as in %s.", what, display.DateTime(example.In(d.Zone))))
 		return t, false
 	}
 	return api.At(at), true

@@ -16,6 +16,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
@@ -170,7 +171,7 @@ func (d *FilePicker) Draw(r terminal.Region, v view.Context) {
 func (d *FilePicker) drawEntry(r terminal.Region, y int, e entry, v view.Context) {
 	w, _ := r.Size()
 	name, role := terminal.Printable(e.name), themes.Text
-	size := Bytes(e.size)
+	size := display.Bytes(e.size)
 	switch {
 	case e.folder:
 		name, size, role = name+"/", "", themes.Dim
@@ -180,7 +181,7 @@ func (d *FilePicker) drawEntry(r terminal.Region, y int, e entry, v view.Context
 	const when = 16
 	end := w
 	if !e.modified.IsZero() && w > 50 {
-		r.PutRight(w, y, e.modified.Format("2006-01-02 15:04"), v.Palette.Style(themes.Dim))
+		r.PutRight(w, y, display.DateTime(e.modified), v.Palette.Style(themes.Dim))
 		end -= when + 2
 	}
 	end = r.PutRight(end, y, size, v.Palette.Style(themes.Dim)) - 1
@@ -226,7 +227,7 @@ func (d *FilePicker) choose() view.Request {
 	case e.folder:
 		return d.open(path)
 	case e.size > api.MaxUploadBytes:
-		d.wrong = fmt.Sprintf("%s has %s: the limit is %d MB.", terminal.Printable(e.name), Bytes(e.size), api.MaxUploadBytes>>20)
+		d.wrong = fmt.Sprintf("%s has %s: the limit is %d MB.", terminal.Printable(e.name), display.Bytes(e.size), api.MaxUploadBytes>>20)
 		return nil
 	}
 	d.take(path)

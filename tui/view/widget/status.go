@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -28,7 +29,7 @@ func (now ValueStatus) drawEmpty(r terminal.Region, v view.Context, empty string
 		v.Paragraph(r, 0, 0, "Asking the service …", themes.Dim)
 	case state.Stale:
 		y := v.Paragraph(r, 0, 0, empty, themes.Dim)
-		v.Paragraph(r, 0, y, "This is "+state.Age(now.Age)+" old: "+state.Reason(now.Err)+".", themes.Warning)
+		v.Paragraph(r, 0, y, "This is "+display.Age(now.Age)+" old: "+state.Reason(now.Err)+".", themes.Warning)
 	default:
 		v.Paragraph(r, 0, 0, empty, themes.Dim)
 	}
@@ -50,7 +51,7 @@ func NoneKnown(v view.Context, n state.Need, what, none string) (string, themes.
 	case state.Known:
 		return none, themes.Dim
 	case state.Outdated:
-		return none + " " + state.Age(v.Now.Sub(k.Since)) + " ago; since then unknown: " + state.Reason(k.Err), themes.Warning
+		return none + " " + display.Age(v.Now.Sub(k.Since)) + " ago; since then unknown: " + state.Reason(k.Err), themes.Warning
 	}
 	return k.Text(what, v.Now, v.Zone()), KnowledgeRole(k)
 }
@@ -58,7 +59,7 @@ func NoneKnown(v view.Context, n state.Need, what, none string) (string, themes.
 // drawNote draws the age of stale content.
 func (now ValueStatus) drawNote(r terminal.Region, v view.Context) bool {
 	if now.Err != nil {
-		v.Paragraph(r, 0, 0, "These are "+state.Age(now.Age)+" old: "+state.Reason(now.Err)+".", themes.Warning)
+		v.Paragraph(r, 0, 0, "These are "+display.Age(now.Age)+" old: "+state.Reason(now.Err)+".", themes.Warning)
 	}
 	return now.Err != nil
 }
@@ -72,7 +73,7 @@ func DrawPlaceholder(v view.Context, r terminal.Region, f state.Status, err erro
 	case state.Empty:
 		v.Paragraph(r, 0, 0, empty, themes.Dim)
 	case state.Failed:
-		y := v.Paragraph(r, 0, 0, fmt.Sprintf("No answer about %s since %s: %s.", what, When(since, v.Now, v.SiteNow.Location()), state.Reason(err)), themes.Warning)
+		y := v.Paragraph(r, 0, 0, fmt.Sprintf("No answer about %s since %s: %s.", what, display.When(since, v.Now, v.SiteNow.Location()), state.Reason(err)), themes.Warning)
 		v.Paragraph(r, 0, y, "Next try "+state.Soon(next.Sub(v.Now))+"; r asks now.", themes.Dim)
 	default:
 		return false
@@ -84,7 +85,7 @@ func DrawPlaceholder(v view.Context, r terminal.Region, f state.Status, err erro
 // region above it.
 func DrawAge(v view.Context, r terminal.Region, what string, at time.Time, err error) terminal.Region {
 	w, h := r.Size()
-	v.PutIn(r, 0, h-1, w, fmt.Sprintf("%s %s old: %s.", what, state.Age(v.Now.Sub(at)), state.Reason(err)), themes.Warning)
+	v.PutIn(r, 0, h-1, w, fmt.Sprintf("%s %s old: %s.", what, display.Age(v.Now.Sub(at)), state.Reason(err)), themes.Warning)
 	return r.Region(terminal.Rect{W: w, H: h - 1})
 }
 

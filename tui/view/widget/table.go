@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -91,7 +92,7 @@ func TimesOf(v view.Context) func(t api.Time) string {
 		if t.IsZero() {
 			return ""
 		}
-		return t.In(v.Zone()).Format(DateTimeLayout)
+		return display.DateTime(t.In(v.Zone()))
 	}
 }
 

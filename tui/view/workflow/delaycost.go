@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
@@ -61,9 +62,9 @@ func delayCostOf(v view.Context, f api.Finding, days []ForecastDay) delayCost {
 // CostText is money and energy together, as far as each is known.
 func CostText(money, kwh float64, currency string) string {
 	if money > 0 && currency != "" {
-		return widget.Money(money, currency)
+		return display.Money(money, currency)
 	}
-	return widget.Energy(kwh)
+	return display.Energy(kwh)
 }
 
 // Choice is one option for the selection, with all its costs.
@@ -157,19 +158,19 @@ func DrawCosts(r terminal.Region, v view.Context, y int, f api.Finding, days []F
 	for _, c := range Choices(v, chosen) {
 		parts, window, all := "–", "–", "–"
 		if c.Parts > 0 {
-			parts = widget.Money(c.Parts, c.PartsMoney)
+			parts = display.Money(c.Parts, c.PartsMoney)
 		}
 		if c.Window != nil {
 			window = CostText(c.Window.Cost, c.Window.EnergyKWh, c.Currency)
 		}
 		if total, ok := c.Total(); ok {
-			all = widget.Money(total, c.Currency)
+			all = display.Money(total, c.Currency)
 		}
 		role := themes.Dim
 		if len(rows) == 0 {
 			role = themes.Text
 		}
-		rows = append(rows, widget.Row{ID: c.Name, Cells: []widget.Cell{{Text: c.Name, Role: role}, {Text: c.Begin.In(v.Site.Zone).Format("02 Jan 15:04"), Role: role},
+		rows = append(rows, widget.Row{ID: c.Name, Cells: []widget.Cell{{Text: c.Name, Role: role}, {Text: display.DayMonthClock(c.Begin.In(v.Site.Zone)), Role: role},
 			{Text: CostText(c.Wait, c.WaitKWh, c.Currency), Role: role}, {Text: parts, Role: role}, {Text: window, Role: role}, {Text: all, Role: role}}})
 	}
 	y = drawTable(r, v, y, columns, rows)
@@ -210,7 +211,7 @@ func DrawBill(r terminal.Region, v view.Context, y int) int {
 	if d := v.Site.BOM.Data; d.BOMID == b.BOMID {
 		b = d
 	}
-	v.Heading(r, y, "Bill of materials", widget.Money(b.TotalCost, b.Currency)+", "+widget.Hours(b.EstimatedHours))
+	v.Heading(r, y, "Bill of materials", display.Money(b.TotalCost, b.Currency)+", "+display.Hours(b.EstimatedHours))
 	y++
 	if len(b.Items) == 0 {
 		return v.Paragraph(r, 0, y, "Asking for its lines …", themes.Dim)
@@ -231,7 +232,7 @@ func DrawBill(r terminal.Region, v view.Context, y int) int {
 			name += view.Drawable(" · needed to begin", v.ASCII)
 		}
 		rows = append(rows, widget.Row{ID: i.PartNumber, Cells: []widget.Cell{{Text: i.PartNumber, Role: themes.Dim}, {Text: name, Role: themes.Text}, {Text: fmt.Sprint(i.Quantity), Role: themes.Text},
-			{Text: widget.Significant(i.UnitCost), Role: themes.Dim}, {Text: widget.Significant(i.TotalCost), Role: themes.Text}, {Text: stock, Role: themes.Dim}, {Text: short, Role: role}}})
+			{Text: display.Significant(i.UnitCost), Role: themes.Dim}, {Text: display.Significant(i.TotalCost), Role: themes.Text}, {Text: stock, Role: themes.Dim}, {Text: short, Role: role}}})
 	}
 	return drawTable(r, v, y, columns, rows)
 }
@@ -270,7 +271,7 @@ func DrawConstraints(r terminal.Region, v view.Context, y int, d ForecastDay) in
 	if bundle := v.Site.Windows.Data.Bundle; len(bundle) > 0 && selectedWindows(v) != nil {
 		var near []string
 		for _, b := range bundle[:min(len(bundle), 4)] {
-			near = append(near, b.AssetID+" "+b.Date.In(v.Site.Zone).Format("02 Jan"))
+			near = append(near, b.AssetID+" "+display.DayMonth(b.Date.In(v.Site.Zone)))
 		}
 		y = v.Paragraph(r, 0, y, "The same visit could include: "+strings.Join(near, ", ")+".", themes.Dim)
 	}
@@ -313,7 +314,7 @@ func WindowLoser(v view.Context) string {
 // DrawWindows draws the best windows of different days, and what each costs
 // against the best.
 func DrawWindows(r terminal.Region, v view.Context, y int, days []ForecastDay) int {
-	note := widget.Hours(v.Site.WorkHours(v.Selection.AssetID)) + " of work"
+	note := display.Hours(v.Site.WorkHours(v.Selection.AssetID)) + " of work"
 	if loser := WindowLoser(v); loser != "" {
 		note += ", lost" + loser
 	}
@@ -337,8 +338,8 @@ func DrawWindows(r terminal.Region, v view.Context, y int, days []ForecastDay) i
 		if w.Windy {
 			wind = themes.Warning
 		}
-		rows = append(rows, widget.Row{ID: d.Day.String(), Cells: []widget.Cell{{Text: d.Day.Format("Mon 02 Jan"), Role: role}, {Text: w.Start.In(v.Site.Zone).Format("15:04") + to + w.End.In(v.Site.Zone).Format("15:04"), Role: role},
-			{Text: widget.Energy(w.EnergyKWh), Role: role}, {Text: widget.Money(w.Cost, currency), Role: role}, {Text: CostText(w.ExtraCost, w.ExtraKWh, currency), Role: role},
+		rows = append(rows, widget.Row{ID: d.Day.String(), Cells: []widget.Cell{{Text: display.Day(d.Day), Role: role}, {Text: display.Clock(w.Start.In(v.Site.Zone)) + to + display.Clock(w.End.In(v.Site.Zone)), Role: role},
+			{Text: display.Energy(w.EnergyKWh), Role: role}, {Text: display.Money(w.Cost, currency), Role: role}, {Text: CostText(w.ExtraCost, w.ExtraKWh, currency), Role: role},
 			{Text: fmt.Sprintf("%.0f", w.IrradianceWM2), Role: role}, {Text: fmt.Sprintf("%.1f", w.WindMS), Role: wind}}})
 	}
 	return drawTable(r, v, y, columns, rows)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
@@ -101,22 +102,11 @@ func (d due) Text(now time.Time) string {
 	case d.what == "" || d.At.IsZero():
 		return ""
 	case d.Late(now):
-		return d.what + " late " + coarse(now.Sub(d.At))
+		return d.what + " late " + display.Span(now.Sub(d.At))
 	case d.paused:
 		return d.what + ", stopped"
 	}
-	return d.what + " in " + coarse(d.At.Sub(now))
-}
-
-// coarse returns a span in its largest unit.
-func coarse(d time.Duration) string {
-	switch {
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d d", int(d.Hours())/24)
+	return d.what + " in " + display.Span(d.At.Sub(now))
 }
 
 // BoardStatuses is the order of states: work in progress first.
@@ -210,7 +200,7 @@ func DrawOrder(r terminal.Region, v view.Context, o api.Order) int {
 		v.Heading(r, y, "History")
 		y++
 		for _, m := range slices.Backward(o.History) {
-			line := widget.When(m.At.Time, v.SiteNow, v.Site.Zone) + "  " + OrderStatus(m.To) + ", " + m.Actor
+			line := display.When(m.At.Time, v.SiteNow, v.Site.Zone) + "  " + OrderStatus(m.To) + ", " + m.Actor
 			if m.Note != "" {
 				line += ": " + m.Note
 			}
@@ -258,9 +248,9 @@ func orderFacts(v view.Context, o api.Order) string {
 	if o.AssignedTechnician != api.TechnicianUnassigned {
 		who = o.AssignedTechnician
 	}
-	facts := []string{who, "planned " + widget.When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), widget.Hours(o.EstimatedDurationHours)}
+	facts := []string{who, "planned " + display.When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), display.Hours(o.EstimatedDurationHours)}
 	if IsOpen(o) {
-		facts = append(facts, "done by "+widget.When(o.EstimatedCompletion.Time, v.SiteNow, v.Site.Zone))
+		facts = append(facts, "done by "+display.When(o.EstimatedCompletion.Time, v.SiteNow, v.Site.Zone))
 	}
 	if o.Isolating {
 		facts = append(facts, "the unit is down during the work")
@@ -269,7 +259,7 @@ func orderFacts(v view.Context, o api.Order) string {
 		facts = append(facts, "held for "+o.HoldReason)
 	}
 	if o.CreatedBy != "" {
-		facts = append(facts, "made by "+o.CreatedBy+" "+widget.When(o.CreatedAt.Time, v.SiteNow, v.Site.Zone))
+		facts = append(facts, "made by "+o.CreatedBy+" "+display.When(o.CreatedAt.Time, v.SiteNow, v.Site.Zone))
 	}
 	return strings.Join(facts, "; ")
 }
@@ -279,7 +269,7 @@ func drawClocks(r terminal.Region, v view.Context, y int, o api.Order) int {
 	c := o.Clocks
 	note := ""
 	if c.PausedMinutes > 0 || c.Paused {
-		note = fmt.Sprintf("stopped for %s", coarse(time.Duration(c.PausedMinutes)*time.Minute))
+		note = fmt.Sprintf("stopped for %s", display.Span(time.Duration(c.PausedMinutes)*time.Minute))
 	}
 	v.Heading(r, y, "Clocks", note)
 	for _, row := range []struct {
@@ -287,14 +277,14 @@ func drawClocks(r terminal.Region, v view.Context, y int, o api.Order) int {
 		due, was api.Time
 	}{{"assign", c.AcknowledgeDue, c.AcknowledgedAt}, {"begin", c.StartDue, c.StartedAt}, {"restore", c.RestoreDue, c.RestoredAt}} {
 		y++
-		role, words := themes.Dim, "due "+widget.When(row.due.Time, v.SiteNow, v.Site.Zone)
+		role, words := themes.Dim, "due "+display.When(row.due.Time, v.SiteNow, v.Site.Zone)
 		switch {
 		case !row.was.IsZero() && row.was.After(row.due.Time):
-			words, role = words+", done late "+widget.When(row.was.Time, v.SiteNow, v.Site.Zone), themes.Warning
+			words, role = words+", done late "+display.When(row.was.Time, v.SiteNow, v.Site.Zone), themes.Warning
 		case !row.was.IsZero():
-			words += ", done " + widget.When(row.was.Time, v.SiteNow, v.Site.Zone)
+			words += ", done " + display.When(row.was.Time, v.SiteNow, v.Site.Zone)
 		case IsOpen(o) && v.SiteNow.After(row.due.Time):
-			words, role = words+", late "+coarse(v.SiteNow.Sub(row.due.Time)), themes.Warning
+			words, role = words+", late "+display.Span(v.SiteNow.Sub(row.due.Time)), themes.Warning
 		}
 		v.Put(r, 0, y, row.name, themes.Dim)
 		w, _ := r.Size()
@@ -339,9 +329,9 @@ func WindowWords(w api.WorkWindow, currency string, n int) string {
 func DayWindowWords(w api.WorkWindow, currency string) string {
 	words := strings.TrimSuffix(windowCost("The best window of the selected day", w, currency), ".")
 	if w.ExtraKWh > 0 {
-		words += "; " + widget.Energy(w.ExtraKWh)
+		words += "; " + display.Energy(w.ExtraKWh)
 		if w.ExtraCost > 0 && currency != "" {
-			words += ", " + widget.Money(w.ExtraCost, currency)
+			words += ", " + display.Money(w.ExtraCost, currency)
 		}
 		words += " more than the best"
 	}
@@ -360,15 +350,15 @@ func WindowSubject(w api.WorkWindow) string {
 }
 
 func windowCost(what string, w api.WorkWindow, currency string) string {
-	words := what + "; " + WindowSubject(w) + " loses " + widget.Energy(w.EnergyKWh)
+	words := what + "; " + WindowSubject(w) + " loses " + display.Energy(w.EnergyKWh)
 	if w.Cost > 0 && currency != "" {
-		words += ", " + widget.Money(w.Cost, currency)
+		words += ", " + display.Money(w.Cost, currency)
 	}
 	if w.Windy {
-		words += fmt.Sprintf("; wind of %.0f m/s", w.WindMS)
+		words += "; wind of " + display.Wind(w.WindMS)
 	}
 	if w.Rainy {
-		words += fmt.Sprintf("; rain of %.1f mm", w.RainMM)
+		words += "; rain of " + display.Rain(w.RainMM)
 	}
 	return words + "."
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
-	"app.sunloop/tui/view/widget"
 )
 
 // planned is a piece of work with its day.
@@ -136,7 +136,7 @@ func DrawPlans(r terminal.Region, v view.Context, y int, plans []planned) int {
 		case p.Again:
 			role = themes.Dim
 		}
-		x := v.PutIn(r, 0, y, w, PlanMark(p)+" "+widget.When(p.at, v.SiteNow, v.Site.Zone)+"  ", role)
+		x := v.PutIn(r, 0, y, w, PlanMark(p)+" "+display.When(p.at, v.SiteNow, v.Site.Zone)+"  ", role)
 		x = v.PutIn(r, x, y, w-x, v.ShortID(p.AssetID, 16)+"  ", themes.Text)
 		words := p.What
 		if p.Again {

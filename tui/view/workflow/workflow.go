@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
@@ -79,7 +80,7 @@ func (w *Workflow) beforeOrder(v view.Context) {
 	w.Bill = v.Site.FreeBOM(f.AssetID, f.SummaryID)
 	switch {
 	case !f.Active:
-		w.Why = "it has ended; " + widget.Energy(f.LostKWh) + " were lost"
+		w.Why = "it has ended; " + display.Energy(f.LostKWh) + " were lost"
 	case f.RootCause == "" && len(f.Causes) == 0 && !v.Site.Diagnosed[f.SummaryID]:
 		w.Next = StepDiagnose
 	case v.Site.Orders.At.IsZero():
@@ -200,7 +201,7 @@ func freePlan(v view.Context, assetID string) *api.Schedule {
 func (w Workflow) Done(zone *time.Location) []string {
 	var out []string
 	if w.Plan != nil {
-		out = append(out, "plan "+w.Plan.ScheduledDate.In(zone).Format("02 Jan"))
+		out = append(out, "plan "+display.DayMonth(w.Plan.ScheduledDate.In(zone)))
 	}
 	if w.Bill != nil {
 		out = append(out, "parts")
@@ -234,17 +235,17 @@ func wayOfOrder(v view.Context, o api.Order) []milestone {
 		add("alarm", a.Timestamp, themes.Text, "%s", words)
 	}
 	if f := findingByID(v, o.SummaryID); f != nil {
-		add("finding", f.StartedAt, themes.Text, "%s, %s sure, %s lost", widget.Family(f.FaultFamily), widget.Percent(f.Confidence), widget.Energy(f.LostKWh))
+		add("finding", f.StartedAt, themes.Text, "%s, %s sure, %s lost", widget.Family(f.FaultFamily), display.Percent(f.Confidence), display.Energy(f.LostKWh))
 	}
 	if s := ScheduleByID(v, o.ScheduleID); s != nil {
-		add("plan", s.CreatedAt, themes.Text, "%s for %s, %s", s.MaintenanceType, widget.When(s.ScheduledDate.Time, v.SiteNow, v.Site.Zone), s.Status)
+		add("plan", s.CreatedAt, themes.Text, "%s for %s, %s", s.MaintenanceType, display.When(s.ScheduledDate.Time, v.SiteNow, v.Site.Zone), s.Status)
 	}
 	add("order", o.CreatedAt, themes.Text, "%s priority, made by %s, for %s", o.Priority, cmp.Or(o.CreatedBy, "an unknown user"), o.AssignedTechnician)
 	if !o.Clocks.StartedAt.IsZero() {
 		add("begun", o.Clocks.StartedAt, themes.Text, "by %s", o.AssignedTechnician)
 	}
 	if !o.CompletedAt.IsZero() {
-		add("done", o.CompletedAt, themes.Text, "in %s: %s", widget.Hours(o.ActualHours), o.CompletionNotes)
+		add("done", o.CompletedAt, themes.Text, "in %s: %s", display.Hours(o.ActualHours), o.CompletionNotes)
 	}
 	if ver := o.Verification; ver != nil {
 		role := themes.Text
@@ -263,7 +264,7 @@ func verifiedWords(ver api.Verification) string {
 		words = "not verified: the fault is still detected"
 	}
 	if ver.Ratio > 0 {
-		words += "; on " + ver.Day + " it made " + widget.Percent(ver.Ratio) + " of what was expected"
+		words += "; on " + ver.Day + " it made " + display.Percent(ver.Ratio) + " of what was expected"
 	}
 	return words
 }
@@ -274,7 +275,7 @@ func drawWayOf(r terminal.Region, v view.Context, y int, o api.Order) int {
 	y++
 	for _, p := range wayOfOrder(v, o) {
 		v.Put(r, 0, y, p.name, themes.Dim)
-		v.Put(r, 9, y, widget.When(p.at, v.SiteNow, v.Site.Zone), themes.Dim)
+		v.Put(r, 9, y, display.When(p.at, v.SiteNow, v.Site.Zone), themes.Dim)
 		y = max(v.Paragraph(r, 23, y, p.what, p.role), y+1)
 	}
 	return y
@@ -288,11 +289,11 @@ func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
 		switch f := findingByID(v, o.SummaryID); {
 		case f == nil:
 		case f.Active && f.LastDetectionAt.After(o.CompletedAt.Time):
-			words, role = "The loss continues: "+widget.Risk(f.EnergyAtRiskKW)+" when it was last seen, "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone)+".", themes.Warning
+			words, role = "The loss continues: "+widget.Risk(f.EnergyAtRiskKW)+" when it was last seen, "+display.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone)+".", themes.Warning
 		case f.Active:
 			words, role = "Nothing was measured since then: whether the loss stopped shows on the next clear day.", themes.Dim
 		default:
-			words = "The loss stopped " + widget.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone) + "; " + widget.Energy(f.LostKWh) + " were lost."
+			words = "The loss stopped " + display.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone) + "; " + display.Energy(f.LostKWh) + " were lost."
 		}
 		y = v.Paragraph(r, 0, y, words, role)
 	}
@@ -311,7 +312,7 @@ func drawCosts(r terminal.Region, v view.Context, y int, o api.Order) int {
 	}
 	note := ""
 	if c.Total != nil {
-		note = widget.Money(*c.Total, c.Currency) + " in all"
+		note = display.Money(*c.Total, c.Currency) + " in all"
 	}
 	v.Heading(r, y, "Bill", note)
 	y++
@@ -329,19 +330,19 @@ func drawCosts(r terminal.Region, v view.Context, y int, o api.Order) int {
 	case c.PartsCost == nil:
 		line("parts", "price unknown: "+strings.Join(parts, ", "), themes.Text)
 	default:
-		line("parts", widget.Money(*c.PartsCost, c.Currency)+": "+strings.Join(parts, ", "), themes.Text)
+		line("parts", display.Money(*c.PartsCost, c.Currency)+": "+strings.Join(parts, ", "), themes.Text)
 	}
-	line("hours", widget.Hours(c.Hours)+", "+o.AssignedTechnician, themes.Text)
+	line("hours", display.Hours(c.Hours)+", "+o.AssignedTechnician, themes.Text)
 	if c.LostKWh != nil {
-		words := widget.Energy(*c.LostKWh)
+		words := display.Energy(*c.LostKWh)
 		if c.LostMoney != nil {
-			words += ", " + widget.Money(*c.LostMoney, c.LostCurrency)
+			words += ", " + display.Money(*c.LostMoney, c.LostCurrency)
 		}
-		words += ", " + widget.When(c.LostFrom.Time, v.SiteNow, v.Site.Zone)
+		words += ", " + display.When(c.LostFrom.Time, v.SiteNow, v.Site.Zone)
 		if c.LostTo.IsZero() {
 			words += " until now"
 		} else {
-			words += " to " + widget.When(c.LostTo.Time, v.SiteNow, v.Site.Zone)
+			words += " to " + display.When(c.LostTo.Time, v.SiteNow, v.Site.Zone)
 		}
 		line("lost", words, themes.Text)
 	}
@@ -385,12 +386,12 @@ func pausesOf(o api.Order) []pause {
 // drawPauses draws the holds below the clocks.
 func drawPauses(r terminal.Region, v view.Context, y int, o api.Order) int {
 	for _, p := range pausesOf(o) {
-		words := widget.When(p.from, v.SiteNow, v.Site.Zone)
+		words := display.When(p.from, v.SiteNow, v.Site.Zone)
 		switch {
 		case p.to.IsZero():
 			words += " until now"
 		default:
-			words += " to " + widget.When(p.to, v.SiteNow, v.Site.Zone)
+			words += " to " + display.When(p.to, v.SiteNow, v.Site.Zone)
 		}
 		words += ": " + p.why
 		if p.stops {
@@ -420,9 +421,9 @@ func webhookText(v view.Context, o api.Order) string {
 	case n == 0:
 		return ""
 	case bad > 0:
-		return fmt.Sprintf("%s notified; %d of the deliveries fail; g h shows each delivery.", widget.CountOf(n, "subscriber is", "subscribers are"), bad)
+		return fmt.Sprintf("%s notified; %d of the deliveries fail; g h shows each delivery.", display.CountOf(n, "subscriber is", "subscribers are"), bad)
 	}
-	return widget.CountOf(n, "subscriber is", "subscribers are") + " notified; g h shows each delivery."
+	return display.CountOf(n, "subscriber is", "subscribers are") + " notified; g h shows each delivery."
 }
 
 // alarmOf returns the alarm of a finding; nil when it is not known.

@@ -1,0 +1,125 @@
+package display
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// scales of a unit, from large to small, each a thousand times the next.
+var (
+	powerUnits  = []string{"GW", "MW", "kW", "W"}
+	energyUnits = []string{"GWh", "MWh", "kWh", "Wh"}
+)
+
+// Power writes kW with three significant digits and the unit that fits.
+func Power(kw float64) string { return scaled(kw, powerUnits) }
+
+// Energy writes kWh with three significant digits and the unit that fits.
+func Energy(kwh float64) string { return scaled(kwh, energyUnits) }
+
+// scaled writes a value given in units[2].
+func scaled(v float64, units []string) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "– " + units[2]
+	}
+	if math.Abs(v) < 5e-7 {
+		return "0 " + units[2]
+	}
+	i, a := 2, math.Abs(v)
+	for i > 0 && a >= 999.5 {
+		i, a, v = i-1, a/1000, v/1000
+	}
+	if a < 0.0995 && i == 2 {
+		i, v = 3, v*1000
+	}
+	return Significant(v) + " " + units[i]
+}
+
+// Significant writes three significant digits without an exponent; a dash for NaN.
+func Significant(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	a := math.Abs(v)
+	digits := 2
+	switch {
+	case a >= 99.95:
+		digits = 0
+	case a >= 9.995:
+		digits = 1
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+// Number writes a number as short as it can be; empty for NaN.
+func Number(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// Percent writes a share (0..1) without digits behind the point; a dash for NaN.
+func Percent(share float64) string {
+	if math.IsNaN(share) || math.IsInf(share, 0) {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", math.RoundToEven(share*100)+0) // +0: no "-0"
+}
+
+// Percentage writes percent with one digit behind the point.
+func Percentage(x float64) string {
+	if math.IsNaN(x) {
+		return "– %"
+	}
+	if math.Abs(x) < 0.05 {
+		x = 0 // no "-0.0"
+	}
+	return fmt.Sprintf("%.1f %%", x)
+}
+
+// Money writes an amount with its currency, whole from a hundred on; empty without
+// a currency.
+func Money(amount float64, currency string) string {
+	if currency == "" {
+		return ""
+	}
+	if math.Abs(amount) >= 100 {
+		return fmt.Sprintf("%s %.0f", currency, amount)
+	}
+	return fmt.Sprintf("%s %.2f", currency, amount)
+}
+
+// Bytes writes a size with the unit that fits, of powers of ten.
+func Bytes(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// ByteRate writes bytes a second with the unit that fits.
+func ByteRate(perSecond float64) string { return Bytes(int64(perSecond)) + "/s" }
+
+// Irradiance writes an irradiance in W/m².
+func Irradiance(wm2 float64) string { return fmt.Sprintf("%.0f W/m²", wm2) }
+
+// Wind writes a speed of the wind in m/s.
+func Wind(ms float64) string { return fmt.Sprintf("%.1f m/s", ms) }
+
+// Rain writes an amount of rain in mm.
+func Rain(mm float64) string { return fmt.Sprintf("%.1f mm", mm) }
+
+// CountOf writes a number with its noun.
+func CountOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
