@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -15,8 +16,15 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// The demo's crew makes orders of what is found, once.
+// The demo's crew makes orders of what is found, once, and leaves the worst finding of
+// the site that is named.
 func TestOperatorsWorkOnFindings(t *testing.T) {
+	for _, left := range []bool{false, true} {
+		t.Run(fmt.Sprintf("left %v", left), func(t *testing.T) { operatorsWork(t, left) })
+	}
+}
+
+func operatorsWork(t *testing.T, left bool) {
 	now := time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)
 	h := open(t, Config{DataDir: t.TempDir(), Now: func() time.Time { return now }})
 	fleet := simulate.Demo(1, now.AddDate(0, 0, -2), now)
@@ -53,6 +61,9 @@ func TestOperatorsWorkOnFindings(t *testing.T) {
 			return client.InProcess(h.service.Handler()).RoundTrip(r)
 		}), Credential: h.key, Now: time.Now})
 		crew := feed.Operators{Client: counted, Fleet: fleet, Clock: clock, Look: time.Millisecond}
+		if left {
+			crew.LeaveAt = site.SiteID
+		}
 		if err := crew.Run(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
@@ -60,6 +71,12 @@ func TestOperatorsWorkOnFindings(t *testing.T) {
 	}
 	q := api.ListQuery{SiteID: site.SiteID}
 	orders, err := h.Orders(t.Context(), q, api.OrderRequest{})
+	if left {
+		if err != nil || orders.Count != 1 || orders.Orders[0].AssetID != fleet.Sites[0].Units[0].AssetID {
+			t.Fatalf("orders %+v, %v; want one, of the finding that is not the worst", orders, err)
+		}
+		return
+	}
 	if err != nil || orders.Count != 2 {
 		t.Fatalf("orders %+v, %v", orders, err)
 	}

@@ -78,7 +78,7 @@ var actions = map[keymap.Action]action{
 	keymap.ResolveIssue: dialog(func(m *Model) view.Dialog { return maintenance.NewResolve(m.orderOnScreen()) }),
 	keymap.Sites:        dialog((*Model).siteDialog),
 	keymap.Themes:       dialog((*Model).themeDialog),
-	keymap.Upload:       dialog(func(m *Model) view.Dialog { return plant.NewUpload(m.data.siteRecord()) }),
+	keymap.Upload:       dialog(func(m *Model) view.Dialog { return m.importForm() }),
 
 	keymap.AssignOrder:   changeOrder(api.ActionAssign),
 	keymap.StartOrder:    changeOrder(api.ActionStart),

@@ -60,6 +60,11 @@ func (m *Model) upload(u view.Upload) tea.Cmd {
 	})
 }
 
+// importForm asks for a file of the customer whose site is on screen.
+func (m *Model) importForm() *plant.UploadForm {
+	return plant.NewImport(m.data.siteRecord().CustomerID, m.data.Sites.Data)
+}
+
 // dropped opens the form of an import with a path that was pasted or dropped on
 // the terminal.
 func (m *Model) dropped(text string) view.Request {
@@ -69,7 +74,7 @@ func (m *Model) dropped(text string) view.Request {
 	if e, ok := m.o.Keys.Entry(keymap.Upload); ok && m.disabled(e) != "" {
 		return view.Run{Action: keymap.Upload} // which shows the reason
 	}
-	d := plant.NewUpload(m.data.siteRecord())
+	d := m.importForm()
 	d.SetFile(text)
 	return view.OpenDialog{Dialog: d}
 }

@@ -20,6 +20,10 @@ type Operators struct {
 	Fleet  *simulate.Fleet
 	Clock  Clock
 	Look   time.Duration // by the wall, between two looks for findings
+
+	// LeaveAt is the site whose worst finding is left as it is, so that its alarm
+	// is unacknowledged and without an order; empty: none.
+	LeaveAt string
 }
 
 // crewOrders is the number of work orders of a site's worst findings: the first
@@ -104,10 +108,14 @@ func (c *Operators) visit(ctx context.Context, s *simulate.Site) (done bool, err
 	}
 	var worst []api.Finding
 	for _, f := range found.MLEnhancedActivities {
-		if f.Active && len(f.AssetIDs) == 0 && f.SeverityLabel != api.SeverityNormal && len(worst) < crewOrders {
+		if f.Active && len(f.AssetIDs) == 0 && f.SeverityLabel != api.SeverityNormal {
 			worst = append(worst, f)
 		}
 	}
+	if s.ID == c.LeaveAt && len(worst) > 0 {
+		worst = worst[1:]
+	}
+	worst = worst[:min(len(worst), crewOrders)]
 	there, err := c.Client.Orders(ctx, of, api.OrderRequest{})
 	if err != nil || there.Count > 0 || len(worst) == 0 {
 		return there != nil && there.Count > 0, err

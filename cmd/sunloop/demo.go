@@ -180,7 +180,7 @@ func (d *demo) work(ctx context.Context, o client.Options, clock feed.Clock) err
 	if _, err := dispatcher.Login(ctx, demoDispatcher, d.state.Password); err != nil {
 		return fmt.Errorf("sign the demo's dispatcher in: %w", err)
 	}
-	crew := feed.Operators{Client: dispatcher, Fleet: d.fleet, Clock: clock, Look: demoLook}
+	crew := feed.Operators{Client: dispatcher, Fleet: d.fleet, Clock: clock, Look: demoLook, LeaveAt: d.fleet.Sites[0].ID} // its worst alarm is for the person at the console
 	return crew.Run(ctx)
 }
 

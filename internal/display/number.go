@@ -91,15 +91,16 @@ func Money(amount float64, currency string) string {
 	return fmt.Sprintf("%s %.2f", currency, amount)
 }
 
-// Bytes writes a size with the unit that fits, of powers of ten.
+// Bytes writes a size with the unit that fits. A unit is 1024 times the one before, as in
+// the limits that the service states.
 func Bytes(n int64) string {
 	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1e3:
-		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.0f kB", float64(n)/(1<<10))
 	}
 	return fmt.Sprintf("%d B", n)
 }

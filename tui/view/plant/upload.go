@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -31,7 +32,8 @@ type UploadForm struct {
 	sending  string   // the file that is being read
 	found    string   // files that complete the path
 	keys     int      // pressed so far
-	defaults []string // of the fields, from the site on screen; nil once another site was typed
+	defaults []string // of the fields, from the site that is given; nil once another site was typed
+	sites    []api.Site
 	transfer
 }
 
@@ -44,7 +46,54 @@ const (
 	fieldPlace
 )
 
-// NewUpload starts with what is known of the site on screen.
+// NewImport asks for a file of a site that is not chosen yet: a field that is left empty
+// is filled by the name of the file. Its site is one of the customer's sites or new.
+func NewImport(customer string, sites []api.Site) *UploadForm {
+	d := NewUpload(api.Site{CustomerID: customer})
+	d.sites = sites
+	d.form.Fields[fieldSite] = widget.NewField("Site", "its id; empty: by the file's name, an existing site or a new one", "")
+	return d
+}
+
+// siteOfFile fills the fields of the site by the name of the file: by the longest id or
+// name of a site of the customer with which it begins, else with the name as a new id.
+func (d *UploadForm) siteOfFile(path string) {
+	name, _, _ := strings.Cut(filepath.Base(path), ".")
+	name = idOf(name)
+	var found *api.Site
+	length := 0
+	for i, s := range d.sites {
+		for _, known := range []string{idOf(s.SiteID), idOf(s.Name)} {
+			rest, ok := strings.CutPrefix(strings.ToLower(name), strings.ToLower(known))
+			if ok && s.CustomerID == d.customer && len(known) > length && (rest == "" || strings.ContainsAny(rest[:1], "-_")) {
+				found, length = &d.sites[i], len(known)
+			}
+		}
+	}
+	f := d.form.Fields
+	if found == nil {
+		f[fieldSite].Set(name)
+		return
+	}
+	filled := NewUpload(*found).form.Fields
+	for field := fieldSite; field < len(f); field++ {
+		if f[field].Value() == "" {
+			f[field].Set(filled[field].Value())
+		}
+	}
+}
+
+// idOf makes an id of a name: letters, digits, - and _ stay.
+func idOf(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
+			return r
+		}
+		return '-'
+	}, name), "-")
+}
+
+// NewUpload starts with what is known of a site.
 func NewUpload(site api.Site) *UploadForm {
 	capacity, place := "", site.Location
 	if site.CapacityKW > 0 {
@@ -159,6 +208,9 @@ func (d *UploadForm) accept() view.Request {
 	path := dropped(f[fieldFile].Value())
 	if path == "" {
 		return refuse(fieldFile, "Which file? Type, paste or drop its path.")
+	}
+	if f[fieldSite].Value() == "" {
+		d.siteOfFile(path)
 	}
 	if f[fieldSite].Value() == "" {
 		return refuse(fieldSite, "Which site do the data belong to?")

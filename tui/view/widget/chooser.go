@@ -186,18 +186,21 @@ func (c *Chooser) move(by int) view.Request {
 }
 
 // literal ranks a choice that has all words of a phrase: those that can be chosen first,
-// of these the ones that begin with it, then those that have it.
+// of these the ones that begin with it, then those that have it, then those that are also
+// known by it.
 func literal(c Choice, phrase string) int {
 	text, rank := strings.ToLower(c.Text), 0
 	switch {
 	case strings.HasPrefix(text, phrase):
 	case strings.Contains(" "+text, " "+phrase):
 		rank = 1
-	default:
+	case strings.Contains(" "+strings.ToLower(c.Terms), " "+phrase):
 		rank = 2
+	default:
+		rank = 3
 	}
 	if c.Why != "" {
-		rank += 3
+		rank += 4
 	}
 	return rank
 }

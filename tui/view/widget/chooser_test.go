@@ -23,6 +23,7 @@ func TestChooserKeys(t *testing.T) {
 	}
 	colours := []Choice{{Text: "daylight"}, {Text: "contrast"}, {Text: "mono"}}
 	sites := []Choice{{Text: "Havelland"}, {Text: "Jena"}, {Text: "Kalahari"}}
+	shift := []Choice{{Text: "show what happened, and hand the shift over", Terms: "handover"}, {Text: "hand the shift over with a signed entry", Terms: "hand over, end of shift"}}
 	for _, tt := range []struct {
 		name, hint string
 		choices    []Choice
@@ -33,6 +34,7 @@ func TestChooserKeys(t *testing.T) {
 		{"down and up", "", colours, []string{"j", "k"}, "daylight"},
 		{"a site that begins with it", "", sites, []string{"j"}, "Jena"},
 		{"after the first letter it is text", "", colours, []string{"m", "j"}, ""},
+		{"known by the phrase", "type", shift, []string{"hand over"}, "hand the shift over with a signed entry"},
 		{"the palette is for typing", "type", colours, []string{"j"}, ""},
 	} {
 		if got := press(NewChooser("", tt.hint, tt.choices, nil), tt.keys...); got != tt.want {
