@@ -12,7 +12,7 @@ func TestSources(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {160, 48}} {
 		d := start(t, size[0], size[1], nil)
 		d.press("g", "y")
-		d.shows("devices", "gateways", "reading", "not responding", "41.5 kW", "90 min")
+		d.shows("devices", "gateways", "reading", "not responding", "41.5 kW", "1 h")
 		d.press("right")
 		d.pass(1)
 		d.shows("192.168.1.0/28: ended, 16 of 16 addresses, 3 devices, unit ids 1-3", "S-0003", "50.0 kW", "not able")
