@@ -15,7 +15,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/plain"
-	"app.sunloop/tui/view/widget"
+	"app.sunloop/internal/display"
 )
 
 // near reports whether two energies agree except for rounding of the wire.
@@ -257,7 +257,7 @@ func (p *plant) holdPlain(v *tally, s api.SiteSummary, want float64) {
 		v.hold("plain shows that the energy is unknown", m == nil && strings.Contains(line, "energy of today unknown"), "%v: %q", p, line)
 		return
 	}
-	v.hold("plain shows the summary's energy", m != nil && m[1] == widget.Energy(s.TotalKWhToday), "%v: %q for %.3f kWh", p, line, s.TotalKWhToday)
+	v.hold("plain shows the summary's energy", m != nil && m[1] == display.Energy(s.TotalKWhToday), "%v: %q for %.3f kWh", p, line, s.TotalKWhToday)
 	if m != nil {
 		n, err := strconv.ParseFloat(m[2], 64)
 		n *= map[string]float64{"Wh": 1e-3, "kWh": 1, "MWh": 1e3, "GWh": 1e6}[m[3]]
