@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/tui/plain"
 	"app.sunloop/internal/display"
+	"app.sunloop/tui/plain"
 )
 
 // near reports whether two energies agree except for rounding of the wire.

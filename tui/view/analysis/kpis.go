@@ -540,7 +540,7 @@ func newMonthly(p *period) *widget.Tab {
 	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
 	l.Columns = resultColumns("month", false)
 	l.Rows = func(v view.Context) []widget.Row {
-		return resultRows(v, months(results(v, p)), false, func(t time.Time) string { return display.ShortMonth(t) })
+		return resultRows(v, months(results(v, p)), false, display.ShortMonth)
 	}
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		list := months(results(v, p))

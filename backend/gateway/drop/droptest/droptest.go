@@ -89,7 +89,7 @@ func free(t testing.TB) (address, port string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	address = l.Addr().String()
 	_, port, _ = net.SplitHostPort(address)
 	return address, port
@@ -115,7 +115,7 @@ func start(t testing.TB, address string, complaint func() string, name string, a
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
-			conn.Close()
+			_ = conn.Close()
 			return
 		}
 		if time.Now().After(deadline) {
@@ -261,7 +261,7 @@ func (m *Mailbox) Do(work func(*imapclient.Client) error) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if err := c.Login(User, Password).Wait(); err != nil {
 		return err
 	}
