@@ -176,7 +176,7 @@ func openDatabase(ctx context.Context, cfg Config, ended func(store.TransactionE
 	if err != nil {
 		return databaseStorage{}, err
 	}
-	h, err := riverjobs.Open(ctx, url, postgres.Options{Now: cfg.Wall, Plant: cfg.Now, URLFile: cfg.StoreFile, Limit: cfg.DatabaseLimit, Log: cfg.Logger})
+	h, err := riverjobs.Open(ctx, url, postgres.Options{Now: cfg.Wall, URLFile: cfg.StoreFile, Limit: cfg.DatabaseLimit, Log: cfg.Logger})
 	return databaseStorage{h, cfg.Wall, ended}, err
 }
 
@@ -219,7 +219,7 @@ var (
 
 // openFile opens the file of records in the data folder.
 func openFile(cfg Config, disk *store.Disk, in *instrument.Instruments) (*bolt.Store, error) {
-	return bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Plant: cfg.Now, Disk: disk, Ended: in.Transactions(false), Upgrading: logUpgrade(cfg.Logger)})
+	return bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: disk, Ended: in.Transactions(false), Upgrading: logUpgrade(cfg.Logger)})
 }
 
 // openObjects opens the objects. A folder belongs to the process that serves; a

@@ -53,9 +53,6 @@ var (
 type Options struct {
 	// Now is the clock, for the stamps of jobs. nil means time.Now.
 	Now func() time.Time
-	// Plant is the clock of the plants, which determines the day of a site that is running.
-	// nil means Now.
-	Plant func() time.Time
 	// Disk is shared with the other stores in the folder; nil: the store's own.
 	Disk *store.Disk
 	// Ended is called after each transaction and each commit, that of a
@@ -94,9 +91,6 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Plant == nil {
-		o.Plant = o.Now
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
@@ -128,7 +122,7 @@ func Open(dir string, o Options) (*Store, error) {
 		holder: filepath.Join(dir, holderName),
 	}
 	s.loop = localjobs.New(s, o.Now)
-	s.Store = telemetry.New(&sites{store: s}, telemetry.Options{Now: o.Plant, PartBlocks: readBlocks})
+	s.Store = telemetry.New(&sites{store: s}, telemetry.Options{Now: o.Now, PartBlocks: readBlocks})
 	if err := s.prepare(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.close())
 	}

@@ -25,7 +25,6 @@ var ErrImporting = errors.New("open database: migration is incomplete")
 // Options are those of the full build that callers set.
 type Options struct {
 	Now     func() time.Time
-	Plant   func() time.Time
 	URLFile string
 	Limit   time.Duration
 	Log     *slog.Logger

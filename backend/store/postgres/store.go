@@ -31,11 +31,9 @@ import (
 
 // Options are what a Store cannot know by itself.
 type Options struct {
-	// Now is the clock, for the times of jobs. nil means time.Now.
+	// Now is the clock, for the site's open day and the times of jobs. nil means
+	// time.Now.
 	Now func() time.Time
-	// Plant is the clock of the plants, which determines the day of a site that is running.
-	// nil means Now.
-	Plant func() time.Time
 	// Enqueue inserts a job into the transaction. The job has its Kind, its
 	// RunAt and its MaxAttempts, and no ID. It may be called again for the same
 	// job when the transaction is run again.
@@ -96,11 +94,7 @@ func newStore(pool *pgxpool.Pool, o Options) *Store {
 		s.lease = defaultLease
 	}
 	s.name = pool.Config().ConnConfig.Database
-	plant := o.Plant
-	if plant == nil {
-		plant = s.now
-	}
-	s.Store = telemetry.New(sites{s}, telemetry.Options{Now: plant, PartBlocks: readBlocks})
+	s.Store = telemetry.New(sites{s}, telemetry.Options{Now: s.now, PartBlocks: readBlocks})
 	return s
 }
 
