@@ -146,8 +146,8 @@ func workOrder(t *testing.T, q *queueTest) {
 		store.Job{Kind: "second", RunAt: now.Add(-time.Second), Payload: json.RawMessage(`{"x":1}`)},
 		store.Job{Kind: "first", RunAt: now.Add(-time.Minute)},
 		store.Job{Kind: "third"},
-		store.Job{Kind: "fourth", RunAt: time.Now().Add(50 * time.Millisecond), MaxAttempts: 7},
 	)
+	q.enqueue(store.Job{Kind: "fourth", RunAt: time.Now().Add(50 * time.Millisecond), MaxAttempts: 7}) // later than the third, which is due when it is stored
 	q.waitCounts(5, 0, 0)
 	if next, waits, err := q.storage.Next(t.Context()); !waits || err != nil || next.Sub(now.Add(-time.Minute)).Abs() > time.Millisecond {
 		t.Errorf("next is %v, %v, %v", next, waits, err)
