@@ -48,7 +48,7 @@ func TestANewSiteLearnsFromItsFleet(t *testing.T) {
 	if !m.Record.Young || !slices.Equal(r.Siblings, []string{"East", "West"}) || r.FleetShare != 1 {
 		t.Errorf("short history %v, trained on %v with a share of %g", m.Record.Young, r.Siblings, r.FleetShare)
 	}
-	if !slices.ContainsFunc(m.Record.Decisions, func(s string) bool { return strings.HasPrefix(s, "fleet: 2 other sites teach it") }) {
+	if !slices.ContainsFunc(m.Record.Decisions, func(s string) bool { return strings.HasPrefix(s, "fleet: the model also learns from 2 other sites") }) {
 		t.Errorf("decided %q", m.Record.Decisions)
 	}
 	f, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme", SiteID: "New", HorizonHours: 24})

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/activity"
 	"app.sunloop/backend/domain/run"
+	"app.sunloop/backend/pipeline/gapfill"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/interpolate"
@@ -192,7 +193,7 @@ func (p *Pipeline) fillNow(ctx context.Context, r run.Run) (string, error) {
 	case result.GapStatistics.TotalGaps == 0:
 		return "There are no gaps in the daylight.", nil
 	}
-	return fmt.Sprintf("%d gaps of %d units were filled, mostly by %s.", result.GapStatistics.TotalGaps, len(result.AssetIDs), strings.ReplaceAll(result.Method, "_", " ")), nil
+	return "Filled " + gapfill.Summary(result) + ".", nil
 }
 
 // detectNow evaluates the site thoroughly: the present, and the window of the run, also

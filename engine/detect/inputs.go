@@ -45,7 +45,7 @@ type inputState struct {
 const (
 	inputDays     = 15   // for the usual current of an input
 	inputKnown    = 5    // days before a part of an input's current is missed
-	inputDark     = 0.1  // of what the others let expect: no current
+	inputDark     = 0.1  // of what is expected from the others: no current
 	inputDarkFor  = 2.0  // hours before it is announced
 	inputLeast    = 0.12 // smallest part of an input's current: one of eight strings
 	inputSpreads  = 5    // usual deviations of a day that the loss must exceed
@@ -121,7 +121,7 @@ func (u *unitView) comparable(i int, rating float64) bool {
 	return u.claimed[i] == "" && u.power[i] > 0 && u.power[i] <= inputAtLimit*rating && u.state[i] != stateThrottled
 }
 
-// compare sets each input's current in a cell over what the others let expect, and returns
+// compare sets each input's current in a cell over what is expected from the others, and returns
 // the level of the inputs: the median of their currents, each over its usual part. A value
 // is NaN where no other input is known to deliver.
 func (u *unitInputs) compare(from *unitView, i int) float64 {
@@ -322,7 +322,7 @@ func (u *unitInputs) word(v *view, k int, until int64) {
 			u.record.observed = append(u.record.observed, shows("input_dead", 3, float64(numbers[n]), 0, "", "DC input %d of %d delivers no current while %d other inputs of the unit do.",
 				numbers[n], len(u.inputs), others))
 		} else {
-			u.record.observed = append(u.record.observed, shows("input_low", 2, float64(numbers[n]), 100*(1-in.lost), "%", "DC input %d of %d delivers %.0f %% of what %d other inputs of the unit let expect.",
+			u.record.observed = append(u.record.observed, shows("input_low", 2, float64(numbers[n]), 100*(1-in.lost), "%", "DC input %d of %d delivers %.0f %% of what is expected from %d other inputs of the unit.",
 				numbers[n], len(u.inputs), 100*(1-in.lost), others))
 		}
 	}

@@ -40,7 +40,7 @@ func (v *view) addLoss(l *loss.Ledger, i int, kW float64) {
 }
 
 // addDayLoss adds what unit k lacks on the day of what was due in kW at each cell
-// that no stage explained and that peers let expect. Single cells stray both
+// that no stage explained and that is expected from peers. Single cells stray both
 // ways, so that the sum decides; it falls on the cells that lack.
 func (v *view) addDayLoss(l *loss.Ledger, k int, due func(i int) float64) {
 	u := &v.units[k]

@@ -506,7 +506,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 	low, high := 1-math.Exp(f.size+1.96*f.sigma), 1-math.Exp(f.size-1.96*f.sigma)
 	st.record.observed = []Evidence{
 		shows("relative_yield", min(1+0.3*(-f.z()-stepLimitPeers), 3), 100*(1-share), 100, "%",
-			"On %d clear days it made %.1f %% less than %s lets expect of it (%.1f to %.1f %%), after it had made its usual part; a day usually strays by %.1f %%.",
+			"On %d clear days it made %.1f %% less than expected from %s (%.1f to %.1f %%), after it had made its usual part; a day usually strays by %.1f %%.",
 			facts.days, 100*share, referenceWords[b.ref], 100*max(low, 0), 100*high, 100*facts.spread),
 		shows("all_day", 0.8, 100*share, 0, "%", "The loss shows before and after noon, in weak light as in strong."),
 	}

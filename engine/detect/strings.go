@@ -223,7 +223,7 @@ func (s *session) stringEvidence(r *record) []Evidence {
 		return r.observed
 	}
 	out := []Evidence{
-		shows("relative_yield", 2, 100*(1-r.fraction), 100, "%", "On %d days the unit made %.1f %% of what its peers let expect; a day usually strays by %.1f %%.",
+		shows("relative_yield", 2, 100*(1-r.fraction), 100, "%", "On %d days the unit made %.1f %% of what was expected from its peers; a day usually strays by %.1f %%.",
 			f.days, 100*(1-r.fraction), 100*f.spread),
 		shows("all_day", 0.8, 100*r.fraction, 0, "%", "The loss shows in the morning, at noon and in the afternoon, in weak light as in strong."),
 	}

@@ -154,7 +154,7 @@ func (m *trackerState) take(v *view, s *session, k int, parts [3]float64) {
 	r.fraction = 1 - medianOf(m.ratios[max(len(m.ratios)-7, 0):])
 	r.observed = []Evidence{
 		shows("uneven_day", 2, 100*min(parts[0], parts[1], parts[2]), 100*max(parts[0], parts[1], parts[2]), "%",
-			"On the last of %d such days it made %.0f, %.0f and %.0f %% of what its peers let expect in the morning, round noon and in the afternoon.",
+			"On the last of %d such days it made %.0f, %.0f and %.0f %% of what was expected from its peers in the morning, around noon and in the afternoon.",
 			len(m.ratios), 100*parts[0], 100*parts[1], 100*parts[2]),
 		shows("peers_follow", 1.2, 100, 100, "%", "The other trackers of the site follow the sun."),
 	}

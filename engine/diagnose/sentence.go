@@ -101,7 +101,7 @@ func (c *context) summary(e detect.Event) string {
 	case detect.Degradation:
 		return fmt.Sprintf("%s loses %.1f %% of its yield a year.", who, -value("yearly_change"))
 	case detect.Underperformance:
-		return fmt.Sprintf("%s makes %.1f %% less than expected %s, and nothing says why; %s lost.", who, 100*e.LossFraction, since, lost)
+		return fmt.Sprintf("%s makes %.1f %% less than expected %s, of unknown cause; %s lost.", who, 100*e.LossFraction, since, lost)
 	}
 	if e.End == nil {
 		return fmt.Sprintf("%s %s made no power %s; %s lost so far.", who, has, since, lost)
@@ -120,9 +120,9 @@ func clockOffset(minutes float64) string {
 func basis(e detect.Event) string {
 	switch e.Basis {
 	case "irradiance":
-		return "the irradiance lets expect"
+		return "expected from the irradiance"
 	case "clear sky":
-		return "a clear sky lets expect"
+		return "expected from a clear sky"
 	}
 	return "its peers"
 }

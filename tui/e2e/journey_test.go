@@ -60,7 +60,7 @@ func TestFirstRun(t *testing.T) {
 	one.sees("state   done", "enter close")
 	one.press("enter")
 	one.losesSight("Import durban.csv")
-	one.sees("Durban", "INV-1", "INV-2  inverter outage")
+	one.sees("Durban", "INV-1", "INV-2 inverter outage")
 }
 
 // A user with an authenticator: a wrong password and a wrong code show the

@@ -25,6 +25,7 @@ import (
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/interpolate"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // Filler fills gaps in the power of sites.
@@ -128,7 +129,7 @@ func (g *Filler) storeResult(ctx context.Context, site api.Site, result api.Inte
 			}
 		}
 		return g.Domain.Activities.Record(tx, activity.Record{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps filled", Actor: sitedata.Actor,
-			Description: fmt.Sprintf("%d gaps of %d units, mostly by %s", result.GapStatistics.TotalGaps, len(result.AssetIDs), strings.ReplaceAll(result.Method, "_", " "))})
+			Description: Summary(result)})
 	})
 	if err != nil {
 		if table {
@@ -428,4 +429,12 @@ func (m *mean) known() *float64 {
 	}
 	v := sitedata.Round(m.value())
 	return &v
+}
+
+// Summary says how many gaps of how many units a run filled, and by which method.
+func Summary(r api.InterpolationResult) string {
+	if r.GapStatistics.TotalGaps == 0 {
+		return "no gaps in the daylight"
+	}
+	return fmt.Sprintf("%s of %s, mostly by %s", display.CountOf(r.GapStatistics.TotalGaps, "gap", "gaps"), display.CountOf(len(r.AssetIDs), "unit", "units"), strings.ReplaceAll(r.Method, "_", " "))
 }

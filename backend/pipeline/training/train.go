@@ -177,7 +177,7 @@ func (tr *Trainer) TrainSite(ctx context.Context, site api.Site, state sitedata.
 		return "", err
 	}
 	if n := len(t.report.Siblings); n > 0 {
-		s.decisions = append(s.decisions, fmt.Sprintf("fleet: %d other sites teach it, with %.0f %% of the say: %s", n, 100*t.report.FleetShare, strings.Join(t.report.Siblings, ", ")))
+		s.decisions = append(s.decisions, fmt.Sprintf("fleet: the model also learns from %d other sites, with %.0f %% of the weight: %s", n, 100*t.report.FleetShare, strings.Join(t.report.Siblings, ", ")))
 	}
 	record, err := tr.register(ctx, site, state, t, s)
 	if err != nil {

@@ -79,6 +79,18 @@ func age(s *float64) string {
 	return display.Age(time.Duration(*s * float64(time.Second)))
 }
 
+// lastReading says when a device was last read.
+func lastReading(s *float64) string {
+	switch a := age(s); a {
+	case "–":
+		return "last reading unknown"
+	case "now":
+		return "last reading just now"
+	default:
+		return "last reading " + a + " ago"
+	}
+}
+
 func sourceOf(v view.Context, id string) *api.SourceDevice {
 	return widget.Find(v.Site.Sources.Data.Sources, func(d api.SourceDevice) bool { return d.AssetID == id })
 }
@@ -94,7 +106,7 @@ func sourceDetail(v view.Context, id string) []widget.Detail {
 	}
 	add := widget.FormatsOf(&lines)
 	add("connection", "%s, %s", d.Connection, d.Protocol)
-	add("state", "%s; age %s; %s readings a minute", d.State, age(d.AgeS), display.Significant(known(d.PerMinute)))
+	add("state", "%s; %s; %s readings a minute", d.State, lastReading(d.AgeS), display.Significant(known(d.PerMinute)))
 	add("readings", "%d, and %d errors", d.Readings, d.Errors)
 	if d.Error != "" {
 		add("last error", "%s: %s", display.When(d.ErrorAt.Time, v.SiteNow, v.Site.Zone), d.Error)
