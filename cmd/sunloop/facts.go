@@ -14,6 +14,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/internal/display"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/plain"
 )
@@ -230,15 +231,12 @@ func (l list[T]) print(f *facts, limit int) (critical bool, err error) {
 	return critical, err
 }
 
-// count returns a number with its noun.
-func count(n int, one, more string) string {
-	switch n {
-	case 0:
+// count returns a number with its noun, "no" for zero.
+func count(n int, one, many string) string {
+	if n == 0 {
 		return "no " + one
-	case 1:
-		return "1 " + one
 	}
-	return fmt.Sprintf("%d %s", n, more)
+	return display.CountOf(n, one, many)
 }
 
 // ChartFlags are for charts as text.

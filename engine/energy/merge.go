@@ -220,14 +220,8 @@ func Hold(f series.Frame, next func(at int64) int64) (out series.Frame, held boo
 			at, from = append(at, m), append(from, i)
 		}
 	}
-	out = series.Frame{Times: at}
-	for _, c := range f.Columns {
-		values := make([]float64, len(at))
-		for k, i := range from {
-			values[k] = c.Values[i]
-		}
-		out.Columns = append(out.Columns, series.Column{Quantity: c.Quantity, Values: values})
-	}
+	out = f.Select(from)
+	out.Times = at
 	stated := make([]float64, len(at))
 	for k := range stated {
 		stated[k] = math.NaN()

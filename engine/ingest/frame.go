@@ -268,31 +268,14 @@ func withoutEmpty(f series.Frame) series.Frame {
 		}
 		return false
 	}
-	n := 0
-	for i := range f.Times {
-		if measured(i) {
-			n++
-		}
-	}
-	if f.Len()-n <= f.Len()/8 {
-		return f
-	}
-	keep := make([]int, 0, n)
+	var keep []int
 	for i := range f.Times {
 		if measured(i) {
 			keep = append(keep, i)
 		}
 	}
-	out := series.Frame{Times: make([]int64, n)}
-	for k, i := range keep {
-		out.Times[k] = f.Times[i]
+	if f.Len()-len(keep) <= f.Len()/8 {
+		return f
 	}
-	for _, c := range f.Columns {
-		values := make([]float64, n)
-		for k, i := range keep {
-			values[k] = c.Values[i]
-		}
-		out.Set(c.Quantity, values)
-	}
-	return out
+	return f.Select(keep)
 }

@@ -72,6 +72,23 @@ func (f Frame) Slice(from, to int64) Frame {
 	return out
 }
 
+// Select returns the samples at the given places of f, in their order. It shares nothing
+// with f.
+func (f Frame) Select(places []int) Frame {
+	out := Frame{Times: make([]int64, len(places)), Columns: make([]Column, len(f.Columns))}
+	for k, i := range places {
+		out.Times[k] = f.Times[i]
+	}
+	for n, c := range f.Columns {
+		values := make([]float64, len(places))
+		for k, i := range places {
+			values[k] = c.Values[i]
+		}
+		out.Columns[n] = Column{c.Quantity, values}
+	}
+	return out
+}
+
 // Clone shares nothing with f.
 func (f Frame) Clone() Frame {
 	out := Frame{Times: slices.Clone(f.Times), Columns: make([]Column, len(f.Columns))}

@@ -190,3 +190,18 @@ func BenchmarkMergeDayIntoYear(b *testing.B) {
 		Merge(year, day)
 	}
 }
+
+// Select takes the samples in the order of the places, also one twice, and shares nothing.
+func TestSelect(t *testing.T) {
+	f := Frame{Times: []int64{10, 20, 30}}
+	f.Set(PowerKW, []float64{1, 2, 3})
+	f.Set(EnergyKWh, []float64{4, 5, 6})
+	got := f.Select([]int{2, 0, 0})
+	if !slices.Equal(got.Times, []int64{30, 10, 10}) || !slices.Equal(got.Values(PowerKW), []float64{3, 1, 1}) || !slices.Equal(got.Values(EnergyKWh), []float64{6, 4, 4}) {
+		t.Errorf("%+v", got)
+	}
+	got.Values(PowerKW)[0] = 9
+	if f.At(PowerKW, 2) != 3 {
+		t.Error("it shares memory with the frame")
+	}
+}

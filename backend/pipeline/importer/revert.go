@@ -432,16 +432,5 @@ func dropEmpty(f series.Frame, may func(at int64) bool) series.Frame {
 	if len(keep) == f.Len() {
 		return f
 	}
-	out := series.Frame{Times: make([]int64, len(keep))}
-	for n, i := range keep {
-		out.Times[n] = f.Times[i]
-	}
-	for _, c := range f.Columns {
-		values := make([]float64, len(keep))
-		for n, i := range keep {
-			values[n] = c.Values[i]
-		}
-		out.Set(c.Quantity, values)
-	}
-	return out
+	return f.Select(keep)
 }

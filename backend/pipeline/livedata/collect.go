@@ -357,18 +357,7 @@ func withoutEmpty(f series.Frame) series.Frame {
 	if len(keep) == f.Len() {
 		return f
 	}
-	out := series.Frame{Times: make([]int64, len(keep))}
-	for k, i := range keep {
-		out.Times[k] = f.Times[i]
-	}
-	for _, c := range f.Columns {
-		values := make([]float64, len(keep))
-		for k, i := range keep {
-			values[k] = c.Values[i]
-		}
-		out.Set(c.Quantity, values)
-	}
-	return out
+	return f.Select(keep)
 }
 
 // Gateways lists the gateways of sites in a scope, by site.
