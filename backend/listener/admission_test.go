@@ -27,7 +27,7 @@ func (s *served) from(address, text string) net.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		s.t.Fatal(err)
 	}
 	_, _ = io.WriteString(c, text) // fails if the connection is refused
@@ -63,7 +63,7 @@ func (s *served) good(address string) kept {
 // unauthenticated waits until n connections are unauthenticated.
 func (s *served) unauthenticated(n int) {
 	s.t.Helper()
-	for end := time.Now().Add(30 * time.Second); s.open.Stats().Unauthenticated != n; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); s.open.Stats().Unauthenticated != n; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("%+v, want %d unauthenticated", s.open.Stats(), n)
 		}

@@ -285,7 +285,7 @@ func TestPlainTextOnTLS(t *testing.T) {
 		t.Errorf("to one who says nothing: %q", sent)
 	}
 	// The door is open all the same.
-	if c, err := tls.DialWithDialer(&net.Dialer{Timeout: 30 * time.Second}, "tcp", s.Addresses()[0].Address, &tls.Config{InsecureSkipVerify: true}); err != nil {
+	if c, err := tls.DialWithDialer(&net.Dialer{Timeout: 2 * time.Minute}, "tcp", s.Addresses()[0].Address, &tls.Config{InsecureSkipVerify: true}); err != nil {
 		t.Error(err)
 	} else {
 		_ = c.Close()

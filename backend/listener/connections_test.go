@@ -53,7 +53,7 @@ func (k kept) gone(t *testing.T, should bool) bool {
 		t.Fatal(err)
 	}
 	_, err := k.in.Peek(1)
-	_ = k.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = k.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
@@ -184,12 +184,12 @@ func TestHTTP2ConnectionsMakeRoom(t *testing.T) {
 	client := func() *http.Client {
 		tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 		t.Cleanup(tr.CloseIdleConnections)
-		return &http.Client{Transport: tr, Timeout: 30 * time.Second}
+		return &http.Client{Transport: tr, Timeout: 2 * time.Minute}
 	}
 	url := "https://" + s.Addresses()[0].Address
 	long := make(chan string, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		q, _ := http.NewRequestWithContext(ctx, http.MethodGet, url+"/long", nil)
 		resp, err := client().Do(q)

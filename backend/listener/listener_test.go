@@ -102,7 +102,7 @@ func (s *served) dial(text string) net.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		s.t.Fatal(err)
 	}
 	if _, err := io.WriteString(c, text); err != nil {

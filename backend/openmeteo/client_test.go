@@ -49,7 +49,7 @@ func server(t *testing.T, reply func(call int32, w http.ResponseWriter, r *http.
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { reply(calls.Add(1), w, r) }))
 	t.Cleanup(s.Close)
 	now := noon
-	c, err := New(Config{ForecastURL: s.URL + "/", ArchiveURL: s.URL, APIKey: "secret", Now: func() time.Time { return now }, Timeout: 2 * time.Second})
+	c, err := New(Config{ForecastURL: s.URL + "/", ArchiveURL: s.URL, APIKey: "secret", Now: func() time.Time { return now }, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func TestDamage(t *testing.T) {
 				}
 			}
 		}()
-		line, err := New(Config{URL: "tcp://" + l.Addr().String(), Timeout: 2 * time.Second, Pause: time.Nanosecond, Now: time.Now})
+		line, err := New(Config{URL: "tcp://" + l.Addr().String(), Timeout: time.Minute, Pause: time.Nanosecond, Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -128,7 +128,7 @@ func TestAllowIsExact(t *testing.T) {
 // TestLeader: replicas lead in turn, one at a time; the result of fn ends it.
 func TestLeader(t *testing.T) {
 	t.Parallel() // it waits, mostly
-	stores := twoStores(t, Options{Lease: 6 * time.Second})
+	stores := twoStores(t, Options{Lease: killedLease})
 	var leading, turns atomic.Int64
 	done := errors.New("done")
 	var wg sync.WaitGroup
@@ -169,18 +169,21 @@ func TestLeader(t *testing.T) {
 // leads again later.
 func TestLeaderLost(t *testing.T) {
 	t.Parallel() // it waits, mostly
-	s := twoStores(t, Options{Lease: 3 * time.Second})[0]
+	s := twoStores(t, Options{Lease: killedLease})[0]
 	turns := 0
 	err := s.Leader(t.Context(), "one", func(ctx context.Context) error {
 		if turns++; turns == 2 {
 			return nil
 		}
-		if _, err := s.pool.Exec(ctx, `UPDATE sunloop.leader SET holder = 'another', until = clock_timestamp() + interval '1 s'`); err != nil {
+		if _, err := s.pool.Exec(ctx, `UPDATE sunloop.leader SET holder = 'another', until = clock_timestamp() + interval '1 h'`); err != nil {
 			t.Error(err)
 		}
 		<-ctx.Done()
 		if !errors.Is(context.Cause(ctx), errLost) {
 			t.Errorf("ended for %v", context.Cause(ctx))
+		}
+		if _, err := s.pool.Exec(t.Context(), `UPDATE sunloop.leader SET until = clock_timestamp()`); err != nil {
+			t.Error(err)
 		}
 		return ctx.Err()
 	})
@@ -193,7 +196,7 @@ func TestLeaderLost(t *testing.T) {
 const leaderEnv = "SUNLOOP_TEST_POSTGRES_LEADER"
 
 // killedLease is long enough for a busy machine to renew it in time.
-const killedLease = 6 * time.Second
+const killedLease = 12 * time.Second
 
 func leadUntilKilled(url string) {
 	s, err := Open(context.Background(), url, Options{Lease: killedLease})

@@ -126,7 +126,7 @@ func TestOtherKinds(t *testing.T) {
 	enqueue(t, h, store.Job{Kind: "unheard of"})
 	enqueue(t, h, store.Job{Kind: "job"})
 	ran := make(chan string, 2)
-	work(t, h, store.Worker{Lease: 30 * time.Second, Run: func(_ context.Context, c store.Claimed) store.JobResult {
+	work(t, h, store.Worker{Lease: ownLease, Run: func(_ context.Context, c store.Claimed) store.JobResult {
 		ran <- c.Kind
 		return store.JobResult{}
 	}})
@@ -141,7 +141,7 @@ func TestOtherKinds(t *testing.T) {
 func TestKeptAfterAnOperator(t *testing.T) {
 	h := openURL(t, pgtest.Database(t))
 	causes, ran := make(chan error, 1), make(chan store.Claimed, 2)
-	work(t, h, store.Worker{Lease: 30 * time.Second, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
+	work(t, h, store.Worker{Lease: ownLease, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
 		if ran <- c; c.MaxAttempts == 1 {
 			<-ctx.Done()
 			causes <- context.Cause(ctx)

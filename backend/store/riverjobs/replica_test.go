@@ -25,8 +25,11 @@ import (
 // childEnv makes the test binary work on the database that it names.
 const childEnv = "SUNLOOP_TEST_RIVER_WORKER"
 
-// shortLease is long enough for a busy machine to renew it in time.
-const shortLease = 6 * time.Second
+// Leases of workers.
+const (
+	shortLease = 10 * time.Second // of one that is to lose it: long enough for a busy machine to renew it in time
+	ownLease   = 5 * time.Minute  // of one that keeps it, whatever the machine does
+)
 
 // workUntilKilled prints when it runs a job. For a line of its input it writes
 // a record for it, whatever its context's state, and prints the result.
@@ -93,7 +96,7 @@ func (c child) says(t *testing.T, want string) {
 func runs(t *testing.T, h *Storage) (begun <-chan store.Claimed, verdict chan<- store.JobResult) {
 	t.Helper()
 	out, in := make(chan store.Claimed), make(chan store.JobResult)
-	work(t, h, store.Worker{Lease: shortLease, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
+	work(t, h, store.Worker{Lease: ownLease, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
 		select {
 		case out <- c:
 		case <-ctx.Done():
@@ -195,7 +198,7 @@ func TestSilent(t *testing.T) {
 	t.Parallel() // it waits, mostly
 	h := openURL(t, pgtest.Database(t))
 	causes, ran := make(chan error, 1), make(chan store.Claimed)
-	work(t, h, store.Worker{Lease: 2 * time.Second, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
+	work(t, h, store.Worker{Lease: shortLease, Run: func(ctx context.Context, c store.Claimed) store.JobResult {
 		ran <- c
 		<-ctx.Done()
 		causes <- context.Cause(ctx)

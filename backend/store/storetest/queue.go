@@ -74,7 +74,7 @@ func (q *queueTest) work(storage QueueStore, workers int, run func(ctx context.C
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		err := storage.Work(ctx, store.Worker{Kinds: kinds, Workers: workers, Lease: 30 * time.Second, Tick: 100 * time.Millisecond, Run: run})
+		err := storage.Work(ctx, store.Worker{Kinds: kinds, Workers: workers, Lease: 5 * time.Minute, Tick: 100 * time.Millisecond, Run: run})
 		if ctx.Err() == nil {
 			q.t.Errorf("it does not work any more: %v", err)
 		}
