@@ -15,6 +15,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/reading"
+	"app.sunloop/engine/series"
 )
 
 // TestLiveSamples stores samples of devices and reads them through the API: units by
@@ -88,7 +89,7 @@ func TestReportedFaults(t *testing.T) {
 	if err := live.Register(ctx, api.Site{SiteID: "roof", CustomerID: "default", Timezone: "Europe/Berlin", CapacityKW: 150, Latitude: &lat, Longitude: &lon}, units); err != nil {
 		t.Fatal(err)
 	}
-	send := func(state, code int, watts float64) {
+	send := func(state int, code, watts float64) {
 		t.Helper()
 		var body []string
 		add := func(id, quantity string, v float64) {
@@ -101,7 +102,7 @@ func TestReportedFaults(t *testing.T) {
 			}
 			add(id, "power_kw", kW)
 			add(id, "inverter_state", float64(s))
-			add(id, "error_code", float64(c))
+			add(id, "error_code", c)
 		}
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/telemetry/write?site_id=roof", strings.NewReader(`{"points":[`+strings.Join(body, ",")+`]}`))
 		r.Header.Set("X-API-Key", h.key)
@@ -162,5 +163,24 @@ func TestReportedFaults(t *testing.T) {
 	detected()
 	if f := active("ground_or_insulation_fault"); f != nil {
 		t.Errorf("it lasts: %+v", f)
+	}
+
+	// An arc is a finding of its own, of a unit that still produces too.
+	clock.Add(600)
+	send(4, series.ArcDetected, 30_000)
+	for range 2 {
+		f = active("arc_fault")
+		if f == nil || f.AssetID != "A" || f.AlertSeverity != api.AlertCritical || !strings.Contains(f.Summary, "danger of fire") || len(f.RecommendedActions) == 0 || !strings.Contains(f.RecommendedActions[0].Action, "Fire risk") {
+			t.Fatalf("%+v", f)
+		}
+		clock.Add(600)
+		send(4, series.ArcDetected, 30_000)
+		detected()
+	}
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/telemetry/latest?site_id=roof&customer_id=default", nil)
+	r.Header.Set("X-API-Key", h.key)
+	w := httptest.NewRecorder()
+	if h.service.Handler().ServeHTTP(w, r); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"error_code":4294967296`) {
+		t.Errorf("HTTP %d %s", w.Code, w.Body)
 	}
 }

@@ -13,6 +13,10 @@ const (
 	ResolutionDaily = "daily"
 )
 
+// ArcDetected is the bit of an event code that says that a unit has detected an arc in its
+// DC circuit. The lowest 16 bits may be set with it: they are those of SunSpec's Evt1.
+const ArcDetected = 1 << 32
+
 // Record is one sample of one asset. The first seven fields are always there;
 // the optional ones are left out where they were not measured.
 type Record struct {
@@ -32,7 +36,7 @@ type Record struct {
 	SoH              *float64 `json:"soh,omitempty"`
 	Voltage          *float64 `json:"voltage,omitempty"`
 	EnergyCounterKWh *float64 `json:"energy_counter_kwh,omitempty"`
-	ErrorCode        *int     `json:"error_code,omitempty"`
+	ErrorCode        *int64   `json:"error_code,omitempty"` // see [ArcDetected]
 	ErrorType        string   `json:"error_type,omitempty"`
 	// Where the energy comes from, if not from power alone: "counter" or
 	// "interval_energy".

@@ -145,7 +145,7 @@ func TestCompactForms(t *testing.T) {
 		for _, v := range page.Records {
 			number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 			want = append(want, row{"asset_id": v.AssetID, "timestamp": v.Timestamp.String(), "power": number(v.Power), "kWh": number(v.KWh),
-				"inverter_state": strconv.Itoa(v.InverterState), "run_state": strconv.Itoa(v.RunState), "temperature": number(*v.Temperature), "error_code": strconv.Itoa(*v.ErrorCode)})
+				"inverter_state": strconv.Itoa(v.InverterState), "run_state": strconv.Itoa(v.RunState), "temperature": number(*v.Temperature), "error_code": strconv.FormatInt(*v.ErrorCode, 10)})
 		}
 		if len(page.Records) < 200 {
 			break

@@ -24,7 +24,7 @@ func plain(siteID, assetID string, s sample) api.Record {
 		*to = number(s.optional[i])
 	}
 	if finite(s.errorCode) {
-		code := int(s.errorCode)
+		code := int64(s.errorCode)
 		r.ErrorCode, r.ErrorType = &code, errorType(s.errorCode, state)
 	}
 	return r

@@ -19,6 +19,7 @@ const (
 	InverterOutage   Family = "inverter_outage"
 	CommunicationGap Family = "communication_gap"
 	GroundFault      Family = "ground_or_insulation_fault"
+	ArcFault         Family = "arc_fault" // an arc that the unit has detected in its DC circuit
 	IntermittentTrip Family = "intermittent_trip"
 	Clipping         Family = "clipping"
 	Curtailment      Family = "curtailment"

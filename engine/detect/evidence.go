@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"app.sunloop/engine/series"
 )
 
 // shows returns an observation as numbers and as a sentence. The weight is an
@@ -26,7 +28,7 @@ func (s *session) evidence(r *record) []Evidence {
 		return s.stringEvidence(r)
 	case Soiling:
 		return soilingEvidence(r)
-	case InverterOutage, SiteOutage, GroundFault:
+	case InverterOutage, SiteOutage, GroundFault, ArcFault:
 		return append(outageEvidence(r), r.observed...)
 	}
 	return r.observed
@@ -40,7 +42,14 @@ var eventBits = [16]string{
 
 // hasBit reports whether an event code has a bit of SunSpec's Evt1 set.
 func hasBit(code float64, bit int) bool {
-	return code >= 0 && code < 1<<16 && code == math.Trunc(code) && uint64(code)&(1<<bit) != 0
+	bits, ok := series.EventBits(code)
+	return ok && bits&(1<<bit) != 0
+}
+
+// hasArc reports whether an event code says that an arc was detected.
+func hasArc(code float64) bool {
+	bits, ok := series.EventBits(code)
+	return ok && bits&series.ArcDetected != 0
 }
 
 // The bits that name a family by themselves.
@@ -63,6 +72,9 @@ func codeEvidence(code float64) Evidence {
 		if hasBit(code, b) {
 			names = append(names, name)
 		}
+	}
+	if hasArc(code) {
+		return shows("event_code", 2, code, 0, "", "The arc detection of the unit's DC circuit has responded: in SunSpec's reading %s.", strings.Join(append([]string{"ARC_DETECTED"}, names...), ", "))
 	}
 	if len(names) == 0 {
 		return shows("event_code", 1, code, 0, "", "The unit reports event code %.0f.", code)

@@ -308,7 +308,7 @@ func (s *session) hiddenOutage(gap *record, units []int, lost map[int]loss.Ledge
 func (s *session) covered(units []int, start, end int64) bool {
 	for i := len(s.records) - 1; i >= 0; i-- {
 		r := s.records[i]
-		if r.family != InverterOutage && r.family != SiteOutage && r.family != GroundFault || r.start > end+int64(mergeWithin.Seconds()) || r.end != 0 && r.end < start {
+		if r.family != InverterOutage && r.family != SiteOutage && r.family != GroundFault && r.family != ArcFault || r.start > end+int64(mergeWithin.Seconds()) || r.end != 0 && r.end < start {
 			continue
 		}
 		for _, k := range r.units {

@@ -354,7 +354,9 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 		family: InverterOutage, units: []int{k}, start: sp.since, detected: end, lastSeen: end,
 		losses: sp.lost, fraction: 1, seen: sp.seen,
 	}
-	if hasBit(sp.seen.code, bitGroundFault) {
+	if hasArc(sp.seen.code) {
+		r.family = ArcFault
+	} else if hasBit(sp.seen.code, bitGroundFault) {
 		r.family = GroundFault
 	} else if n := s.lateStarts(r); n >= lateStarts && sp.seen.tier == tierPeers {
 		r.family = GroundFault

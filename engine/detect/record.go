@@ -200,6 +200,6 @@ func (s *session) flaky(r *record) *record {
 // returnsWithin is how soon a fault that comes and goes by its nature is the
 // same event when it returns.
 var returnsWithin = map[Family]time.Duration{
-	GroundFault: 12 * 24 * time.Hour, IntermittentTrip: 4 * 24 * time.Hour, Clipping: 45 * 24 * time.Hour, ThermalDerating: 20 * 24 * time.Hour,
+	GroundFault: 12 * 24 * time.Hour, ArcFault: 24 * time.Hour, IntermittentTrip: 4 * 24 * time.Hour, Clipping: 45 * 24 * time.Hour, ThermalDerating: 20 * 24 * time.Hour,
 	DataQuality: 24 * time.Hour, PartialShading: 30 * 24 * time.Hour, SnowCover: 3 * 24 * time.Hour, Curtailment: 6 * time.Hour, Soiling: 12 * 24 * time.Hour,
 }

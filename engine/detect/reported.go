@@ -107,7 +107,7 @@ func reportedBy(u Unit, in Input) (events []Event, known bool) {
 		}
 		start := time.Unix(f.Times[since], 0).UTC()
 		e := Event{Family: family, Units: []string{u.AssetID}, Start: start, DetectedAt: start, LastSeen: last, Evidence: newest.evidence()}
-		if family == InverterOutage || family == GroundFault {
+		if family == InverterOutage || family == GroundFault || family == ArcFault {
 			e.LossFraction = 1
 			if newest.power > offShare*u.CapacityKW {
 				e.LossFraction = 0 // it still produces
@@ -127,9 +127,13 @@ func readReport(f series.Frame, i int, u Unit, site Site) report {
 	r := report{state: f.At(series.InverterState, i), code: code([]float64{f.At(series.ErrorCode, i)}, [2]int{0, 1}), vendor: f.At(series.VendorCode, i), power: f.At(series.PowerKW, i)}
 	off := !(r.power > offShare*u.CapacityKW)
 	idle := r.state == stateSleeping || r.state == stateOff && !isDay(f, i, site)
+	if hasArc(r.code) {
+		r.families = append(r.families, ArcFault)
+	}
 	if hasBit(r.code, bitGroundFault) {
 		r.families = append(r.families, GroundFault)
-	} else if off && (r.state == stateFault || !idle && r.state != stateMPPT && r.state != stateThrottled && isDay(f, i, site) && anyBit(r.code, stoppingBits)) {
+	}
+	if len(r.families) == 0 && off && (r.state == stateFault || !idle && r.state != stateMPPT && r.state != stateThrottled && isDay(f, i, site) && anyBit(r.code, stoppingBits)) {
 		r.families = append(r.families, InverterOutage)
 	}
 	if hasBit(r.code, bitOverTemp) && !off {
@@ -213,7 +217,7 @@ func Covered(events []Event, reported Event) bool {
 func covers(family, reported Family) bool {
 	switch reported {
 	case InverterOutage, SiteOutage:
-		return family == InverterOutage || family == SiteOutage || family == GroundFault
+		return family == InverterOutage || family == SiteOutage || family == GroundFault || family == ArcFault
 	}
 	return family == reported
 }

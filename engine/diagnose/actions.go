@@ -60,6 +60,10 @@ var actions = map[detect.Family][]Action{
 		{"high", "Keep the unit off and the array closed to people until the insulation is tested.", true, 0.5, 1},
 		{"high", "Measure the insulation of every string, wet connectors first.", false, 5, 2},
 	},
+	detect.ArcFault: {
+		{"high", "Fire risk: switch the unit off at its AC and DC disconnects, keep people away from the array, and do not reset the alarm.", true, 0.5, 1},
+		{"high", "Look for burnt connectors, fuses, cables and junction boxes on every string before the unit is switched on again.", false, 5, 2},
+	},
 	detect.IntermittentTrip: {
 		{"high", "Read the event codes and the grid voltage at the times of the stops.", true, 0.5, 1},
 		{"medium", "Check contacts on the AC side; ask the utility about the voltage.", false, 2, 2},

@@ -27,6 +27,7 @@ var resembles = map[detect.Family][]Alternative{
 	detect.SnowCover:        {{detect.SiteOutage, 0.20}},
 	detect.IrradianceSensor: {{detect.Soiling, 0.08}},
 	detect.GroundFault:      {{detect.InverterOutage, 0.15}},
+	detect.ArcFault:         {{detect.StringOutage, 0.10}, {detect.GroundFault, 0.05}, {detect.InverterOutage, 0.05}},
 	detect.IntermittentTrip: {{detect.InverterOutage, 0.10}, {detect.Underperformance, 0.05}},
 	detect.TrackerFault:     {{detect.PartialShading, 0.10}, {detect.StringOutage, 0.06}, {detect.Underperformance, 0.04}},
 	detect.CapacityChange:   {{detect.DataQuality, 0.10}},

@@ -61,6 +61,7 @@ const (
 	causeExtended    = "array_extended"
 	causeAging       = "aging"
 	causePID         = "potential_induced_degradation"
+	causeFalseArc    = "detector_set_off_by_noise"
 	causeUnknown     = "unknown"
 )
 
@@ -153,6 +154,14 @@ var priors = map[detect.Family][]priorCause{
 		{causeWetPlug, "electrical", 0.45, "A connector lets water in."},
 		{causeInsulation, "electrical", 0.33, "A cable's or module's insulation is damaged."},
 		{causePID, "hardware", 0.10, "The modules leak through potential-induced degradation."},
+		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
+	},
+	detect.ArcFault: {
+		{causeConnector, "electrical", 0.42, "A connector of a string has a bad contact, or two kinds of connectors are mated."},
+		{causeCable, "electrical", 0.18, "A string cable is damaged."},
+		{causeFuse, "electrical", 0.08, "A fuse or a terminal is loose."},
+		{causeDiode, "hardware", 0.08, "A junction box of a module has failed."},
+		{causeFalseArc, "hardware", 0.12, "Noise has set off the detector; this is to be assumed only when nothing is found."},
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
 	},
 	detect.IntermittentTrip: {

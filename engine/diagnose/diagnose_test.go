@@ -83,7 +83,7 @@ func TestFindingInvariants(t *testing.T) {
 func TestEveryFamilyIsExplained(t *testing.T) {
 	families := []detect.Family{
 		detect.DataQuality, detect.TimeShift, detect.StuckSensor, detect.IrradianceSensor, detect.SiteOutage, detect.InverterOutage, detect.CommunicationGap,
-		detect.GroundFault, detect.IntermittentTrip, detect.Clipping, detect.Curtailment, detect.ThermalDerating, detect.SnowCover, detect.TrackerFault,
+		detect.GroundFault, detect.ArcFault, detect.IntermittentTrip, detect.Clipping, detect.Curtailment, detect.ThermalDerating, detect.SnowCover, detect.TrackerFault,
 		detect.StringOutage, detect.CapacityChange, detect.PartialShading, detect.Soiling, detect.Degradation, detect.Underperformance,
 		detect.DataSilence, detect.RepeatedData,
 	}
@@ -135,6 +135,7 @@ func TestEnergyAtRisk(t *testing.T) {
 		{detect.CommunicationGap, 1, 50, 22.5, 0},
 		{detect.StuckSensor, 0, 50, 22.5, 0},
 		{detect.GroundFault, 0.1, 50, 22.5, 22.5}, // it will be switched off
+		{detect.ArcFault, 0, 50, 22.5, 22.5},
 	} {
 		if got := diagnose.EnergyAtRiskKW(c.family, c.fraction, c.rating, c.daylightKW); math.Abs(got-c.wantKW) > 1e-9 {
 			t.Errorf("%s, %v of %v kW: %v kW at risk, want %v", c.family, c.fraction, c.rating, got, c.wantKW)
@@ -165,6 +166,7 @@ func TestSeverity(t *testing.T) {
 		want  string
 	}{
 		{"ground fault, whatever the energy", diagnose.Exposure{Family: detect.GroundFault, RatingKW: 10, SiteKW: 1000, SiteUnits: 12, Lasted: hour}, "Critical"},
+		{"arc, whatever the energy", diagnose.Exposure{Family: detect.ArcFault, RatingKW: 10, SiteKW: 1000, SiteUnits: 12, Lasted: 1}, "Critical"},
 		{"site outage", diagnose.Exposure{Family: detect.SiteOutage, LossFraction: 1, RatingKW: 500, SiteKW: 500, SiteUnits: 8, Lasted: hour}, "Critical"},
 		{"a third of the site", diagnose.Exposure{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 40, SiteKW: 100, SiteUnits: 4, Lasted: hour, Confidence: 0.9}, "Critical"},
 		{"one unit for two days", diagnose.Exposure{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: 48 * hour, Confidence: 0.9}, "Critical"},

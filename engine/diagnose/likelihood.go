@@ -2,10 +2,10 @@ package diagnose
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"app.sunloop/engine/detect"
+	"app.sunloop/engine/series"
 )
 
 // causeFactors are how much likelier a kind of evidence is under a cause than
@@ -60,12 +60,13 @@ var bitFactors = [16]map[string]float64{
 
 // factors of one piece of evidence.
 func factors(v detect.Evidence) map[string]float64 {
-	if v.Kind != "event_code" || v.Value < 0 || v.Value >= 1<<16 || v.Value != math.Trunc(v.Value) {
+	bits, ok := series.EventBits(v.Value)
+	if v.Kind != "event_code" || !ok {
 		return causeFactors[v.Kind]
 	}
 	out := map[string]float64{}
 	for b, row := range bitFactors {
-		if uint64(v.Value)&(1<<b) != 0 {
+		if bits&(1<<b) != 0 {
 			for c, factor := range row {
 				out[c] = max(out[c], factor)
 			}

@@ -61,6 +61,8 @@ func (c *context) summary(e detect.Event) string {
 		return fmt.Sprintf("The irradiance sensor misses %.0f %% of the light %s; the plant makes its power.", value("light_missing"), since)
 	case detect.GroundFault:
 		return fmt.Sprintf("%s reports or behaves as with a ground fault %s; %s lost so far.", who, since, lost)
+	case detect.ArcFault:
+		return fmt.Sprintf("%s has detected an arc in its DC circuit %s: danger of fire; %s lost so far.", who, since, lost)
 	case detect.IntermittentTrip:
 		return fmt.Sprintf("%s stops several times a day %s, %.0f times so far; %s lost.", who, since, value("short_stops"), lost)
 	case detect.Clipping:

@@ -19,13 +19,13 @@ var ofData = map[detect.Family]bool{
 
 // EnergyAtRiskKW returns the mean power lost while the sun is up: the loss
 // fraction times the mean power of a healthy plant, at most the rating. It is
-// zero for data faults, and the full power for a ground fault, because the unit
-// will be switched off.
+// zero for data faults, and the full power for a ground fault or an arc,
+// because the unit will be switched off.
 func EnergyAtRiskKW(family detect.Family, lossFraction, ratingKW, daylightMeanKW float64) float64 {
 	switch {
 	case ofData[family] || math.IsNaN(lossFraction):
 		return 0
-	case family == detect.GroundFault:
+	case family == detect.GroundFault || family == detect.ArcFault:
 		lossFraction = 1
 	}
 	return min(lossFraction*daylightMeanKW, ratingKW)
@@ -64,7 +64,9 @@ var severityRules = []struct {
 	met func(Exposure) bool
 	Severity
 }{
-	{func(s Exposure) bool { return s.Family == detect.GroundFault || s.Family == detect.SiteOutage }, emergency},
+	{func(s Exposure) bool {
+		return s.Family == detect.ArcFault || s.Family == detect.GroundFault || s.Family == detect.SiteOutage
+	}, emergency},
 	{func(s Exposure) bool {
 		return s.ofEnergy() && s.SiteUnits > 1 && s.LossFraction*s.RatingKW >= 0.3*s.SiteKW
 	}, emergency},

@@ -14,7 +14,7 @@ import (
 // the fault too, under another name.
 var coarse = map[detect.Family]string{
 	detect.StuckSensor: "readings", detect.DataQuality: "readings",
-	detect.InverterOutage: "stops", detect.SiteOutage: "stops", detect.IntermittentTrip: "stops", detect.GroundFault: "stops", detect.SnowCover: "stops",
+	detect.InverterOutage: "stops", detect.SiteOutage: "stops", detect.IntermittentTrip: "stops", detect.GroundFault: "stops", detect.ArcFault: "stops", detect.SnowCover: "stops",
 	detect.Curtailment: "limits", detect.ThermalDerating: "limits",
 	detect.StringOutage: "losses", detect.PartialShading: "losses", detect.Underperformance: "losses", detect.TrackerFault: "losses",
 	detect.Soiling: "dirt and age", detect.Degradation: "dirt and age",

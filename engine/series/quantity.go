@@ -27,7 +27,7 @@ const (
 	VoltageV           Quantity = 12 // AC voltage, V
 	InverterState      Quantity = 13 // SunSpec operating state (models 101-103)
 	RunState           Quantity = 14 // 1 while the unit feeds in
-	ErrorCode          Quantity = 15 // event code; a whole number below 65536 is read as event bits of SunSpec (Evt1)
+	ErrorCode          Quantity = 15 // event code; see [EventBits]
 	StateOfCharge      Quantity = 16 // battery, percent
 	StateOfHealth      Quantity = 17 // battery, percent
 	PredictedGHIWM2    Quantity = 18 // a forecast of global horizontal irradiance in the customer's file, W/m²
@@ -110,3 +110,19 @@ func ParseQuantity(name string) (Quantity, error) {
 
 // Missing is the value of a sample that was not measured.
 func Missing() float64 { return math.NaN() }
+
+// ArcDetected is the bit of an event code that says that a unit has detected an arc in its
+// DC circuit. SunSpec has it as bit 15 of DC inputs, which is another fault in Evt1. It is
+// above the 32-bit words of vendors, so that none of them is taken for it.
+const ArcDetected = 1 << 32
+
+// EventBits returns the bits of an event code: a whole number below 65536 has those of
+// SunSpec's Evt1 (models 101-103), with or without [ArcDetected]. ok is false for another
+// number, which is the vendor's.
+func EventBits(code float64) (bits uint64, ok bool) {
+	if !(code >= 0 && code < 2*ArcDetected) || code != math.Trunc(code) {
+		return 0, false
+	}
+	bits = uint64(code)
+	return bits, bits&^uint64(ArcDetected) < 1<<16
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"app.sunloop/engine/reading"
+	"app.sunloop/engine/series"
 )
 
 // Measured are the values of a block that was read.
@@ -95,7 +96,6 @@ func Measure(read []Measured) reading.Measurement {
 	for _, m := range read {
 		measureRest(&out, m)
 	}
-	addInputEvents(&out)
 	if len(out.Inputs) == 0 {
 		for _, m := range read {
 			v, hasV := m.Number("DCV")
@@ -108,20 +108,35 @@ func Measure(read []Measured) reading.Measurement {
 	return out
 }
 
-// inputBits are the bits of DC inputs (models 160 and 714) that have the meaning of Evt1:
-// ground fault, over-voltage, disconnect, cabinet, manual stop, temperature and string fuse.
-const inputBits = 1<<0 | 1<<1 | 1<<3 | 1<<5 | 1<<6 | 1<<7 | 1<<12
+// Bits of DC inputs (models 160 and 714).
+const (
+	// inputBits have the meaning of Evt1: ground fault, over-voltage, disconnect, cabinet,
+	// manual stop, temperature and string fuse.
+	inputBits = 1<<0 | 1<<1 | 1<<3 | 1<<5 | 1<<6 | 1<<7 | 1<<12
+	inputArc  = 1 << 15 // in Evt1 it is a hardware test that failed
+	// dangerBits are those that concern the whole unit, whatever the input is of.
+	dangerBits = 1<<0 | inputArc
+)
 
-// addInputEvents adds the events of DC inputs to those of the unit.
-func addInputEvents(out *reading.Measurement) {
-	for _, in := range out.Inputs {
-		if math.IsNaN(in.Events) {
-			continue
-		}
-		if math.IsNaN(out.Events) {
-			out.Events = 0
-		}
-		out.Events = float64(uint64(out.Events) | uint64(in.Events)&inputBits)
+// addInputEvents adds events of DC inputs to those of the unit.
+func addInputEvents(out *reading.Measurement, events float64) {
+	if math.IsNaN(events) {
+		return
+	}
+	if math.IsNaN(out.Events) {
+		out.Events = 0
+	}
+	bits := uint64(out.Events) | uint64(events)&inputBits
+	if uint64(events)&inputArc != 0 {
+		bits |= series.ArcDetected
+	}
+	out.Events = float64(bits)
+}
+
+// addStorageEvents adds events of an input that a battery is connected to.
+func addStorageEvents(out *reading.Measurement, events float64) {
+	if !math.IsNaN(events) && uint64(events)&dangerBits != 0 {
+		addInputEvents(out, float64(uint64(events)&dangerBits))
 	}
 }
 
@@ -202,21 +217,28 @@ func measureRest(out *reading.Measurement, m Measured) {
 			out.LimitPct = m.Float("WMaxLimPct")
 		}
 	case 160:
+		addInputEvents(out, bits(m.Values, "Evt"))
 		for _, g := range m.Groups {
-			if !isStorage(g.Text("IDStr")) {
-				in := reading.Input{Name: g.Text("IDStr"), VoltageV: g.Float("DCV"), CurrentA: g.Float("DCA"), PowerW: g.Float("DCW"), Events: bits(g, "DCEvt")}
-				if st, ok := g.Number("DCSt"); ok && st >= reading.StateOff && st <= reading.StateStandby {
-					in.State = int(st)
-				}
-				out.Inputs = append(out.Inputs, in)
+			in := reading.Input{Name: g.Text("IDStr"), VoltageV: g.Float("DCV"), CurrentA: g.Float("DCA"), PowerW: g.Float("DCW"), Events: bits(g, "DCEvt")}
+			if isStorage(in.Name) {
+				addStorageEvents(out, in.Events)
+				continue
 			}
+			addInputEvents(out, in.Events)
+			if st, ok := g.Number("DCSt"); ok && st >= reading.StateOff && st <= reading.StateStandby {
+				in.State = int(st)
+			}
+			out.Inputs = append(out.Inputs, in)
 		}
 	case 714:
 		for _, g := range m.Groups {
+			in := reading.Input{Name: g.Text("IDStr"), VoltageV: g.Float("DCV"), CurrentA: g.Float("DCA"), PowerW: g.Float("DCW"), Events: bits(g, "DCAlrm")}
 			if typ, ok := g.Number("PrtTyp"); ok && typ == 1 {
+				addStorageEvents(out, in.Events)
 				continue // a battery
 			}
-			out.Inputs = append(out.Inputs, reading.Input{Name: g.Text("IDStr"), VoltageV: g.Float("DCV"), CurrentA: g.Float("DCA"), PowerW: g.Float("DCW"), Events: bits(g, "DCAlrm")})
+			addInputEvents(out, in.Events)
+			out.Inputs = append(out.Inputs, in)
 		}
 	case 302:
 		if len(m.Groups) > 0 {

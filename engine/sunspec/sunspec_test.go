@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"app.sunloop/engine/reading"
+	"app.sunloop/engine/series"
 )
 
 // image is a register map for tests.
@@ -335,10 +336,33 @@ func TestMeasure(t *testing.T) {
 	if m.Events != 0x80 || m.VendorCode != 0x85 || m.VendorState != 0x85 || m.EnergyWh != 42 {
 		t.Errorf("events %v, vendor %v and %v, energy %v", m.Events, m.VendorCode, m.VendorState, m.EnergyWh)
 	}
-	// A blown fuse of the second input, and an arc, which has no bit of the unit's.
+	// A blown fuse of the second input, and an arc, which has a bit of its own.
 	fuse := Measure([]Measured{read(103, 50, map[int]uint16{40: 0, 41: 0x80}), read(160, 48, map[int]uint16{2: 0, 3: 0, 8: 2, 19: 5, 20: 600, 39: 0, 40: 600, 48: 0, 49: 1<<12 | 1<<15})})
-	if fuse.Events != 0x1080 {
+	if fuse.Events != 0x1080|series.ArcDetected {
 		t.Errorf("events %#x", uint64(fuse.Events))
+	}
+	port := func(kind, alarms uint16) Measured {
+		return read(714, 18+2*25, map[int]uint16{4: 2, 20: 0, 45: kind, 45 + 23: 0, 45 + 24: alarms})
+	}
+	bank := body(160, 48, map[int]uint16{8: 2, 48: 0, 49: 1<<15 | 1<<7})
+	ascii(bank, 31, "StCha 2")
+	for name, tt := range map[string]struct {
+		read Measured
+		want float64
+	}{
+		"an input of 160":             {read(160, 28, map[int]uint16{8: 1, 28: 0, 29: 1 << 15}), series.ArcDetected},
+		"all inputs of 160":           {read(160, 28, map[int]uint16{6: 0, 7: 1 << 15, 8: 1}), series.ArcDetected},
+		"a battery of 160":            {Measured{160, Find(160).Decode(48, []Part{{0, bank}})}, series.ArcDetected},
+		"a port of 714":               {port(0, 1<<15|1), series.ArcDetected | 1},
+		"a battery at a port of 714":  {port(1, 1<<15|1<<7), series.ArcDetected},
+		"a hot battery at a port":     {port(1, 1<<7), math.NaN()},
+		"no event":                    {port(0, 0), 0},
+		"a hardware test of the unit": {read(103, 50, map[int]uint16{40: 0, 41: 1 << 15}), 1 << 15},
+		"an alarm of 701":             {read(701, 153, map[int]uint16{6: 0, 7: 1 << 15}), 1 << 15},
+	} {
+		if got := Measure([]Measured{tt.read}).Events; got != tt.want && !(math.IsNaN(got) && math.IsNaN(tt.want)) {
+			t.Errorf("%s: events %v, want %v", name, got, tt.want)
+		}
 	}
 	words := body(160, 48, map[int]uint16{2: 0, 3: 0, 8: 2, 19: 5, 20: 600, 39: 9, 40: 400})
 	ascii(words, 31, "StDisCha 2")

@@ -370,6 +370,7 @@ var reasons = map[string]kpi.Explanation{
 	string(detect.SiteOutage):       {Stopped: kpi.OutOfGrid, Silent: kpi.OutOfGrid},
 	string(detect.InverterOutage):   {Stopped: kpi.ForcedOutage, Silent: kpi.ForcedOutage},
 	string(detect.GroundFault):      {Stopped: kpi.ForcedOutage},
+	string(detect.ArcFault):         {Stopped: kpi.ForcedOutage},
 	string(detect.IntermittentTrip): {Stopped: kpi.ForcedOutage},
 	string(detect.SnowCover):        {Stopped: kpi.OutOfEnvironment, Running: kpi.PartialPerformance},
 	string(detect.Curtailment):      {Stopped: kpi.RequestedShutdown, Running: kpi.PartialPerformance},

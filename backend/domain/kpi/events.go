@@ -25,7 +25,7 @@ type events struct {
 
 // Families that figures take together.
 var (
-	failureFamilies = []string{string(detect.InverterOutage), string(detect.GroundFault), string(detect.IntermittentTrip), string(detect.TrackerFault), string(detect.StringOutage)}
+	failureFamilies = []string{string(detect.InverterOutage), string(detect.GroundFault), string(detect.ArcFault), string(detect.IntermittentTrip), string(detect.TrackerFault), string(detect.StringOutage)}
 	soilingFamilies = []string{string(detect.Soiling)}
 )
 

@@ -108,7 +108,7 @@ func (p *Plant) Samples(unit int, now time.Time) []api.Record {
 		temperature, volts := 41.5, 612.0
 		r := api.Record{AssetID: p.UnitID(unit), SiteID: p.SiteID, Timestamp: api.At(t), Power: kw, KWh: kw / 60, InverterState: 1, RunState: 1, Temperature: &temperature, Voltage: &volts}
 		if kw == 0 {
-			code := 3021
+			code := int64(3021)
 			r.InverterState, r.RunState, r.ErrorCode, r.ErrorType = 3, 0, &code, "relay_fault"
 		}
 		out = append(out, r)

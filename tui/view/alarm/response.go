@@ -32,6 +32,7 @@ var consequences = map[string]string{
 	"irradiance_sensor":          "PR and expected power are wrong or missing",
 	"curtailment":                "the energy is not produced; until the limit is confirmed, it is not certain that the plant is sound",
 	"ground_or_insulation_fault": "danger of shock and fire; the unit must stay off",
+	"arc_fault":                  "danger of fire; the unit must stay off",
 	"intermittent_trip":          "each stop costs energy and wears the contactors; it can become an outage",
 	"clipping":                   "nothing more: it is by design",
 	"thermal_derating":           "power is limited in the hot hours, and the electronics age faster",

@@ -199,7 +199,7 @@ func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 		words += v.Separator() + newest.ErrorType
 	}
 	if newest.ErrorCode != nil && *newest.ErrorCode != 0 {
-		words += v.Separator() + "code " + strconv.Itoa(*newest.ErrorCode)
+		words += v.Separator() + widget.EventCode(*newest.ErrorCode, "code ")
 	}
 	words += v.Separator() + fmt.Sprintf("inverter state %d, run state %d", newest.InverterState, newest.RunState)
 	v.PutIn(r, 0, 1, w, words, role)
@@ -460,7 +460,7 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v view.Context) int {
 			words = rec.ErrorType
 		}
 		if rec.ErrorCode != nil && *rec.ErrorCode != 0 {
-			words += " " + strconv.Itoa(*rec.ErrorCode)
+			words += " " + widget.EventCode(*rec.ErrorCode, "")
 		}
 		if i > 0 && step > 0 {
 			if gap := rec.Timestamp.Sub(records[i-1].Timestamp.Time); gap > max(step, cadence(records, i))*3/2 {

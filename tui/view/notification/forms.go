@@ -468,7 +468,7 @@ func NewPersonForm(owner string, c api.NotificationConfig, id string) *widget.St
 }
 
 // families are the families of faults that the form of a simulation offers first.
-var families = []string{"inverter_outage", "site_outage_grid", "data_silence", "communication_gap", "string_outage", "ground_or_insulation_fault", "thermal_derating", "partial_shading",
+var families = []string{"inverter_outage", "site_outage_grid", "data_silence", "communication_gap", "string_outage", "ground_or_insulation_fault", "arc_fault", "thermal_derating", "partial_shading",
 	"soiling", "repeated_data"}
 
 // NewWhoForm asks for an alarm of which is shown who would be notified.

@@ -2,6 +2,7 @@ package widget
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"app.sunloop/backend/api"
@@ -82,6 +83,19 @@ func Family(f string) string {
 	return strings.ReplaceAll(f, "_", " ")
 }
 
+// EventCode writes the event code of a unit: its number after a word, and an arc that was detected
+// in words.
+func EventCode(code int64, word string) string {
+	rest := code &^ api.ArcDetected
+	switch {
+	case code < 0 || code == rest || rest >= 1<<16:
+		return word + strconv.FormatInt(code, 10)
+	case rest == 0:
+		return "arc detected"
+	}
+	return "arc detected, " + word + strconv.FormatInt(rest, 10)
+}
+
 var families = map[string]string{
 	"inverter_outage":            "inverter outage",
 	"site_outage_grid":           "site outage",
@@ -93,6 +107,7 @@ var families = map[string]string{
 	"thermal_derating":           "thermal derating",
 	"stuck_sensor":               "stuck reading",
 	"ground_or_insulation_fault": "ground fault",
+	"arc_fault":                  "arc fault",
 }
 
 // priorityLook is how a priority is shown: shape, letter and word say what the colour
