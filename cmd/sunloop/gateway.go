@@ -376,7 +376,9 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 		err = printJSON(std.out, s)
 	} else {
 		w := tabwriter.NewWriter(std.out, 0, 4, 2, ' ', 0)
-		fmt.Fprintln(w, "DEVICE\tKIND\tSTATE\tPOWER\tAGE\tREADINGS\tERRORS\tDROPPED\tLAST ERROR")
+		if len(s.Devices) > 0 || len(s.Files) == 0 {
+			fmt.Fprintln(w, "DEVICE\tKIND\tSTATE\tPOWER\tAGE\tREADINGS\tERRORS\tDROPPED\tLAST ERROR")
+		}
 		for _, d := range s.Devices {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", d.Asset, d.Kind, d.State, kilowatts(d.PowerW), age(d.AgeS), d.Reads, d.Errors, marks(d.Marks), cmp.Or(d.Error, "-"))
 		}

@@ -90,7 +90,9 @@ func openPlantMetrics(ctx context.Context, address string, p *gateway.Poller, lo
 	if err != nil {
 		return nil, fmt.Errorf("--plant-metrics: %w", err)
 	}
-	if at := l.Addresses()[0].Address; !loopback(at) {
+	at := l.Addresses()[0].Address
+	log.Info("serving the plant's values", "address", at)
+	if !loopback(at) {
 		log.Warn("the address of the plant's values can be reached from other machines, and asks for no credential", "address", at)
 	}
 	return l, nil

@@ -70,7 +70,7 @@ type Forwarder struct {
 	wake    chan struct{}
 
 	mu        sync.Mutex
-	received  ranges // that the service has, and lost
+	received  ranges // that the service has, and lost; before it was asked, those that were noted by the former process
 	lost      ranges // that cannot be read
 	synced    bool   // received is what the service has
 	known     bool   // this process was synced once
@@ -102,7 +102,11 @@ const (
 // New returns a Forwarder.
 func New(o Options) *Forwarder {
 	_, next := o.Spool.Range()
-	return &Forwarder{options: o, wake: make(chan struct{}, 1), opened: next, liveFrom: next, state: StateStarting, keyMade: o.KeyMade}
+	var received []api.SequenceRange
+	for _, r := range o.Spool.Stored() {
+		received = append(received, api.SequenceRange{First: r[0], Last: r[1]})
+	}
+	return &Forwarder{options: o, received: rangesOf(received), wake: make(chan struct{}, 1), opened: next, liveFrom: next, state: StateStarting, keyMade: o.KeyMade}
 }
 
 // Append spools samples of units. When it returns they are on stable storage, and will be
@@ -265,7 +269,19 @@ func (f *Forwarder) sync(ctx context.Context) error {
 	defer f.mu.Unlock()
 	f.received, f.synced = union(got, f.lost), true
 	f.liveFrom = max(next-recentBatches, 1)
+	f.note()
 	return nil
+}
+
+// note keeps what is stored for the next process. The lock is held.
+func (f *Forwarder) note() {
+	list := make([][2]int, len(f.received))
+	for i, r := range f.received {
+		list[i] = [2]int{r.First, r.Last}
+	}
+	if err := f.options.Spool.KeepStored(list); err != nil {
+		f.options.Log.Debug("what is stored at the service is not noted", "error", err.Error())
+	}
 }
 
 // renumber gives the batches from a number on a new epoch.

@@ -94,6 +94,7 @@ func (f *Forwarder) send(ctx context.Context, p *plan) error {
 	}
 	f.mu.Lock()
 	f.received, f.sentAt = union(rangesOf(r.Received), f.lost), f.options.Now()
+	f.note()
 	f.mu.Unlock()
 	if r.Invalid > 0 {
 		f.setAside(r.Invalid, map[string]any{"at": api.At(f.options.Now()), "first_sequence": p.first, "sequence": p.last, "invalid": r.Invalid, "points": r.InvalidPoints})
