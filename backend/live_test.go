@@ -165,7 +165,7 @@ func TestReportedFaults(t *testing.T) {
 		t.Errorf("it lasts: %+v", f)
 	}
 
-	// An arc is a finding of its own, of a unit that still produces too.
+	// An arc is a separate finding, of a unit that still produces too.
 	clock.Add(600)
 	send(4, series.ArcDetected, 30_000)
 	for range 2 {

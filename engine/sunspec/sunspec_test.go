@@ -336,7 +336,7 @@ func TestMeasure(t *testing.T) {
 	if m.Events != 0x80 || m.VendorCode != 0x85 || m.VendorState != 0x85 || m.EnergyWh != 42 {
 		t.Errorf("events %v, vendor %v and %v, energy %v", m.Events, m.VendorCode, m.VendorState, m.EnergyWh)
 	}
-	// A blown fuse of the second input, and an arc, which has a bit of its own.
+	// A blown fuse of the second input, and an arc, for which there is another bit.
 	fuse := Measure([]Measured{read(103, 50, map[int]uint16{40: 0, 41: 0x80}), read(160, 48, map[int]uint16{2: 0, 3: 0, 8: 2, 19: 5, 20: 600, 39: 0, 40: 600, 48: 0, 49: 1<<12 | 1<<15})})
 	if fuse.Events != 0x1080|series.ArcDetected {
 		t.Errorf("events %#x", uint64(fuse.Events))
