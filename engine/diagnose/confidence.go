@@ -73,7 +73,9 @@ func EvidenceSum(e detect.Event) float64 {
 
 // Limits of a confidence: without an event code; with a single piece of
 // evidence in favour, or a gap that no counter explains. The second does not apply
-// to events with a line of their basis, which is the measured share of right ones.
+// to events with a line of their basis, which is the measured share of right ones. It
+// does apply to events that rest on a model of a unit's past without such a line:
+// the lines of fleets are of other rules, which compare equal units.
 const (
 	withoutCode  = 0.95
 	withCode     = 0.99
@@ -81,13 +83,18 @@ const (
 	priorLogOdds = -1
 )
 
+// most is the highest confidence that the events behind a line support: by Laplace's
+// rule of succession, the next of n events that were all right is right with a
+// probability of (n+1)/(n+2).
+func (l LogOdds) most() float64 { return float64(l.N+1) / float64(l.N+2) }
+
 // confidence is the calibrated product of the experts within its limits, of an event of
 // a site with so many units. How long something lasts is no second piece of evidence.
 func confidence(e detect.Event, units int) float64 {
 	line, ok := calibration.Families[e.Family]
 	tier, fitted := calibration.Tiers[TierKey(e.Family, TierOf(e, units))]
 	if fitted {
-		line = tier
+		line, ok = tier, true
 	} else if !ok {
 		line = LogOdds{A: priorLogOdds, B: 1}
 	}
@@ -100,8 +107,11 @@ func confidence(e detect.Event, units int) float64 {
 			limit = withCode
 		}
 	}
-	if favour < 2 && !fitted || e.Family == detect.CommunicationGap && e.Class == detect.Unknown {
-		limit = singlePiece
+	if ok {
+		limit = min(limit, line.most())
+	}
+	if (favour < 2 || e.Basis != "") && !fitted || e.Family == detect.CommunicationGap && e.Class == detect.Unknown {
+		limit = min(limit, singlePiece)
 	}
 	return min(1/(1+math.Exp(-line.A-line.B*EvidenceSum(e))), limit)
 }

@@ -208,3 +208,47 @@ func TestConfidenceOfFewUnits(t *testing.T) {
 		t.Errorf("basis %q of a fleet", got)
 	}
 }
+
+// No confidence exceeds what the events behind it support: those that it was fitted on, all
+// right, or for a model of a unit's past on a basis without any, a single piece of
+// evidence.
+func TestConfidenceIsSupported(t *testing.T) {
+	explain := func(family detect.Family, basis string, units int) float64 {
+		in := detect.Input{Now: start.Add(time.Hour)}
+		for range units {
+			in.Units = append(in.Units, detect.Unit{AssetID: string(rune('A' + len(in.Units))), CapacityKW: 10})
+		}
+		e := detect.Event{Family: family, Units: []string{"A"}, Start: start, DetectedAt: start, LastSeen: start, LossFraction: 0.2, Basis: basis}
+		for range 9 {
+			e.Evidence = append(e.Evidence, detect.Evidence{Kind: "other", Weight: 3})
+		}
+		return diagnose.Explain(in, detect.Report{Events: []detect.Event{e}})[0].Confidence
+	}
+	c := diagnose.Calibrated()
+	few := 0
+	for key, line := range c.Tiers {
+		family, basis, _ := strings.Cut(key, " on ")
+		units := 8
+		if basis == diagnose.FewUnits {
+			basis, units = "", 1
+		}
+		limit := float64(line.N+1) / float64(line.N+2)
+		if limit < 0.95 {
+			few++
+		}
+		if got := explain(detect.Family(family), basis, units); got > limit+0.005 {
+			t.Errorf("%s: confidence %v by %d events, which support %.2f", key, got, line.N, limit)
+		}
+	}
+	if few == 0 {
+		t.Error("no line has so few events that they limit it")
+	}
+	for family := range c.Families {
+		if _, fitted := c.Tiers[diagnose.TierKey(family, "peers")]; fitted {
+			continue
+		}
+		if got := explain(family, "peers", 8); got > 0.6 {
+			t.Errorf("%s by a model on peers, which no event supports: confidence %v", family, got)
+		}
+	}
+}
