@@ -92,7 +92,7 @@ func (o *ownHeat) look(v *view, s *session, k int, b *baseline, m *moments, fact
 	}
 	f := newFacts()
 	f.rating = s.rating(k)
-	r := &record{family: ThermalDerating, units: []int{k}, start: v.first - (day-recent[0].day)*86400, detected: v.end(), lastSeen: v.end(), losses: lost, fraction: 1 - one.ratio, seen: f, basis: referenceNames[b.ref]}
+	r := &record{family: ThermalDerating, units: []int{k}, start: v.startOf(recent[0].day), detected: v.end(), lastSeen: v.end(), losses: lost, fraction: 1 - one.ratio, seen: f, basis: referenceNames[b.ref]}
 	r.observed = []Evidence{
 		shows("low_plateau", 2, 100*level, 100, "%", "On %d days within %d it stood at about %.0f %% of its rating while %.0f %% more was expected from the irradiance.", len(recent), ownHeatWithin, 100*level, 100*(1/one.ratio-1)),
 		shows("sound_below", 1, 100*ownHeatSound, 100, "%", "In weaker light of these days it made its usual part."),

@@ -85,11 +85,11 @@ func (o *ownSoil) look(v *view, s *session, k int, u *unitLosses, b *baseline, d
 	clean := ok && washed.z > ownSoilWashZ && whole > max(least, math.Hypot(b.noise.day, b.noise.wander)) && washed.slope > ownSoilSlope && washed.slope < ownSoilSteep
 	switch {
 	case o.record != nil && clean && washed.wash > o.start:
-		o.record.end, o.record.final = v.first-(day-washed.wash)*86400, true
+		o.record.end, o.record.final = v.startOf(washed.wash), true
 		o.record, o.hits, o.cleaned = nil, 0, washed.wash
 	case o.record == nil && clean && washed.from >= o.cleaned && !u.steppedWithin(washed.from, washed.wash):
 		o.open(v, s, k, b, u, washed, washed.wash)
-		o.record.end, o.record.final = v.first-(day-washed.wash)*86400, true
+		o.record.end, o.record.final = v.startOf(washed.wash), true
 		o.record, o.hits, o.cleaned = nil, 0, washed.wash
 	case o.record != nil && hit:
 		o.seen = day
@@ -124,7 +124,7 @@ func (o *ownSoil) open(v *view, s *session, k int, b *baseline, u *unitLosses, r
 			lost.AddScaled(d.made, share/(1-share))
 		}
 	}
-	o.record = s.open(&record{family: Soiling, units: []int{k}, start: v.first - (day-from)*86400, detected: v.end(), lastSeen: v.end(), losses: lost, fraction: drop, seen: f, basis: referenceNames[b.ref]})
+	o.record = s.open(&record{family: Soiling, units: []int{k}, start: v.startOf(from), detected: v.end(), lastSeen: v.end(), losses: lost, fraction: drop, seen: f, basis: referenceNames[b.ref]})
 	o.seen, o.start = day, from
 }
 

@@ -66,6 +66,7 @@ const (
 	soilingTrace    = 0.005
 	soilingAgain    = 21 * 86400 // seconds in which a site that was washed is known for its dust
 	soilingKnown    = 0.6        // of what must be shown, then
+	soilingUnseen   = 45 * 86400 // seconds without a figure, as with a dead sensor, after which it is unknown whether rain has come
 	soilingClear    = 3          // how much more the light of a clear sky must show than a sensor's
 	soilingBlind    = 5          // the same where the temperature is not known: a spring warms as slowly as dirt gathers
 	soilingRare     = 2.5        // the same for readings rarer than half an hour
@@ -89,6 +90,10 @@ func (o *soiling) look(v *view, s *session) {
 	}
 	if s.oddLight {
 		ok = false // the day may be one of a faulty sensor
+	}
+	if o.record != nil && v.first-o.course[len(o.course)-1].start > soilingUnseen {
+		o.record.end, o.record = o.record.lastSeen, nil
+		o.points = o.points[:0]
 	}
 	if !ok {
 		o.book(s, v.first)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/engine/series"
 )
 
 // losses follows each unit's production relative to a model of its history,
@@ -25,6 +26,7 @@ type unitLosses struct {
 	errors [2]float64  // of both, so far
 	steps  []*step
 	energy []dayEnergy // of the last days
+	clear  []clearDay  // of the last days, of units with peers
 	shade  ownShade
 	heat   ownHeat
 	soil   ownSoil
@@ -67,9 +69,11 @@ const (
 	stepPartOver   = 0.04
 	stepEnd        = 0.45 // of the way back
 	stepEndDays    = 3
-	stepAfterSky   = 4  // usable days after a step, with clear sky
-	stepNext       = 10 // usable days after which a further step is looked for
-	staleDays      = 10 // without a usable day of a better reference, the next one announces
+	stepAfterSky   = 4    // usable days after a step, with clear sky
+	stepNext       = 10   // usable days after which a further step is looked for
+	stepSettled    = 5    // usable days of a step after which its size may be found larger
+	stepGrown      = 1.25 // times the size that was announced, from which it is
+	staleDays      = 10   // without a usable day of a better reference, the next one announces
 )
 
 func newLosses(s *session) *losses {
@@ -167,7 +171,18 @@ func (u *unitLosses) factor(day int64) float64 {
 	return math.Exp(size)
 }
 
-func dayNumber(v *view) int64 { return (v.date.Unix() + 43200) / 86400 }
+// dayNumber numbers the calendar days of the site, whatever its clock does.
+func dayNumber(v *view) int64 {
+	year, month, day := v.date.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / 86400
+}
+
+// startOf returns the first second of the day with a number, which a change to summer
+// time moves against that of the day on the view.
+func (v *view) startOf(day int64) int64 {
+	year, month, date := time.Unix(day*86400, 0).UTC().Date()
+	return series.Midnight(time.Date(year, month, date, 12, 0, 0, 0, v.date.Location()), v.date.Location()).Unix()
+}
 
 func (l *losses) look(v *view, s *session) {
 	if l.sun.noSun || v.cells == 0 {
@@ -198,6 +213,9 @@ func (l *losses) look(v *view, s *session) {
 			}
 		}
 		for _, b := range u.all() {
+			if b.ref == byPeers {
+				u.remember(b, &l.sun, s.rating(k), day)
+			}
 			b.keep(&l.sun, day)
 			if !b.ready {
 				continue
@@ -334,6 +352,7 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 	}
 	for u.back(v, s, b, day) {
 	}
+	u.grow(b)
 	if last := u.last(); last != nil {
 		after := 0
 		for _, d := range b.index {
@@ -380,6 +399,9 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 	}
 	if b.ref == byLight && b.sensorRose(found.at) {
 		s.note(s.in.Units[k].AssetID, "the irradiance reads more than the sun gives since %s: the loss against it is one of the sensor", time.Unix(b.index[found.at].day*86400, 0).UTC().Format(time.DateOnly))
+		return
+	}
+	if b.ref == byPeers && !s.losses.similarShow(k, b, found) {
 		return
 	}
 	u.announce(v, s, k, b, found, day)
@@ -501,7 +523,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 	}
 	facts := newFacts()
 	facts.days, facts.spread, facts.rating = len(b.index)-f.at, math.Hypot(b.noise.day, b.noise.wander), s.rating(k)
-	start := v.first - (day-st.from)*86400
+	start := v.startOf(st.from)
 	st.record = &record{family: StringOutage, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), losses: lost, fraction: share, seen: facts, basis: referenceNames[b.ref]}
 	low, high := 1-math.Exp(f.size+1.96*f.sigma), 1-math.Exp(f.size-1.96*f.sigma)
 	st.record.observed = []Evidence{
@@ -513,7 +535,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 	if f.sinks() {
 		st.record.family, st.record.fraction = Soiling, share
 		st.record.seen.level, st.record.seen.spread, st.record.seen.source = f.slope, f.slope*(1-1.96/-f.ramp), referenceWords[b.ref]
-		st.record.start = v.first - (day-b.index[f.begun].day)*86400
+		st.record.start = v.startOf(b.index[f.begun].day)
 		st.record.observed = nil
 	}
 	if r := s.losses.together(st, k); r != nil {
@@ -528,6 +550,31 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 	u.steps = append(u.steps, st)
 	for _, o := range u.models {
 		o.hold = 0
+	}
+}
+
+// grow corrects the size of the last step if its first days, of which it was estimated, lost
+// less than the next ones, as when the loss came in two parts: else the model would take
+// the rest for the healthy state.
+func (u *unitLosses) grow(b *baseline) {
+	st := u.last()
+	if st == nil || st.by != b {
+		return
+	}
+	var since []float64
+	for _, d := range b.index {
+		if d.day >= st.from {
+			since = append(since, b.log(&d)-math.Log(u.factor(d.day))+st.size)
+		}
+	}
+	if n := len(since); n < stepSettled || n > stepNext {
+		return
+	}
+	if size := median(since) - st.levels[b]; size < stepGrown*st.size {
+		st.size = size
+		if len(st.record.units) == 1 {
+			st.record.fraction = 1 - math.Exp(size)
+		}
 	}
 }
 
@@ -591,7 +638,7 @@ func (u *unitLosses) back(v *view, s *session, b *baseline, day int64) bool {
 	if s.losses.goesOn(st) {
 		return true
 	}
-	st.record.end = max(v.first-(day-st.to)*86400, st.record.start+1)
+	st.record.end = max(v.startOf(st.to), st.record.start+1)
 	st.record.lastSeen = min(st.record.lastSeen, st.record.end)
 	return true
 }
