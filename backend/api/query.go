@@ -55,6 +55,9 @@ type UploadRequest struct {
 	AssetID    string  `json:"asset_id,omitempty" limit:"id"`   // of a file that names no unit
 	Mapping    string  `json:"mapping,omitempty" limit:"64KiB"` // what the columns hold, as time=Date,power[INV1]=P1,unit=kW
 
+	Source     string `json:"source,omitempty" limit:"id"`        // name of the folder, server or mailbox that a gateway took the file from
+	DeliveryID string `json:"delivery_id,omitempty" limit:"name"` // names the file at its sender
+
 	Kind     string `json:"-" limit:"word"` // UploadTrain or UploadNowcast, from the path
 	Filename string `json:"-" limit:"255"`
 	Bytes    int64  `json:"-"` // of the file

@@ -50,11 +50,12 @@ const (
 	PermissionOrders    Permission = "orders.write"    // schedules, bills of materials, parts, work orders, their tracking, issues
 	PermissionUsers     Permission = "users.write"     // users and API keys
 	PermissionTelemetry Permission = "telemetry.write" // points of units, as collectors and gateways send them
+	PermissionUploadOwn Permission = "upload.own"      // files for existing sites, and the outcome of the caller's own uploads
 )
 
 // Permissions returns all permissions, in the order of documents.
 func Permissions() []Permission {
-	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionTelemetry, PermissionUsers, PermissionAudit, PermissionLog}
+	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionTelemetry, PermissionUploadOwn, PermissionUsers, PermissionAudit, PermissionLog}
 }
 
 // The paths.
@@ -202,11 +203,12 @@ type Operation struct {
 	Action        string // empty: the route has one operation
 	DefaultAction bool   // a body without an action selects it too
 	Permission    Permission
-	Idempotent    bool // honours Idempotency-Key
-	Cacheable     bool // reads: the response has an ETag, and a request may get a 304
-	ReadOnly      bool // writes nothing, though its response has no ETag
-	Frequent      bool // writes so often that only refusals and its effects on records leave a record in the audit trail
-	MaxAge        int  // seconds for which a client may use a cached response without revalidation
+	Own           Permission // suffices for sites that exist and uploads that the caller sent; empty: none does
+	Idempotent    bool       // honours Idempotency-Key
+	Cacheable     bool       // reads: the response has an ETag, and a request may get a 304
+	ReadOnly      bool       // writes nothing, though its response has no ETag
+	Frequent      bool       // writes so often that only refusals and its effects on records leave a record in the audit trail
+	MaxAge        int        // seconds for which a client may use a cached response without revalidation
 	Target        Target
 	Fields        Fields
 	AllMissing    bool // an error about a missing field names all that are missing

@@ -1,6 +1,9 @@
 package api
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Every in a list of customers or sites means all of them.
 const Every = "*"
@@ -13,7 +16,10 @@ type Scope struct {
 	Actor     string   // who acts, for activities and audit: a username or a key id
 	ActorID   string   // user_id or api_key_id
 	Role      string
-	Writes    bool // the request changes records, which those of archived sites do not allow
+	Writes    bool   // the request changes records, which those of archived sites do not allow
+	Origin    string // of an API key that replaced others: the id of the first of them
+
+	OwnUploads bool // of uploads, those alone that the caller sent
 }
 
 // Unlimited is the scope of the service itself, for its jobs and for
@@ -21,6 +27,9 @@ type Scope struct {
 func Unlimited(actor string) Scope {
 	return Scope{Customers: []string{Every}, Sites: []string{Every}, Actor: actor, Role: RoleAdmin}
 }
+
+// Sender names who sends an upload. It stays the same when an API key is replaced.
+func (s Scope) Sender() string { return cmp.Or(s.Origin, s.ActorID) }
 
 // Allows says whether the site of the customer is within the scope.
 func (s Scope) Allows(customerID, siteID string) bool {

@@ -49,7 +49,7 @@ type Upload struct {
 	CustomerID       string         `json:"customer_id" limit:"id"`
 	SiteID           string         `json:"site_id" limit:"id"`
 	Filename         string         `json:"filename,omitempty" limit:"255"`
-	Source           string         `json:"source,omitempty" limit:"id"` // name of the folder, server or mailbox that the service took the file from
+	Source           string         `json:"source,omitempty" limit:"id"` // name of the folder, server or mailbox that the service, or a gateway, took the file from
 	Region           string         `json:"region,omitempty" limit:"name"`
 	Location         string         `json:"location,omitempty" limit:"name"`
 	S3Path           string         `json:"s3_path" limit:"url"`
@@ -133,6 +133,8 @@ var uploadFields = []FormField{
 	{"capacity_kw", "number", "Extension: the capacity of the site in kW.", false},
 	{"asset_id", "string", "Extension: the unit of a file that names none.", false},
 	{"mapping", "string", "Extension: what columns hold, as `time=Date,power[INV1]=P1,unit=kW`. What it leaves out is inferred. It is kept for the next files of the site with the same header.", false},
+	{"source", "string", "Extension: the name of the folder, server or mailbox that the file was taken from.", false},
+	{"delivery_id", "string", "Extension: names the file at its sender. A file of one sender, name and content is one upload, however often it is sent and whatever became of it: the answer has the state of the former one.", false},
 }
 
 // v1UploadFields are the parts of the form of /v1/data-ingestion, which must name
@@ -158,6 +160,17 @@ var (
 func uploadOperation(fields Fields) Operation {
 	return Operation{Permission: PermissionUpload, Idempotent: true, Target: Target{NewSite: true}, Fields: slices.Clone(fields), Tolerated: []string{"data_type"}}
 }
+
+// v1UploadOperation is uploadOperation of a form alone, which gateways send too.
+func v1UploadOperation() Operation {
+	o := uploadOperation(nil)
+	o.Own = PermissionUploadOwn
+	return o
+}
+
+// ErrMappingOfGateway refuses a mapping, which would be kept for the next files of the
+// site, from a caller who may only send files.
+var ErrMappingOfGateway = ErrForbidden.With("field", "mapping").With("reason", "the key may send files, but no mapping, which the site would keep")
 
 var uploadTrain = Route{
 	Name: "upload-train", Path: PathUploadTrain, Form: uploadFields, Files: true, Failure: ErrUploadFailed,
@@ -185,8 +198,8 @@ var v1UploadNowcast = Route{
 var (
 	UploadHistory   = define[UploadRequest, UploadAck](&uploadTrain, uploadOperation(importFields))
 	UploadRecent    = define[UploadRequest, UploadAck](&uploadNowcast, uploadOperation(importFields))
-	V1UploadHistory = define[V1UploadRequest, UploadAck](&v1UploadTrain, uploadOperation(nil))
-	V1UploadRecent  = define[V1UploadRequest, UploadAck](&v1UploadNowcast, uploadOperation(nil))
+	V1UploadHistory = define[V1UploadRequest, UploadAck](&v1UploadTrain, v1UploadOperation())
+	V1UploadRecent  = define[V1UploadRequest, UploadAck](&v1UploadNowcast, v1UploadOperation())
 )
 
 // V1UploadRequest are the fields of a form of /v1/data-ingestion.
@@ -230,7 +243,7 @@ var upload = Route{
 var uploadID = required("id").about("The upload.", "upl_01J9Z0").inPath()
 
 // GetUpload returns the state of an upload.
-var GetUpload = define[UploadQuery, UploadResponse](&upload, Operation{Permission: PermissionRead, Cacheable: true, Fields: Fields{uploadID}})
+var GetUpload = define[UploadQuery, UploadResponse](&upload, Operation{Permission: PermissionRead, Own: PermissionUploadOwn, Cacheable: true, Fields: Fields{uploadID}})
 
 var uploadMove = Route{
 	Name: "upload-move", Path: PathUpload,

@@ -235,7 +235,7 @@ const (
 var gateways = Route{
 	Name: "gateways", Path: PathGateways,
 	Summary:     "Invite gateways, list them and replace a gateway's key",
-	Description: "invite makes a code with which one gateway joins a site: it gets a key that writes the telemetry of this site and does nothing else. list has what the service received of each gateway. sources has the devices that the service reads itself, and with a device its values and registers. discover searches for devices in private networks and on serial ports of the service's machine, discovery is how far the search is and what it found, stop_discovery ends it, and add_devices adds what it found to the sources file, from which it is read. rotate gives the calling gateway a new key; the former one ends after a day.",
+	Description: "invite makes a code with which one gateway joins a site: it gets a key that writes the telemetry of this site, sends files for it, reads the outcome of these, and does nothing else. list has what the service received of each gateway. sources has the devices that the service reads itself, and with a device its values and registers. discover searches for devices in private networks and on serial ports of the service's machine, discovery is how far the search is and what it found, stop_discovery ends it, and add_devices adds what it found to the sources file, from which it is read. rotate gives the calling gateway a new key; the former one ends after a day.",
 	Example:     GatewaysRequest{Action: ActionInvite, SiteID: exampleSite, Name: "roof gateway"},
 	Errors:      []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound, ErrNoDiscovery},
 }
@@ -272,7 +272,7 @@ var ErrJoinCode = newError(http.StatusUnauthorized, "Join code is unknown, used 
 
 var gatewayJoin = Route{
 	Name: "gateway-join", Path: PathGatewayJoin, Credential: CredentialNone,
-	Summary: "Join a site as a gateway", Description: "The code works once. The key writes the telemetry of the site of the code and does nothing else.",
+	Summary: "Join a site as a gateway", Description: "The code works once. The key writes the telemetry of the site of the code, sends files for it, reads the outcome of these, and does nothing else.",
 	Example: JoinRequest{Code: "K7QD-3JXA-9PLM-2VTE"},
 	Errors:  []*Error{MissingField("code"), ErrJoinCode},
 }

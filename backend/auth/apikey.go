@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -42,6 +43,7 @@ type apiKey struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
 	Replaces  string    `json:"replaces,omitempty" limit:"id"` // id of the key that was rotated
+	Origin    string    `json:"origin,omitempty" limit:"id"`   // id of the first key of those that were rotated
 	Rate      int       `json:"rate,omitempty"`                // accepted requests a minute; 0: by its role, noRate: without a limit
 	ChangedAt time.Time `json:"changed_at,omitzero"`           // when a site was removed from its scope
 }
@@ -393,7 +395,7 @@ func (m Administrator) RotateKey(ctx context.Context, id string, r Rotation) (do
 			return api.InvalidTransition("API key %s is %s; it cannot be rotated", id, done.Before.State)
 		}
 		k := fresh
-		k.Name, k.Role, k.Customers, k.Sites, k.Rate = old.Name, old.Role, old.Customers, old.Sites, old.Rate
+		k.Name, k.Role, k.Customers, k.Sites, k.Rate, k.Origin = old.Name, old.Role, old.Customers, old.Sites, old.Rate, cmp.Or(old.Origin, old.ID)
 		if k.ExpiresAt.IsZero() && !old.ExpiresAt.IsZero() {
 			k.ExpiresAt = now.Add(old.ExpiresAt.Sub(old.CreatedAt))
 		}
@@ -449,7 +451,7 @@ func (s *Service) authenticateKey(ctx context.Context, plain string, now time.Ti
 	if err != nil {
 		return Principal{}, time.Time{}, err
 	}
-	return Principal{Kind: KindKey, ID: k.ID, Name: k.Name, Role: k.Role, Customers: k.Customers, Sites: k.Sites, Rate: k.rate()}, k.ExpiresAt, nil
+	return Principal{Kind: KindKey, ID: k.ID, Name: k.Name, Role: k.Role, Customers: k.Customers, Sites: k.Sites, Rate: k.rate(), Origin: k.Origin}, k.ExpiresAt, nil
 }
 
 // findKey returns the key unless it is revoked or has expired at now; at the zero time no

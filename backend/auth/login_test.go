@@ -34,7 +34,7 @@ func TestLoginWithoutMFA(t *testing.T) {
 
 	r := w.login("thandi")
 	want := &api.User{UserID: r.User.UserID, Username: "Thandi", RoleID: api.RoleOperator, RoleName: "Operator",
-		CustomerIDs: []string{"customer123"}, ApplicationPermissions: []string{"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "telemetry.write"}}
+		CustomerIDs: []string{"customer123"}, ApplicationPermissions: []string{"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "telemetry.write", "upload.own"}}
 	if d := cmp.Diff(want, r.User); d != "" {
 		t.Error(d)
 	}

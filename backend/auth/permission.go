@@ -14,16 +14,16 @@ var roles = []struct {
 }{
 	{api.RoleAdmin, "Administrator", []api.Permission{
 		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders,
-		api.PermissionTelemetry, api.PermissionUsers, api.PermissionAudit, api.PermissionLog}},
+		api.PermissionTelemetry, api.PermissionUploadOwn, api.PermissionUsers, api.PermissionAudit, api.PermissionLog}},
 	{api.RoleOperator, "Operator", []api.Permission{
 		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders,
-		api.PermissionTelemetry}},
+		api.PermissionTelemetry, api.PermissionUploadOwn}},
 	{api.RoleTechnician, "Technician", []api.Permission{
 		api.PermissionRead, api.PermissionDetect, api.PermissionOrders}},
 	{api.RoleAnalyst, "Analyst", []api.Permission{
 		api.PermissionRead}},
 	{api.RoleCollector, "Collector", []api.Permission{
-		api.PermissionTelemetry}},
+		api.PermissionTelemetry, api.PermissionUploadOwn}},
 }
 
 // Roles are the ids of the roles, most powerful first.
@@ -90,11 +90,12 @@ type Principal struct {
 	Customers []string // ids, or api.Every
 	Sites     []string // ids, or api.Every
 	Rate      Rate     // of a key
+	Origin    string   // of a key that replaced others: the id of the first of them
 }
 
 // Scope is whose data the principal may see.
 func (p Principal) Scope() api.Scope {
-	return api.Scope{Customers: p.Customers, Sites: p.Sites, Actor: p.Name, ActorID: p.ID, Role: p.Role}
+	return api.Scope{Customers: p.Customers, Sites: p.Sites, Actor: p.Name, ActorID: p.ID, Role: p.Role, Origin: p.Origin}
 }
 
 // CanSite reports whether the principal has access to the site id.

@@ -50,11 +50,11 @@ func (w *world) count(bucket string) (n int) {
 // TestPermissionTable is the whole table: a change of it is a change here.
 func TestPermissionTable(t *testing.T) {
 	want := map[string][]api.Permission{
-		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "telemetry.write", "users.write", "audit.read", "log.read"},
-		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "telemetry.write"},
+		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "telemetry.write", "upload.own", "users.write", "audit.read", "log.read"},
+		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "telemetry.write", "upload.own"},
 		api.RoleTechnician: {"read", "detect", "orders.write"},
 		api.RoleAnalyst:    {"read"},
-		api.RoleCollector:  {"telemetry.write"},
+		api.RoleCollector:  {"telemetry.write", "upload.own"},
 		"role_unknown":     nil,
 		"":                 nil,
 	}

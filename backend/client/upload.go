@@ -23,6 +23,16 @@ func (c *Client) UploadNowcast(ctx context.Context, req api.UploadRequest, file 
 	return c.upload(ctx, api.UploadRecent, req, file, progress)
 }
 
+// UploadToSite sends a file of a site that exists, as gateways do; req.Kind is the kind of
+// upload. progress may be nil.
+func (c *Client) UploadToSite(ctx context.Context, req api.UploadRequest, file io.Reader, progress Progress) (*api.UploadAck, error) {
+	e := api.V1UploadHistory
+	if req.Kind == api.UploadNowcast {
+		e = api.V1UploadRecent
+	}
+	return postForm(ctx, c, e, uploadForm(req), req.Filename, file, progress)
+}
+
 // Import names a file that the service reads itself: req.S3Path is an object
 // of the service or a file in a place that its operator allows; req.Kind is
 // the kind of upload.
@@ -85,7 +95,7 @@ func uploadForm(req api.UploadRequest) []string {
 	return []string{
 		"customer_id", req.CustomerID, "site_id", req.SiteID, "region", req.Region, "location", req.Location,
 		"manufacturer", req.Manufacturer, "timezone", req.Timezone, "capacity_kw", kilowatts(req.CapacityKW), "asset_id", req.AssetID,
-		"mapping", req.Mapping,
+		"mapping", req.Mapping, "source", req.Source, "delivery_id", req.DeliveryID,
 	}
 }
 

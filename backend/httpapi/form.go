@@ -209,6 +209,10 @@ func (f *form) set(name, value string) error {
 		f.req.AssetID = value
 	case "mapping":
 		f.req.Mapping = value
+	case "source":
+		f.req.Source = value
+	case "delivery_id":
+		f.req.DeliveryID = value
 	case "capacity_kw":
 		if value == "" {
 			return nil

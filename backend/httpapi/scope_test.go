@@ -290,8 +290,10 @@ func TestScopeMatrix(t *testing.T) {
 						names := r.form || strings.Contains(r.query+r.body, "{site}") || strings.Contains(route.Path, "{site_id}")
 						want := 200
 						switch {
-						case !auth.May(role, op.Permission):
+						case !auth.May(role, op.Permission) && (op.Own == api.PermissionNone || !auth.May(role, op.Own)):
 							want = 403
+						case !auth.May(role, op.Permission) && (whose != "own" || op == api.GetUpload.Operation):
+							want = 403 // a site that is there, and files that the caller sent
 						case name == "gateways rotate" && role == api.RoleCollector && (caller == "site" || whose != "foreign"):
 							want = 200 // the caller's own key
 						case r.whole && caller == "site":

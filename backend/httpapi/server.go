@@ -398,7 +398,10 @@ func (s *server) permitSite(ctx context.Context, g *caller, t target) (absent, r
 // they count as requests and are answered after the rate.
 func (s *server) permit(ctx context.Context, g *caller, op *api.Operation, t target) (absent, refused error) {
 	if !g.May(op.Permission) {
-		return nil, api.ErrForbidden
+		if op.Own == api.PermissionNone || !g.May(op.Own) {
+			return nil, api.ErrForbidden
+		}
+		g.scope.OwnUploads, t.newSite = true, false
 	}
 	if t.customerID != "" && !g.CanCustomer(t.customerID) {
 		return nil, api.ErrForbidden

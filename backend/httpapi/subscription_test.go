@@ -194,7 +194,8 @@ func TestEvents(t *testing.T) {
 	}
 	w.change(func(tx store.Tx) error {
 		u.UploadID, u.Hash = "upl_2", "g"
-		return w.domain.Uploads.AddRejected(tx, u)
+		_, _, err := w.domain.Uploads.AddRejected(tx, u)
+		return err
 	})
 	expect("an upload that is rejected", "upload.rejected 1")
 

@@ -104,6 +104,9 @@ func (s *server) v1UploadHandlers(e api.Endpoint[api.V1UploadRequest, api.Upload
 		r, err := uploadRequest(f, kind, "site_id", f.req.SiteID)
 		return (*api.V1UploadRequest)(r), err
 	}, func(ctx context.Context, c *caller, f *form, r *api.V1UploadRequest) (api.UploadAck, error) {
+		if c.scope.OwnUploads && r.Mapping != "" {
+			return api.UploadAck{}, api.ErrMappingOfGateway
+		}
 		ack, err := s.upload(ctx, c, f, (*api.UploadRequest)(r))
 		if err == nil {
 			points := max(f.spool.lines-1, 0)

@@ -320,6 +320,7 @@ type uploads struct {
 	reqs []api.UploadRequest
 
 	refused []api.UploadRequest
+	senders map[string]string // by upload
 }
 
 func (u *uploads) Upload(_ context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error) {
@@ -360,6 +361,10 @@ func (u *uploads) add(scope api.Scope, req api.UploadRequest) (api.UploadAck, er
 	u.reqs = append(u.reqs, req)
 	up := api.Upload{UploadID: fmt.Sprintf("upl_%d", len(u.list)+1), Kind: req.Kind, CustomerID: req.CustomerID, SiteID: req.SiteID, ProcessingStatus: api.UploadQueued}
 	u.list = append(u.list, up)
+	if u.senders == nil {
+		u.senders = map[string]string{}
+	}
+	u.senders[up.UploadID] = scope.Sender()
 	return api.UploadAck{Status: "success", Message: "Upload accepted", S3Path: "file:///" + req.SiteID, ProcessingStatus: api.UploadQueued, UploadID: up.UploadID}, nil
 }
 
@@ -384,6 +389,9 @@ func (u *uploads) Find(_ context.Context, scope api.Scope, id string) (api.Uploa
 	defer u.mu.Unlock()
 	for _, up := range u.list {
 		if up.UploadID == id {
+			if scope.OwnUploads && u.senders[id] != scope.Sender() {
+				return api.Upload{}, api.ErrForbidden
+			}
 			return up, scope.Check(up.CustomerID, up.SiteID)
 		}
 	}

@@ -157,7 +157,7 @@ func describe(r *api.Route) string {
 			says = append(says, "is deprecated since "+d.Since.Format(time.DateOnly)+": use "+d.Instead)
 		}
 		if o.Permission != api.PermissionNone {
-			says = append(says, "needs the permission "+string(o.Permission))
+			says = append(says, "needs the permission "+permissionWords(o))
 		}
 		if fields := requiredFields(o); len(fields) > 0 && len(r.Operations) > 1 {
 			says = append(says, "takes "+strings.ReplaceAll(strings.Join(fields, ", "), "|", " or "))

@@ -31,24 +31,33 @@ func credentialWords(r *api.Route) string {
 	case api.CredentialUser:
 		return "a user's token"
 	}
-	actions := map[api.Permission][]string{}
-	var order []api.Permission
+	actions := map[string][]string{}
+	var order []string
 	for _, o := range r.Operations {
-		if actions[o.Permission] == nil {
-			order = append(order, o.Permission)
+		permission := permissionWords(o)
+		if actions[permission] == nil {
+			order = append(order, permission)
 		}
 		name := o.Action
 		if name == "" {
 			name = "no action"
 		}
-		actions[o.Permission] = append(actions[o.Permission], name)
+		actions[permission] = append(actions[permission], name)
 	}
 	if len(order) == 1 {
-		return string(order[0])
+		return order[0]
 	}
 	var parts []string
 	for _, p := range order {
 		parts = append(parts, fmt.Sprintf("%s: %s", p, strings.Join(actions[p], ", ")))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// permissionWords name the permission that an operation requires.
+func permissionWords(o *api.Operation) string {
+	if o.Own == api.PermissionNone {
+		return string(o.Permission)
+	}
+	return string(o.Permission) + " or " + string(o.Own)
 }

@@ -58,6 +58,7 @@ type uploadRecord struct {
 	RevertedBy       string         `json:"reverted_by,omitempty" limit:"id"`
 	SessionID        string         `json:"session_id,omitempty" limit:"id"`
 	Source           string         `json:"source,omitempty" limit:"id"`
+	SenderID         string         `json:"sender_id,omitempty" limit:"id"`
 }
 
 // requestRecord is the request of a stored upload, without what the upload has itself.
@@ -73,6 +74,7 @@ type requestRecord struct {
 	CapacityKW   float64 `json:"capacity_kw,omitempty"`
 	AssetID      string  `json:"asset_id,omitempty" limit:"id"`
 	Mapping      string  `json:"mapping,omitempty" limit:"64KiB"`
+	DeliveryID   string  `json:"delivery_id,omitempty" limit:"name"`
 }
 
 func newUploadRecord(v Upload) uploadRecord {
@@ -84,7 +86,7 @@ func newUploadRecord(v Upload) uploadRecord {
 		FirstRecord: v.FirstRecord, LastRecord: v.LastRecord, Decisions: v.Decisions, Warnings: v.Warnings, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, UpdatedMS: v.UpdatedAtMS,
 		Hash: v.Hash, ObjectKey: v.ObjectKey, Actor: v.Actor, Request: newRequestRecord(v.Request), Version: v.Version, Accepted: v.Accepted,
 		RowsReplaced: v.RowsReplaced, Columns: newColumnRecords(v.Columns), RunnersUp: v.RunnersUp, Mapping: v.Mapping, FirstDay: newDayRecord(v.FirstDay), NewSite: v.NewSite,
-		NewAssetIDs: v.NewAssetIDs, RowsRemoved: v.RowsRemoved, RowsRestored: v.RowsRestored, RevertedBy: v.RevertedBy, SessionID: v.SessionID, Source: v.Source,
+		NewAssetIDs: v.NewAssetIDs, RowsRemoved: v.RowsRemoved, RowsRestored: v.RowsRestored, RevertedBy: v.RevertedBy, SessionID: v.SessionID, Source: v.Source, SenderID: v.SenderID,
 	}
 }
 
@@ -99,21 +101,21 @@ func (r uploadRecord) upload() Upload {
 			RowsReplaced: r.RowsReplaced, Columns: columnsOf(r.Columns), RunnersUp: r.RunnersUp, Mapping: r.Mapping, FirstDay: r.FirstDay.toAPI(), NewSite: r.NewSite,
 			NewAssetIDs: r.NewAssetIDs, RowsRemoved: r.RowsRemoved, RowsRestored: r.RowsRestored, RevertedBy: r.RevertedBy, Source: r.Source,
 		},
-		Hash: r.Hash, ObjectKey: r.ObjectKey, Actor: r.Actor, Request: r.Request.toAPI(), Version: r.Version, Accepted: r.Accepted, SessionID: r.SessionID,
+		Hash: r.Hash, ObjectKey: r.ObjectKey, Actor: r.Actor, Request: r.Request.toAPI(), Version: r.Version, Accepted: r.Accepted, SessionID: r.SessionID, SenderID: r.SenderID,
 	}
 }
 
 func newRequestRecord(v api.UploadRequest) requestRecord {
 	return requestRecord{
 		CustomerID: v.CustomerID, SiteID: v.SiteID, Region: v.Region, Location: v.Location, Manufacturer: v.Manufacturer, S3Path: v.S3Path,
-		DataType: v.DataType, Timezone: v.Timezone, CapacityKW: v.CapacityKW, AssetID: v.AssetID, Mapping: v.Mapping,
+		DataType: v.DataType, Timezone: v.Timezone, CapacityKW: v.CapacityKW, AssetID: v.AssetID, Mapping: v.Mapping, DeliveryID: v.DeliveryID,
 	}
 }
 
 func (r requestRecord) toAPI() api.UploadRequest {
 	return api.UploadRequest{
 		CustomerID: r.CustomerID, SiteID: r.SiteID, Region: r.Region, Location: r.Location, Manufacturer: r.Manufacturer, S3Path: r.S3Path,
-		DataType: r.DataType, Timezone: r.Timezone, CapacityKW: r.CapacityKW, AssetID: r.AssetID, Mapping: r.Mapping,
+		DataType: r.DataType, Timezone: r.Timezone, CapacityKW: r.CapacityKW, AssetID: r.AssetID, Mapping: r.Mapping, DeliveryID: r.DeliveryID,
 	}
 }
 

@@ -74,6 +74,11 @@ func (s *Service) Delete(tx store.Tx, list []Upload) error {
 		if err := uploads.Delete(tx, uploads.Key(u)); err != nil {
 			return fmt.Errorf("drop old uploads: %w", err)
 		}
+		if d := u.Sent(); d != nil {
+			if err := deliveries.Delete(tx, deliveries.Key(*d)); err != nil {
+				return fmt.Errorf("drop old uploads: %w", err)
+			}
+		}
 		if err := s.DropReplaced(tx, u.SiteID, u.UploadID); err != nil {
 			return err
 		}
@@ -88,6 +93,7 @@ type Upload struct {
 	Hash      string            // SHA-256 of the bytes, hex
 	ObjectKey string            // in the object store
 	Actor     string            // who sent it
+	SenderID  string            // of who sent it, as [api.Scope.Sender] has it; empty in records of older versions
 	Request   api.UploadRequest // that came with the file; without kind, filename and bytes once it is stored
 	Version   uint64            // of the site's data once the file is imported
 	Accepted  time.Time         // by the real clock; zero in records of older versions
@@ -150,6 +156,9 @@ func (s *Service) Add(tx store.Tx, u Upload, job store.Job) (Upload, bool, error
 	if err != nil {
 		return former, false, err
 	}
+	if sent, is, err := s.formerSent(tx, u); err != nil || is {
+		return sent, false, err
+	}
 	if ok {
 		return former, false, s.putDelivery(tx, u.Delivery, former.UploadID)
 	}
@@ -160,6 +169,9 @@ func (s *Service) Add(tx store.Tx, u Upload, job store.Job) (Upload, bool, error
 		return u, false, fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
 	if err := s.putDelivery(tx, u.Delivery, u.UploadID); err != nil {
+		return u, false, err
+	}
+	if err := s.putDelivery(tx, u.Sent(), u.UploadID); err != nil {
 		return u, false, err
 	}
 	return u, true, tx.Enqueue(job)
@@ -174,15 +186,62 @@ func (s *Service) putDelivery(tx store.Tx, d *Delivery, uploadID string) error {
 	return s.PutDelivery(tx, *d)
 }
 
-// AddRejected stores the record of a file that was refused when it came.
-func (s *Service) AddRejected(tx store.Tx, u Upload) error {
+// AddRejected stores the record of a file that was refused when it came. A file that its
+// sender has sent before leaves no further record: former is the upload that it was, with
+// false.
+func (s *Service) AddRejected(tx store.Tx, u Upload) (former Upload, added bool, err error) {
+	if former, ok, err := s.formerSent(tx, u); err != nil || ok {
+		return former, false, err
+	}
 	u.ProcessingStatus, u.Progress = api.UploadRejected, 1
 	u.CreatedAt = api.At(s.now())
 	u.UpdatedAt, u.UpdatedAtMS = u.CreatedAt, s.now().UnixMilli()
 	if err := uploads.Insert(tx, u); err != nil {
-		return fmt.Errorf("store upload %s: %w", u.UploadID, err)
+		return u, false, fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
-	return s.putDelivery(tx, u.Delivery, u.UploadID)
+	return u, true, errors.Join(s.putDelivery(tx, u.Delivery, u.UploadID), s.putDelivery(tx, u.Sent(), u.UploadID))
+}
+
+// sentPrefix begins the sources of files that senders sent; names of sources of a site
+// have no control character.
+const sentPrefix = "sent\x1f"
+
+// notRead is the hash of a file of which the sender's name alone is known.
+const notRead = "not read"
+
+// Sent is the delivery of a file that its sender named; nil if it did not.
+func (u *Upload) Sent() *Delivery {
+	if u.Request.DeliveryID == "" || u.SenderID == "" {
+		return nil
+	}
+	return &Delivery{SiteID: u.SiteID, Source: sentPrefix + u.SenderID, Name: u.Request.DeliveryID, Hash: cmp.Or(u.Hash, notRead), Mark: cmp.Or(u.Hash, notRead), UploadID: u.UploadID, At: u.CreatedAt.Time, Finished: true}
+}
+
+// formerSent is the upload that a file became which its sender has sent before.
+func (s *Service) formerSent(tx store.Tx, u Upload) (former Upload, ok bool, err error) {
+	d := u.Sent()
+	if d == nil {
+		return u, false, nil
+	}
+	was, ok, err := s.Delivered(tx, *d)
+	if err != nil || !ok {
+		return u, false, err
+	}
+	former, err = uploadByID(tx, was.UploadID)
+	if errors.Is(err, store.ErrNotFound) {
+		return u, false, nil
+	}
+	return former, err == nil, err
+}
+
+// FormerSent is the upload that a file became which its sender has sent before, whatever
+// became of it.
+func (s *Service) FormerSent(ctx context.Context, u Upload) (former Upload, ok bool, err error) {
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		former, ok, err = s.formerSent(tx, u)
+		return err
+	})
+	return former, ok, err
 }
 
 // Former is the upload of the same bytes and kind for the same site, if there
@@ -290,6 +349,9 @@ func (s *Service) Find(ctx context.Context, scope api.Scope, uploadID string) (a
 		return api.Upload{}, api.ErrUploadNotFound
 	case err != nil:
 		return api.Upload{}, err
+	}
+	if scope.OwnUploads && (u.SenderID == "" || u.SenderID != scope.Sender()) {
+		return api.Upload{}, api.ErrForbidden
 	}
 	return u.Upload, scope.Check(u.CustomerID, u.SiteID)
 }

@@ -32,17 +32,25 @@ func (im *Importer) reject(ctx context.Context, u upload.Upload, err error) erro
 	}
 	u.ErrorKind, u.Error, u.ErrorLine = rejectionDetails(refusal)
 	u.ObjectKey, u.S3Path = "", ""
+	id, added := u.UploadID, false
 	err = im.Records.Update(store.WithoutCommitHook(ctx), func(tx store.Tx) error {
-		if err := im.Domain.Uploads.AddRejected(tx, u); err != nil {
+		var stored upload.Upload
+		var err error
+		if stored, added, err = im.Domain.Uploads.AddRejected(tx, u); err != nil {
 			return err
+		}
+		if id = stored.UploadID; !added {
+			return nil
 		}
 		return im.recordRejection(tx, u)
 	})
 	if err != nil {
 		return fmt.Errorf("record the refusal %q: %w", refusal.Message, err)
 	}
-	im.Hooks.Upload(u.Kind, UploadRefused)
-	return refusal.With("upload_id", u.UploadID)
+	if added {
+		im.Hooks.Upload(u.Kind, UploadRefused)
+	}
+	return refusal.With("upload_id", id)
 }
 
 // Kinds of rejections in addition to those of [ingest.Refusal].

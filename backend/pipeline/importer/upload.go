@@ -65,6 +65,8 @@ var ackMessages = map[string]string{
 	api.UploadNowcast: "File uploaded. Forecast and fault detection follow.",
 }
 
+const ackSentBefore = "This file was sent before under this delivery_id. Nothing is done again."
+
 const ackRepeated = "This file was uploaded before. Nothing is done again."
 
 // maxImmediateCheck is the size in bytes up to which a file is read before it is
@@ -92,6 +94,13 @@ func (im *Importer) Upload(ctx context.Context, scope api.Scope, req api.UploadR
 		return api.UploadAck{}, fmt.Errorf("receive the file: %w", err)
 	}
 	u.Bytes = int64(data.Len())
+	if req.DeliveryID != "" {
+		sum := sha256.Sum256(data.Bytes())
+		u.Hash = hex.EncodeToString(sum[:])
+		if former, ok, err := im.Domain.Uploads.FormerSent(ctx, u); err != nil || ok {
+			return im.ack(former, ackSentBefore), err
+		}
+	}
 	ack, err := im.storeFile(ctx, scope, u, data.Bytes())
 	if err == nil {
 		im.acknowledged(req.Kind, ack)
@@ -239,10 +248,10 @@ func (im *Importer) checkFile(ctx context.Context, uploadID string, req api.Uplo
 }
 
 func (im *Importer) newUpload(scope api.Scope, req api.UploadRequest) upload.Upload {
-	u := upload.Upload{Actor: scope.Actor, Request: req}
+	u := upload.Upload{Actor: scope.Actor, SenderID: scope.Sender(), Request: req}
 	u.UploadID = record.NewID("upl", im.Now())
 	u.Kind, u.CustomerID, u.SiteID = req.Kind, req.CustomerID, req.SiteID
-	u.Region, u.Location, u.Filename, u.Bytes = req.Region, req.Location, req.Filename, req.Bytes
+	u.Region, u.Location, u.Filename, u.Bytes, u.Source = req.Region, req.Location, req.Filename, req.Bytes, req.Source
 	return u
 }
 
