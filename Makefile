@@ -151,8 +151,8 @@ gateway-day: ## the poller with DEVICES (200) at 5 s for HOURS (24) of their clo
 gateway-cut: ## DEVICES (20) at 5 s, which misbehave in turn, with the link to the service cut for HOURS (72) of their clock: all there, once (minutes)
 	SUNLOOP_TEST_CUT_DEVICES=$(or $(DEVICES),20) SUNLOOP_TEST_CUT_HOURS=$(or $(HOURS),72) $(GO) test -count=1 -timeout 60m -run '^TestCut$$' -v ./backend/gateway
 
-gateway-peers: ## the gateway against simulators of devices and publishers, mosquitto between, and other servers: nothing lost, invented, twice or written (6 minutes)
-	SUNLOOP_TEST_SUNSPEC=1 SUNLOOP_TEST_MOSQUITTO_SECONDS=60 $(GO) test -count=1 -timeout 30m -run '^TestPlantOver|^TestModbusPeers' -v ./backend/gateway
+gateway-peers: ## the gateway against simulators of devices and publishers, mosquitto between, and other servers: nothing lost, invented, twice or written (minutes)
+	SUNLOOP_TEST_SUNSPEC_DEVICES=6 SUNLOOP_TEST_SUNSPEC_POLLS=100 SUNLOOP_TEST_MOSQUITTO_SECONDS=60 $(GO) test -count=1 -timeout 30m -run '^TestPlantOver|^TestModbusPeers' -v ./backend/gateway
 
 replicas: ## three replicas over PostgreSQL and S3, killed KILLS (60) times, stopped and restarted; database and bucket taken away (minutes)
 	SUNLOOP_TEST_REPLICA_KILLS=$(or $(KILLS),60) $(GO) test -count=1 -timeout 60m -run '^TestReplicas' -parallel 1 -v ./backend/resilience
