@@ -6,8 +6,8 @@ import (
 )
 
 // The screen of sources shows each device with its state, age and last error, the values
-// and registers of the selected one, the sources of files with their errors, and the gateways
-// that send data.
+// and registers of the selected one, the sources of files and the brokers with their errors, and
+// the gateways that send data.
 func TestSources(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {160, 48}} {
 		d := start(t, size[0], size[1], nil)
@@ -19,6 +19,9 @@ func TestSources(t *testing.T) {
 		d.press("right")
 		d.pass(1)
 		d.shows("exports", "portal", "not responding", "96")
+		d.press("right")
+		d.pass(1)
+		d.shows("mqtts://broker", "opendtu", "MQTT 5", "victron", "not connected")
 		d.press("right")
 		d.pass(1)
 		d.shows("roof gateway", "off by 75")
@@ -33,6 +36,11 @@ func TestSources(t *testing.T) {
 	d.press("right", "right", "down")
 	d.pass(1)
 	d.shows("sftp://plant@portal.example:22/out", "connection refused", "next try", "11:35")
+	d.press("right")
+	d.pass(1)
+	d.shows("51840 since the start", "not a number: 2", "114100000009")
+	d.press("down")
+	d.shows("connection refused: not authorized")
 }
 
 // Devices are searched for and added, gateways invited and revoked, by keys.
@@ -52,7 +60,7 @@ func TestSearchByKeys(t *testing.T) {
 		d.press("c")
 		d.pass(1)
 		d.shows("1 device is read from now on")
-		d.press("right", "right", "i")
+		d.press("right", "right", "right", "i")
 		d.shows("Invite a gateway")
 		d.press(strings.Split("roof", "")...)
 		d.press("enter")

@@ -56,6 +56,7 @@ type SourceBroker struct {
 	Address   string         `json:"address"`
 	Dialect   string         `json:"dialect"`
 	Connected bool           `json:"connected"`
+	Version   string         `json:"mqtt_version,omitempty"` // of the connection: 5 or 3.1.1
 	Error     string         `json:"error,omitempty"`
 	Messages  int            `json:"messages"`
 	Refused   map[string]int `json:"refused,omitempty"`        // messages that were not taken, by reason

@@ -243,6 +243,9 @@ func TestVictronOverBroker(t *testing.T) {
 		if e, ok := p.Explain("V"); !ok || e.MQTT != version || p.Status().Brokers[0].Version != version {
 			t.Errorf("%q, %+v", e.MQTT, p.Status().Brokers)
 		}
+		if r, err := p.Sources(""); err != nil || r.Brokers[0].Version != version || r.Brokers[0].Dialect != "victron" || !r.Brokers[0].Connected {
+			t.Errorf("%+v, %v", r.Brokers, err)
+		}
 	}
 }
 

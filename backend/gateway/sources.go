@@ -43,7 +43,7 @@ func (p *Poller) Sources(device string) (api.SourcesResponse, error) {
 		out.Sources = append(out.Sources, is)
 	}
 	for _, b := range s.Brokers {
-		out.Brokers = append(out.Brokers, api.SourceBroker{Address: b.Address, Dialect: b.Dialect, Connected: b.Connected, Error: b.Error, Messages: b.Messages, Refused: b.Refused, Others: b.Others})
+		out.Brokers = append(out.Brokers, api.SourceBroker{Address: b.Address, Dialect: b.Dialect, Connected: b.Connected, Version: b.Version, Error: b.Error, Messages: b.Messages, Refused: b.Refused, Others: b.Others})
 	}
 	for i := range s.Files {
 		out.Files = append(out.Files, filesOf(&s.Files[i]))

@@ -21,8 +21,8 @@ import (
 )
 
 // TestOpenSSHToGateway signs in with OpenSSH's own client to the console of a gateway that
-// reads a device and has no other service: nobody without a key and a second factor
-// enters, and the console has the live power of the site.
+// reads a device and has no other service: no one enters without a key and
+// a second factor, and the console has the live power of the site.
 func TestOpenSSHToGateway(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	for _, program := range []string{"ssh", "tmux"} {
@@ -80,7 +80,7 @@ func TestOpenSSHToGateway(t *testing.T) {
 			append(options, user+"@127.0.0.1")...)
 	}
 	for name, args := range map[string][]string{
-		"a key of nobody":         command("ana", "-o", "BatchMode=yes", "-i", strange),
+		"a key of no user":         command("ana", "-o", "BatchMode=yes", "-i", strange),
 		"a user that is not":      command("eve", "-o", "BatchMode=yes", "-i", file),
 		"neither key nor answers": command("ana", "-o", "BatchMode=yes", "-o", "PubkeyAuthentication=no"),
 	} {

@@ -135,7 +135,7 @@ func (p *Plant) Fills(now time.Time) []api.InterpolationResult {
 }
 
 // Sources are an inverter that is read and one that does not respond, a folder and a server
-// that does not respond.
+// that does not respond, and two brokers.
 func (p *Plant) Sources(now time.Time) api.SourcesResponse {
 	age, old, rate, power, volts := 4.0, 5400.0, 12.0, 41.5, 230.25
 	return api.SourcesResponse{Success: true, SiteID: p.SiteID, Reads: true, Count: 2, Sources: []api.SourceDevice{
@@ -147,6 +147,9 @@ func (p *Plant) Sources(now time.Time) api.SourcesResponse {
 		{Name: "exports", Kind: "folder", Place: "/srv/exports", State: api.SourceReading, LastReadAt: api.At(now.Add(-8 * time.Second)), Taken: 96, Refused: 1, Waiting: 2, LastFile: "day.csv", LastUploadID: "upl-1"},
 		{Name: "portal", Kind: "sftp", Place: "sftp://plant@portal.example:22/out", State: api.SourceUnreachable, LastReadAt: api.At(now.Add(-3 * time.Hour)), Taken: 4, Error: "connect: connection refused",
 			ErrorAt: api.At(now.Add(-2 * time.Hour)), RetryAt: api.At(now.Add(5 * time.Minute))},
+	}, Brokers: []api.SourceBroker{
+		{Address: "mqtts://broker.example:8883", Dialect: "opendtu", Connected: true, Version: "5", Messages: 51840, Refused: map[string]int{"not a number": 2}, Others: []string{"114100000009"}},
+		{Address: "mqtt://192.0.2.20:1883", Dialect: "victron", Messages: 12, Error: "connection refused: not authorized"},
 	}, Registers: []api.SourceRegisters{{Address: 40070, Words: []int{0x67, 0x32, 0x8fc}}}}
 }
 

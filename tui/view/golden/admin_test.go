@@ -41,7 +41,11 @@ func officeDialogs() map[string]view.Dialog {
 func officeScreens() map[string]view.View {
 	search := plant.NewSources()
 	search.Do(keymap.Right, view.Context{Site: &state.Site{}})
-	return map[string]view.View{"sources": plant.NewSources(), "sources-search": search, "users": admin.NewUsers(), "fleet": plant.NewFleet(), "shift": operations.NewShift(), "assets": plant.NewAssets(), "components": plant.NewComponents("INV-03"), "log": admin.NewLog(logLines), "log-service": logOfService()}
+	brokers := plant.NewSources()
+	for range 3 {
+		brokers.Do(keymap.Right, view.Context{Site: &state.Site{}})
+	}
+	return map[string]view.View{"sources": plant.NewSources(), "sources-search": search, "sources-brokers": brokers, "users": admin.NewUsers(), "fleet": plant.NewFleet(), "shift": operations.NewShift(), "assets": plant.NewAssets(), "components": plant.NewComponents("INV-03"), "log": admin.NewLog(logLines), "log-service": logOfService()}
 }
 
 // logLines are some as slog writes them, and one of another form.

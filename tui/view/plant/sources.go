@@ -18,10 +18,11 @@ import (
 
 // NewSources shows the devices that the service reads, each with its state, rate, age and
 // last error, the values of the selected one as read, the search for devices, the folders,
-// servers and mailboxes from which it takes files, and the gateways that send data.
+// servers and mailboxes from which it takes files, the brokers to which devices publish, and
+// the gateways that send data.
 func NewSources() *widget.TabView {
 	return &widget.TabView{Heading: "Sources", Keys: keymap.SourceList, Act: manageSource, Reason: whyNotSource,
-		Tabs: []*widget.Tab{newDevices(), newSearch(), newFileSources(), newGateways()}}
+		Tabs: []*widget.Tab{newDevices(), newSearch(), newFileSources(), newBrokers(), newGateways()}}
 }
 
 // sourceRoles are the colours of states.
@@ -106,6 +107,9 @@ func sourceDetail(v view.Context, id string) []widget.Detail {
 	}
 	add := widget.FormatsOf(&lines)
 	add("connection", "%s, %s", d.Connection, d.Protocol)
+	if b := brokerOf(v, d); b != nil {
+		add("broker", "%s, %d messages", brokerConnection(*b), b.Messages)
+	}
 	add("state", "%s; %s; %s readings a minute", d.State, lastReading(d.AgeS), display.Significant(known(d.PerMinute)))
 	add("readings", "%d, and %d errors", d.Readings, d.Errors)
 	if d.Error != "" {
