@@ -80,7 +80,7 @@ func TestOpenSSHToGateway(t *testing.T) {
 			append(options, user+"@127.0.0.1")...)
 	}
 	for name, args := range map[string][]string{
-		"a key of no user":         command("ana", "-o", "BatchMode=yes", "-i", strange),
+		"a key of no user":        command("ana", "-o", "BatchMode=yes", "-i", strange),
 		"a user that is not":      command("eve", "-o", "BatchMode=yes", "-i", file),
 		"neither key nor answers": command("ana", "-o", "BatchMode=yes", "-o", "PubkeyAuthentication=no"),
 	} {
