@@ -26,6 +26,8 @@ type MQTT struct {
 	KeyFile         string `toml:"key_file,omitempty"`
 	HomeAssistant   string `toml:"home_assistant,omitempty"` // prefix of its discovery; empty: nothing is announced
 
+	HostID string `toml:"host_id,omitempty"` // id of Sunloop as the primary host application of Sparkplug; empty: it is none
+
 	Values  []MQTTValue `toml:"value"`
 	Devices []Device    `toml:"device"`
 }
@@ -70,7 +72,7 @@ func (m *MQTT) source(site Site) (dialect.Source, error) {
 // connection is the configuration of the connection, without its callbacks.
 func (m *MQTT) connection() mqtt.Config {
 	return mqtt.Config{Address: m.Address, Plaintext: m.Plaintext, Protocol: m.Protocol, ClientID: m.ClientID, User: m.User, PasswordFile: m.PasswordFile, CAFile: m.CAFile,
-		CertificateFile: m.CertificateFile, KeyFile: m.KeyFile}
+		CertificateFile: m.CertificateFile, KeyFile: m.KeyFile, Host: m.HostID}
 }
 
 func (c *Config) checkMQTT(assets map[string]bool) error {
@@ -85,6 +87,15 @@ func (c *Config) checkMQTT(assets map[string]bool) error {
 		}
 		if strings.ContainsAny(m.HomeAssistant, "#+") || strings.HasSuffix(m.HomeAssistant, "/") {
 			return fmt.Errorf("home_assistant of %s: invalid prefix %q", m.Address, m.HomeAssistant)
+		}
+		switch {
+		case m.HostID == "":
+		case m.Dialect != "sparkplug":
+			return fmt.Errorf("host_id of %s: only with the dialect sparkplug", m.Address)
+		case strings.ContainsAny(m.HostID, "/#+\x00"):
+			return fmt.Errorf("host_id of %s: invalid id %q", m.Address, m.HostID)
+		case m.HomeAssistant != "":
+			return fmt.Errorf("host_id of %s: a connection has one will; give home_assistant in another section", m.Address)
 		}
 		ids := map[string]bool{}
 		for k := range m.Devices {

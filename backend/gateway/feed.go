@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"app.sunloop/backend/gateway/mqtt"
@@ -22,6 +23,9 @@ type feed struct {
 	client  *mqtt.Client
 	devices map[string]*device // by id
 	greet   chan struct{}      // something waits for what the site consists of; nil: nothing is announced
+
+	host   chan struct{} // the state of the host is to be published; nil: Sunloop is none
+	hostAt atomic.Int64  // time of the state, ms
 
 	connected bool
 	silent    bool // the publisher of all devices said that it is gone
@@ -76,7 +80,11 @@ func (p *Poller) newFeed(m MQTT) (*feed, error) {
 	if m.HomeAssistant != "" && p.options.Facts != nil {
 		f.greet = make(chan struct{}, 1)
 		will := p.will()
-		c.Will, c.Filters = &will, append(c.Filters, f.homeAssistantStatus())
+		c.Will, c.Filters = func() *mqtt.Message { return &will }, append(c.Filters, f.homeAssistantStatus())
+	}
+	if m.HostID != "" {
+		f.host = make(chan struct{}, 1)
+		c.Will, c.Filters = func() *mqtt.Message { return p.hostWill(f) }, append(c.Filters, mqtt.StateTopic(m.HostID))
 	}
 	c.Receive = func(topic string, payload []byte, retained bool) { p.receive(f, topic, payload, retained) }
 	c.TooLong = func() {
@@ -96,6 +104,7 @@ func (p *Poller) newFeed(m MQTT) (*feed, error) {
 		f.connected = true
 		p.options.Log.Info("receiving messages", "broker", f.Address, "dialect", f.Dialect, "mqtt", f.client.Version())
 		f.wantGreeting()
+		f.wantHost()
 	}
 	c.Down = func(err error) { p.disconnected(f, err) }
 	if f.client, err = mqtt.New(c); err != nil {
@@ -135,6 +144,9 @@ func (p *Poller) receive(f *feed, topic string, payload []byte, retained bool) {
 		if string(payload) == "online" && !retained {
 			f.wantGreeting()
 		}
+		return
+	}
+	if f.isHostState(topic, payload) {
 		return
 	}
 	f.messages++

@@ -39,31 +39,8 @@ func TestPlantOverMosquitto(t *testing.T) {
 	if _, err := os.Stat(simulator); err != nil {
 		t.Skip("the simulator of publishers is not there")
 	}
-	requireProgram(t, "mosquitto")
 	requirePython(t, "paho.mqtt.client")
-	path, err := exec.LookPath("mosquitto")
-	if err != nil {
-		path = "/usr/sbin/mosquitto"
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "mosquitto.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, "listener %d 127.0.0.1\nallow_anonymous true\n", port), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	startProgram(t, exec.Command(path, "-c", file))
-	until(t, "broker", func() bool {
-		c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
+	port, dir := startMosquitto(t), t.TempDir()
 	var sources strings.Builder
 	broker := func(dialect, more string, devices ...string) {
 		fmt.Fprintf(&sources, "[[mqtt]]\naddress = \"mqtt://127.0.0.1:%d\"\ndialect = %q\ntimezone = \"Etc/GMT-2\"\n%s", port, dialect, more)
@@ -116,6 +93,35 @@ func TestPlantOverMosquitto(t *testing.T) {
 	cancel()
 	running.Wait()
 	compareWithTruth(t, truthFile, ahead, m, p)
+}
+
+// startMosquitto starts mosquitto for the test, and returns its port.
+func startMosquitto(t *testing.T) (port int) {
+	t.Helper()
+	requireProgram(t, "mosquitto")
+	path, err := exec.LookPath("mosquitto")
+	if err != nil {
+		path = "/usr/sbin/mosquitto"
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port = l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	file := filepath.Join(t.TempDir(), "mosquitto.conf")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "listener %d 127.0.0.1\nallow_anonymous true\n", port), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	startProgram(t, exec.Command(path, "-c", file))
+	until(t, "broker", func() bool {
+		c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	return port
 }
 
 func isFile(path string) bool { _, err := os.Stat(path); return err == nil }

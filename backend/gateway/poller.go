@@ -291,6 +291,9 @@ func (p *Poller) Run(ctx context.Context) error {
 		if f.greet != nil {
 			running.Go(func() { p.runAnnouncements(ctx, f) })
 		}
+		if f.host != nil {
+			running.Go(func() { p.runHost(ctx, f) })
+		}
 	}
 	for _, d := range p.drops {
 		running.Go(func() { d.Run(ctx) })

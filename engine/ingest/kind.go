@@ -3,6 +3,8 @@ package ingest
 import (
 	"math"
 	"slices"
+
+	"app.sunloop/engine/series"
 )
 
 // energyShape describes the values of an energy column in time order.
@@ -184,6 +186,10 @@ func (f *limitFinder) isLimit(v float64) bool {
 // values of the column, or of the capacity if it is known, and power that is a
 // hundred times the column's other values.
 func (c *column) dropSentinels(capacityKW float64) {
+	if c.means.role == roleQuantity && (c.means.quantity == series.ErrorCode || c.means.quantity == series.VendorCode) {
+		c.dropUnsetCodes()
+		return
+	}
 	const absurd = 100
 	mean, largest, low, limits := c.survey()
 	far := c.means.role == rolePower && largest > absurd*mean/4 && c.count > 20
@@ -215,6 +221,18 @@ func (c *column) dropSentinels(capacityKW float64) {
 			outside = size > 5*typical && !counter
 		}
 		if outside {
+			c.values[i] = math.NaN()
+			c.count--
+			c.sentinels++
+		}
+	}
+}
+
+// dropUnsetCodes removes the codes of registers that a device does not have: all bits are
+// set. Other limits of registers are codes, as 0x8000, which is bit 15 of SunSpec's events.
+func (c *column) dropUnsetCodes() {
+	for i, v := range c.values {
+		if v == math.MaxUint16 || v == math.MaxUint32 {
 			c.values[i] = math.NaN()
 			c.count--
 			c.sentinels++

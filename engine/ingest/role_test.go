@@ -1,10 +1,13 @@
 package ingest
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"app.sunloop/engine/series"
 )
@@ -98,5 +101,23 @@ func TestOwnRecords(t *testing.T) {
 		if d := cmp.Diff(want, f.Values(q)); d != "" {
 			t.Errorf("%s: %s", q, d)
 		}
+	}
+}
+
+// TestEventCodes: codes that are limits of registers are codes, such as 0x8000, which is bit
+// 15 alone, and an arc; all bits of 16 or 32 are those of a register that is not there.
+func TestEventCodes(t *testing.T) {
+	codes := []string{"0", "32768", "0", "0x8000", "65535", "9999", "4294967295", "0", "4294967296", "2147483648", "0xFFFF", "65534"}
+	want := []float64{0, 32768, 0, 32768, math.NaN(), 9999, math.NaN(), 0, 4294967296, 2147483648, math.NaN(), 65534}
+	file := "timestamp,asset_id,power_kw,error_code\n"
+	for i, code := range codes {
+		file += fmt.Sprintf("2026-06-01T%02d:00:00Z,A,50,%s\n", 8+i, code)
+	}
+	res, err := Read(strings.NewReader(file), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, res.Assets[0].Frame.Values(series.ErrorCode), cmpopts.EquateNaNs()); d != "" {
+		t.Error(d)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,8 @@ type Config struct {
 	CertificateFile string // of the client
 	KeyFile         string
 
-	Will *Message // published by the broker if the connection breaks
+	Will func() *Message // of a connection: published by the broker if it breaks, and at its end; nil: none
+	Host string          // id as a host application of Sparkplug, whose state may be published; empty: none
 
 	Filters []string                                          // topics, subscribed to with QoS 1 after each connection
 	Receive func(topic string, payload []byte, retained bool) // one at a time
@@ -56,10 +58,33 @@ type Config struct {
 
 // Message is what is published.
 type Message struct {
-	Topic   string
-	Payload []byte
-	Retain  bool
+	Topic        string
+	Payload      []byte
+	Retain       bool
+	Acknowledged bool // QoS 1, else 0
 }
+
+func (m Message) qos() byte {
+	if m.Acknowledged {
+		return 1
+	}
+	return 0
+}
+
+// will returns the will of a new connection.
+func (c *Config) will() *Message {
+	if c.Will == nil {
+		return nil
+	}
+	return c.Will()
+}
+
+// StateTopic is the topic on which a host application of Sparkplug says whether it is
+// there.
+func StateTopic(host string) string { return "spBv1.0/STATE/" + host }
+
+// statePayload is what such a message may have.
+var statePayload = regexp.MustCompile(`^\{"online":(true|false),"timestamp":[0-9]{1,15}\}$`)
 
 // Limits.
 const (
@@ -182,7 +207,7 @@ func New(c Config) (*Client, error) {
 	if _, err := c.settings(); err != nil {
 		return nil, err
 	}
-	if w := c.Will; w != nil && !permitted(*w) {
+	if w := c.will(); w != nil && !permitted(*w, c.Host) {
 		return nil, fmt.Errorf("publish to %q: not permitted", w.Topic)
 	}
 	client, version := &Client{config: c}, Version5
@@ -346,9 +371,9 @@ var (
 	errNoResponse = errors.New("the broker gave no response")
 )
 
-// Publish publishes a message with QoS 0 if it is permitted.
+// Publish publishes a message if it is permitted.
 func (c *Client) Publish(ctx context.Context, p Message) error {
-	if !permitted(p) {
+	if !permitted(p, c.config.Host) {
 		return fmt.Errorf("publish to %q: not permitted", p.Topic)
 	}
 	s := c.up.Load()
@@ -364,8 +389,9 @@ func (c *Client) Publish(ctx context.Context, p Message) error {
 }
 
 // permitted reports whether a message may be published: a request for births of
-// Sparkplug, a request for values of a Victron gateway, and what is named after Sunloop.
-func permitted(m Message) bool {
+// Sparkplug, a request for values of a Victron gateway, the state of the host that Sunloop
+// is, and what is named after Sunloop.
+func permitted(m Message, host string) bool {
 	parts := strings.Split(m.Topic, "/")
 	if strings.ContainsAny(m.Topic, "#+\x00") || len(m.Topic) > 1024 {
 		return false
@@ -373,6 +399,8 @@ func permitted(m Message) bool {
 	switch n := len(parts); {
 	case n >= 4 && parts[n-2] == "NCMD":
 		return !m.Retain && len(m.Payload) < 100 && bytes.Count(m.Payload, []byte("Node Control/")) == 1 && bytes.Contains(m.Payload, []byte("Node Control/Rebirth"))
+	case host != "" && m.Topic == StateTopic(host):
+		return m.Retain && m.Acknowledged && statePayload.Match(m.Payload)
 	case n == 3 && parts[0] == "R" && parts[2] == "keepalive":
 		return !m.Retain
 	case n >= 3 && parts[0] == "sunloop":

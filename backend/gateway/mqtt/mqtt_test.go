@@ -3,6 +3,7 @@ package mqtt
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -28,11 +29,21 @@ func TestPermitted(t *testing.T) {
 		{Message{Topic: "homeassistant/device/other/config", Retain: true}, false},
 		{Message{Topic: "homeassistant/switch/sunloop_roof/set"}, false},
 		{Message{Topic: "spBv1.0/#"}, false},
+		{Message{Topic: "spBv1.0/STATE/sunloop", Payload: []byte(`{"online":true,"timestamp":1780000000000}`), Retain: true, Acknowledged: true}, true},
+		{Message{Topic: "spBv1.0/STATE/sunloop", Payload: []byte(`{"online":false,"timestamp":0}`), Retain: true, Acknowledged: true}, true},
+		{Message{Topic: "spBv1.0/STATE/sunloop", Payload: []byte(`{"online":true,"timestamp":1,"x":1}`), Retain: true, Acknowledged: true}, false},
+		{Message{Topic: "spBv1.0/STATE/sunloop", Payload: []byte(`{"online":true,"timestamp":1}`), Retain: true}, false},
+		{Message{Topic: "spBv1.0/STATE/sunloop", Payload: []byte(`{"online":true,"timestamp":1}`), Acknowledged: true}, false},
+		{Message{Topic: "spBv1.0/STATE/scada", Payload: []byte(`{"online":true,"timestamp":1}`), Retain: true, Acknowledged: true}, false},
+		{Message{Topic: "STATE/sunloop", Payload: []byte("ONLINE"), Retain: true, Acknowledged: true}, false},
 	} {
-		if got := permitted(tt.message); got != tt.want {
+		if got := permitted(tt.message, "sunloop"); got != tt.want {
 			t.Errorf("%s %q: %t", tt.message.Topic, tt.message.Payload, got)
 		}
-		c := Client{}
+		if permitted(tt.message, "") && strings.Contains(tt.message.Topic, "STATE") {
+			t.Errorf("%s without a host is permitted", tt.message.Topic)
+		}
+		c := Client{config: Config{Host: "sunloop"}}
 		if err := c.Publish(context.Background(), tt.message); errors.Is(err, ErrNotConnected) != tt.want {
 			t.Errorf("%s: %v", tt.message.Topic, err)
 		}

@@ -24,7 +24,7 @@ const lastWords = 2 * time.Second
 
 // open311 opens a session of MQTT 3.1.1 on a connection.
 func (c *Client) open311(ctx context.Context, s *settings, in *stream) (session, error) {
-	out := &session311{will: c.config.Will, broken: make(chan error, 1)}
+	out := &session311{will: c.config.will(), broken: make(chan error, 1)}
 	o := old.NewClientOptions().AddBroker("tcp://" + s.host).SetProtocolVersion(4).SetClientID(c.config.ClientID).SetCleanSession(true).
 		SetAutoReconnect(false).SetConnectRetry(false).SetOrderMatters(true).SetKeepAlive(keepAlive).SetConnectTimeout(connectTimeout).
 		SetWriteTimeout(connectTimeout).SetUsername(c.config.User).SetPassword(string(s.password))
@@ -33,7 +33,7 @@ func (c *Client) open311(ctx context.Context, s *settings, in *stream) (session,
 		c.receive(m.Topic(), m.Payload(), m.Retained())
 	})
 	o.SetConnectionLostHandler(func(_ old.Client, err error) { out.broken <- err }) // called once
-	if w := c.config.Will; w != nil {
+	if w := out.will; w != nil {
 		o.SetBinaryWill(w.Topic, w.Payload, 1, w.Retain)
 	}
 	out.client = old.NewClient(o)
@@ -87,7 +87,7 @@ func (s *session311) subscribe(ctx context.Context, filters []string) error {
 }
 
 func (s *session311) publish(ctx context.Context, m Message) error {
-	return wait(ctx, s.client.Publish(m.Topic, 0, m.Retain, m.Payload))
+	return wait(ctx, s.client.Publish(m.Topic, m.qos(), m.Retain, m.Payload))
 }
 
 // close publishes the will itself: 3.1.1 discards it when a session is ended.

@@ -54,7 +54,7 @@ func (c *Client) open5(ctx context.Context, s *settings, in *stream) (session, e
 	if len(s.password) > 0 {
 		p.PasswordFlag, p.Password = true, s.password
 	}
-	if w := c.config.Will; w != nil {
+	if w := c.config.will(); w != nil {
 		p.WillMessage = &paho.WillMessage{Topic: w.Topic, Payload: w.Payload, Retain: w.Retain, QoS: 1}
 		p.WillProperties = &paho.WillProperties{}
 	}
@@ -99,7 +99,7 @@ func (s *session5) subscribe(ctx context.Context, filters []string) error {
 }
 
 func (s *session5) publish(ctx context.Context, m Message) error {
-	_, err := s.client.Publish(ctx, &paho.Publish{Topic: m.Topic, Payload: m.Payload, Retain: m.Retain})
+	_, err := s.client.Publish(ctx, &paho.Publish{Topic: m.Topic, Payload: m.Payload, Retain: m.Retain, QoS: m.qos()})
 	return err
 }
 

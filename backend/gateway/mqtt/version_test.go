@@ -267,7 +267,7 @@ func overBroker(t *testing.T, version string, c Config) {
 	c.Protocol = version
 	will := Message{Topic: "sunloop/roof/status", Payload: []byte("offline"), Retain: true}
 	name := strings.ReplaceAll(version, ".", "")
-	c.ClientID, c.Will = "site-"+name, &will
+	c.ClientID, c.Will = "site-"+name, func() *Message { return &will }
 	site := startPeer(t, c)
 	site.until(t, "connection", func() bool { return site.ready == 1 })
 	if site.Version() != version {
