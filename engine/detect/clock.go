@@ -1,6 +1,9 @@
 package detect
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // clocks finds a logger whose time stamps are late or early: the site's day,
 // from the first power to the last, has moved relative to solar noon. Clouds
@@ -12,8 +15,10 @@ type clocks struct {
 	past    ring    // minutes between the middles of the site's day and of the sun's, of days by a right clock
 	strays  [2]ring // how far days strayed from the middle of those: clear ones, others
 	last    []middle
+	history []middle // of the last weeks
 	record  *record
 	shift   float64 // minutes in force
+	zoned   bool    // it is that of a change of the zone's clock
 	lastDay int64
 }
 
@@ -40,6 +45,11 @@ const (
 	clockMost    = 90
 	clockStale   = 21 * 86400 // seconds after which good days are no measure
 	clockGrid    = 15         // minutes: shifts are whole quarter hours
+	clockKept    = 40         // days of history
+	clockBefore  = 6          // of them that are looked at before a shift
+	clockDrifted = 0.5        // of the shift, which these days must not have moved before it: a clock jumps, season and horizon drift
+	clockNear    = 14 * 86400 // seconds before it, within which they must lie
+	clockChange  = 2          // days between a shift and a change of the zone's clock that it comes from
 )
 
 func newClocks(*session) *clocks { return &clocks{} }
@@ -50,7 +60,7 @@ func (c *clocks) look(v *view, s *session) {
 		return
 	}
 	if c.record == nil && v.first-c.lastDay > clockStale { // the season has moved on since the last days
-		c.past, c.strays, c.last = ring{}, [2]ring{}, c.last[:0]
+		c.past, c.strays, c.last, c.history = ring{}, [2]ring{}, c.last[:0], nil
 	}
 	c.lastDay = v.first
 	off += c.shift // as the stamps have it
@@ -67,6 +77,8 @@ func (c *clocks) look(v *view, s *session) {
 	minutes := off - c.past.quantile(0.5, 1, 0)
 	wrong := minutes - c.shift
 	c.last = append(c.last, middle{v.first, v.end(), minutes, max(1.48*c.strays[sky].quantile(0.5, 5, clockDull), least), centre - c.centres.quantile(0.5, 1, math.NaN())})
+	c.history = append(c.history, c.last[len(c.last)-1])
+	c.history = c.history[max(len(c.history)-clockKept, 0):]
 	c.last = c.last[max(len(c.last)-clockWindow, 0):]
 	if c.judge(s, float64(v.step)/60) {
 		return
@@ -96,8 +108,13 @@ func (c *clocks) judge(s *session, step float64) bool {
 				next = sum
 			}
 		}
-		if best != c.shift && strayed(days, c.shift)-least >= clockGain && next-least >= clockRival && nearer(days, best, c.shift) >= clockLeast && math.Abs(best-c.shift) > step/2 && c.agrees(days, best) {
-			c.set(s, best)
+		if c.zoned && c.shift != 0 && math.Abs(best-c.shift) <= clockGrid {
+			continue // the season: what the zone's clock does is known to the minute
+		}
+		if best != c.shift && strayed(days, c.shift)-least >= clockGain && next-least >= clockRival && nearer(days, best, c.shift) >= clockLeast && math.Abs(best-c.shift) > step/2 && c.agrees(days, best) && !c.drifted(best) {
+			by, zoned := c.byZone(s, best)
+			c.set(s, by, c.begins(best))
+			c.zoned = zoned
 			return true
 		}
 	}
@@ -152,16 +169,57 @@ func nearer(days []middle, one, other float64) (n int) {
 	return n
 }
 
-// set takes a shift into force, from the day on from which it explains the last
-// days best.
-func (c *clocks) set(s *session, found float64) {
-	last := c.last[len(c.last)-1]
+// begins is the index of the day from which a shift explains the last days best.
+func (c *clocks) begins(found float64) int {
 	first, most := len(c.last)-1, 0.0
 	for i := len(c.last) - 1; i >= 0; i-- {
 		if gain := strayed(c.last[i:], c.shift) - strayed(c.last[i:], found); gain > most {
 			first, most = i, gain
 		}
 	}
+	return first
+}
+
+// drifted reports whether the days before a shift had moved towards it. If these are not
+// known, a quarter of an hour may be the season of the weeks without them.
+func (c *clocks) drifted(found float64) bool {
+	if c.shift != 0 { // meanwhile the usual is not learned, and the season has moved on
+		return false
+	}
+	start := c.last[c.begins(found)].start
+	var before []float64
+	for i := len(c.history) - 1; i >= 0 && len(before) < clockBefore; i-- {
+		if d := start - c.history[i].start; d > 0 && d <= clockNear {
+			before = append(before, c.history[i].minutes)
+		}
+	}
+	if len(before) < clockLeast {
+		return math.Abs(found) <= clockGrid
+	}
+	return median(before)/found > clockDrifted
+}
+
+// byZone returns the shift that a change of the zone's clock at its beginning makes or ends, if
+// that is within a quarter of an hour of the one found: stamps that do not follow summer time.
+func (c *clocks) byZone(s *session, found float64) (shift float64, zoned bool) {
+	start := time.Unix(c.last[c.begins(found)].start, 0).In(s.in.Site.Zone)
+	_, before := start.AddDate(0, 0, -clockChange).Zone()
+	_, after := start.AddDate(0, 0, clockChange).Zone()
+	change := math.Abs(float64(after-before) / 60)
+	if change == 0 {
+		return found, false
+	}
+	for _, by := range []float64{0, change, -change} {
+		if (by == 0) != (c.shift == 0) && math.Abs(by-found) <= clockGrid {
+			return by, true
+		}
+	}
+	return found, false
+}
+
+// set takes a shift into force from the day with an index on.
+func (c *clocks) set(s *session, found float64, first int) {
+	last := c.last[len(c.last)-1]
 	days := c.last[first:]
 	c.last = nil
 	if c.record != nil {

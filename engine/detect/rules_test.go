@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
@@ -66,9 +67,10 @@ func TestShadowOfADirection(t *testing.T) {
 func TestClockAmongClouds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for trial := range 50 {
-		c, s := &clocks{}, &session{}
+		c, s := &clocks{}, &session{in: Input{Site: Site{Zone: time.UTC}}}
 		day := func(n int, shift float64) bool {
 			c.last = append(c.last, middle{int64(n) * 86400, int64(n+1) * 86400, shift + 6*r.NormFloat64(), 8, shift + 6*r.NormFloat64()})
+			c.history = append(c.history, c.last[len(c.last)-1])
 			c.last = c.last[max(len(c.last)-clockWindow, 0):]
 			return c.judge(s, 15)
 		}
