@@ -128,7 +128,7 @@ notify-kills: ## the service, killed KILLS (500) times while it raises alarms, w
 gateway-kills: ## a gateway, its service and the link between them, killed KILLS (500) times: each stored reading at the service, once (half an hour)
 	SUNLOOP_TEST_GATEWAY_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 90m -run GatewayOverKills -v ./backend/resilience
 
-source-kills: ## a service with a watched folder, OpenSSH or Dovecot, killed KILLS (20) times each while files come: each file imported once (minutes)
+source-kills: ## a service with a watched folder, OpenSSH or Dovecot, and a gateway with a folder and its service, killed KILLS (20) times each while files come: each file imported once (minutes)
 	SUNLOOP_TEST_SOURCE_KILLS=$(or $(KILLS),20) $(GO) test -count=1 -timeout 90m -run SourcesOverKills -v ./backend/resilience
 
 gateway-figures: ## memory, CPU, writes and bytes sent of the gateway's build with Modbus and MQTT, and how it catches up after a cut (SECONDS, 120 each)

@@ -1,8 +1,12 @@
 package backend
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -207,5 +211,75 @@ func TestDeliveryIDs(t *testing.T) {
 	}
 	if id, err := send(g, "good again", powers(1)); err != nil || id == good { // the former one was reverted
 		t.Errorf("%s, %v", id, err)
+	}
+}
+
+// TestLiveAndExports: live readings of a minute and an export of quarter hours of the same
+// unit are the energy of the unit once, whichever comes first, also when the export names
+// the unit by its serial number.
+func TestLiveAndExports(t *testing.T) {
+	h, ctx := collectorWorld(t), t.Context()
+	day := time.Date(2026, 6, 14, 0, 0, 0, 0, time.UTC)
+	for site, c := range map[string]struct {
+		column    string // of the export with the unit's name
+		fileFirst bool
+		units     int
+	}{"live-first": {"INV-1", false, 1}, "export-first": {"INV-1", true, 1}, "by-serial": {"SN-77", false, 1}} {
+		if _, err := h.AddSite(ctx, api.Site{CustomerID: site, SiteID: site, Timezone: "UTC", CapacityKW: 10}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.AddAsset(ctx, api.Asset{CustomerID: site, SiteID: site, AssetID: "INV-1", Name: "INV-1", Type: "solar_inverter", Location: "48,16", Timezone: "UTC", CapacityKW: 10, Components: []api.Component{{OEM: "Sunny", Model: "Ten", Serial: "SN-77"}}}); err != nil {
+			t.Fatal(err)
+		}
+		g := h.gatewayOf(site, site)
+		live := func() {
+			u := api.UnitPoints{AssetID: "INV-1", Values: map[string][]*float64{}}
+			for at := 6 * time.Hour; at < 18*time.Hour; at += time.Minute {
+				kw, step := 8.0, 60.0
+				u.Timestamps = append(u.Timestamps, day.Add(at).Unix())
+				u.Values["power_kw"], u.Values["step_s"] = append(u.Values["power_kw"], &kw), append(u.Values["step_s"], &step)
+			}
+			var packed bytes.Buffer
+			z := gzip.NewWriter(&packed)
+			if err := errors.Join(json.NewEncoder(z).Encode(api.PointBatch{Units: []api.UnitPoints{u}}), z.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := g.WriteTelemetry(ctx, api.WriteQuery{SiteID: site}, packed.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		export := func() {
+			text := "timestamp,asset_id,power_kw\n"
+			for at := 6 * time.Hour; at < 18*time.Hour; at += 15 * time.Minute {
+				text += fmt.Sprintf("%s,%s,8\n", day.Add(at).Format(time.RFC3339), c.column)
+			}
+			ack, err := g.UploadToSite(ctx, api.UploadRequest{SiteID: site, Kind: api.UploadNowcast, Source: "exports", DeliveryID: "d", Filename: "day.csv"}, strings.NewReader(text), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if u := h.follow(ack.UploadID); u.RowsStored != 48 {
+				t.Fatalf("%s: %+v", site, u)
+			}
+		}
+		if c.fileFirst {
+			export()
+			live()
+		} else {
+			live()
+			export()
+		}
+		v, err := h.SiteRecords(ctx, api.RecordsQuery{CustomerID: site, SiteID: site, Start: api.At(day), End: api.LastBefore(day.AddDate(0, 0, 1)), Resolution: api.ResolutionDaily})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kWh, units := 0.0, len(v.Records)
+		for _, unit := range v.Records {
+			for _, r := range unit {
+				kWh += r.KWh
+			}
+		}
+		if math.Abs(kWh-96) > 0.01 || units != c.units {
+			t.Errorf("%s: %.2f kWh of %d units, want 96 of %d", site, kWh, units, c.units)
+		}
 	}
 }

@@ -80,6 +80,33 @@ type SourceFiles struct {
 	Skipped      int    `json:"skipped"` // messages of other senders
 	LastFile     string `json:"last_file,omitempty"`
 	LastUploadID string `json:"last_upload_id,omitempty"`
+
+	Refusals []SourceRefusal `json:"refusals,omitempty"` // the last ones
+	Sending  *SourceSending  `json:"sending,omitempty"`  // absent: files are not sent to another service
+}
+
+// Who refused a file, besides the import of the service that took it.
+const (
+	RefusedByImport  = "import"
+	RefusedByGateway = "gateway" // it cannot be sent
+	RefusedByService = "service" // to which it was sent
+)
+
+// SourceRefusal is a file that was refused.
+type SourceRefusal struct {
+	File     string `json:"file"`
+	At       Time   `json:"at"`
+	By       string `json:"by"`
+	Reason   string `json:"reason"`
+	UploadID string `json:"upload_id,omitempty"` // at who refused it
+}
+
+// SourceSending is how the files of a source are sent to another service.
+type SourceSending struct {
+	State   string `json:"state"` // of the connection, for all sources
+	Error   string `json:"error,omitempty"`
+	RetryAt Time   `json:"retry_at,omitzero"`
+	Waiting int    `json:"waiting"` // files of this source
 }
 
 // SourceValue is a value as it was read.

@@ -15,6 +15,7 @@ import (
 	"app.sunloop/backend/gateway/drop"
 	"app.sunloop/backend/gateway/forward"
 	"app.sunloop/backend/gateway/modbus"
+	"app.sunloop/backend/gateway/spool"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/reading"
 	"app.sunloop/engine/registermap"
@@ -41,11 +42,18 @@ type Forward interface {
 	Status() forward.Status
 }
 
-// Options are what a Poller works with. All fields but Forward, Facts, Intake and Search are required.
+// SendFiles sends the files that were taken in to another service.
+type SendFiles interface {
+	Queue() *spool.Files
+	Status() forward.FileStatus
+}
+
+// Options are what a Poller works with. All fields but Forward, Files, Facts, Intake and Search are required.
 type Options struct {
 	Config  Config
 	Store   Store
-	Forward Forward // nil: nothing is sent
+	Forward Forward   // nil: nothing is sent
+	Files   SendFiles // nil: no files are sent
 	// Facts returns what is known of the site, for Home Assistant; nil: nothing is announced.
 	Facts func(ctx context.Context, site Site) (Facts, error)
 	// Intake takes in the files of folders, servers and mailboxes; required if there are any.
@@ -62,6 +70,7 @@ type Poller struct {
 	lines   []*line
 	feeds   []*feed
 	drops   []*drop.Source
+	sending *sendingIntake  // nil: no files are sent
 	units   map[string]bool // assets whose samples are stored
 
 	mu      sync.Mutex // of the devices' fields below, and of weather
@@ -188,6 +197,10 @@ func NewPoller(o Options) (*Poller, error) {
 	if o.Config.hasDrops() && o.Intake == nil {
 		return nil, errors.New("folders, SFTP servers and mailboxes are not read by this program")
 	}
+	if o.Files != nil && o.Intake != nil {
+		p.sending = &sendingIntake{Intake: o.Intake, files: o.Files.Queue(), now: o.Now, log: o.Log}
+		o.Intake = p.sending
+	}
 	p.drops = o.Config.drops(drop.Options{Intake: o.Intake, Now: o.Now, Log: o.Log})
 	for d := range p.devices() {
 		// The power of a plant meter is that of its inverters: it is stored only without them.
@@ -293,6 +306,11 @@ func (p *Poller) Run(ctx context.Context) error {
 		}
 		if f.host != nil {
 			running.Go(func() { p.runHost(ctx, f) })
+		}
+	}
+	if p.sending != nil {
+		if err := p.sending.settle(ctx); err != nil { // tried again before the next file is taken in
+			p.options.Log.Warn("files to send", "error", err.Error())
 		}
 	}
 	for _, d := range p.drops {

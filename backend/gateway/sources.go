@@ -10,6 +10,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/gateway/drop"
+	"app.sunloop/backend/gateway/forward"
 )
 
 // SiteID is the site of the devices.
@@ -46,7 +47,7 @@ func (p *Poller) Sources(device string) (api.SourcesResponse, error) {
 		out.Brokers = append(out.Brokers, api.SourceBroker{Address: b.Address, Dialect: b.Dialect, Connected: b.Connected, Version: b.Version, Error: b.Error, Messages: b.Messages, Refused: b.Refused, Others: b.Others})
 	}
 	for i := range s.Files {
-		out.Files = append(out.Files, filesOf(&s.Files[i]))
+		out.Files = append(out.Files, filesOf(&s.Files[i], s.Sending))
 	}
 	out.Count = len(out.Sources)
 	if device == "" {
@@ -86,7 +87,7 @@ func (p *Poller) Sources(device string) (api.SourcesResponse, error) {
 }
 
 // filesOf is a source of files as the API has it.
-func filesOf(s *drop.Status) api.SourceFiles {
+func filesOf(s *drop.Status, sending *forward.FileStatus) api.SourceFiles {
 	out := api.SourceFiles{Name: s.Name, Kind: s.Kind, Place: s.Place, State: s.State, Error: s.Error, Taken: s.Taken, Refused: s.Refused, Waiting: s.Waiting, Skipped: s.Skipped,
 		LastFile: s.LastFile, LastUploadID: s.LastID}
 	for _, t := range []struct {
@@ -95,6 +96,21 @@ func filesOf(s *drop.Status) api.SourceFiles {
 	}{{s.LastRead, &out.LastReadAt}, {s.ErrorAt, &out.ErrorAt}, {s.RetryAt, &out.RetryAt}} {
 		if t.from != nil {
 			*t.to = api.At(*t.from)
+		}
+	}
+	for _, r := range s.Refusals {
+		out.Refusals = append(out.Refusals, api.SourceRefusal{File: r.File, At: api.At(r.At), By: api.RefusedByImport, Reason: r.Reason, UploadID: r.UploadID})
+	}
+	if sending == nil {
+		return out
+	}
+	out.Sending = &api.SourceSending{State: sending.State, Error: sending.Error, Waiting: sending.BySource[s.Name]}
+	if sending.RetryAt != nil {
+		out.Sending.RetryAt = api.At(*sending.RetryAt)
+	}
+	for _, r := range sending.Refusals {
+		if r.Source == s.Name {
+			out.Refusals = append(out.Refusals, api.SourceRefusal{File: r.File, At: api.At(r.At), By: r.By, Reason: r.Reason, UploadID: r.UploadID})
 		}
 	}
 	return out

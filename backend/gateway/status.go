@@ -46,7 +46,8 @@ type Status struct {
 	Brokers  []BrokerStatus `json:"brokers,omitempty"`
 	Files    []drop.Status  `json:"files,omitempty"` // folders, SFTP servers and mailboxes
 
-	Forward *forward.Status `json:"forward,omitempty"` // absent: nothing is sent to another service
+	Forward *forward.Status     `json:"forward,omitempty"`       // absent: nothing is sent to another service
+	Sending *forward.FileStatus `json:"forward_files,omitempty"` // absent: no files are sent to another service
 }
 
 // BrokerStatus is the state of an MQTT broker.
@@ -120,6 +121,10 @@ func (p *Poller) Status() Status {
 	if p.options.Forward != nil {
 		f := p.options.Forward.Status()
 		s.Forward = &f
+	}
+	if p.sending != nil {
+		f := p.options.Files.Status()
+		s.Sending = &f
 	}
 	if p.lastErr != nil {
 		s.Error = p.lastErr.Error()

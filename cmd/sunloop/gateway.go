@@ -317,7 +317,7 @@ func readOnce(ctx context.Context, g *Globals, path, metrics string, service *ba
 	}
 	if sender != nil {
 		defer sender.close()
-		options.Forward = sender.Forwarder
+		options.Forward, options.Files = sender.Forwarder, sender.files
 	}
 	p, err := gateway.NewPoller(options)
 	if err != nil {
@@ -341,7 +341,7 @@ func readOnce(ctx context.Context, g *Globals, path, metrics string, service *ba
 		})
 	}
 	if sender != nil {
-		status.Go(func() { sender.Run(ctx) })
+		status.Go(func() { sender.run(ctx) })
 	}
 	status.Go(func() { // without it the devices are still read
 		if err := p.Serve(ctx, g.Data); err != nil && ctx.Err() == nil {
@@ -362,7 +362,7 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, g.Data)
 	}
-	bad := s.Error != "" || s.Forward != nil && s.Forward.NeedsAttention()
+	bad := s.Error != "" || s.Forward != nil && s.Forward.NeedsAttention() || s.Sending != nil && s.Sending.NeedsAttention()
 	for _, d := range s.Devices {
 		bad = bad || d.State == gateway.StateUnreachable || d.State == gateway.StateSuspect
 	}
@@ -395,6 +395,9 @@ func (c *GatewayStatusCmd) Run(ctx context.Context, g *Globals, std streams) err
 		if s.Forward != nil {
 			printForward(std.out, s.Forward, s.At)
 		}
+		if s.Sending != nil {
+			printSending(std.out, s.Sending)
+		}
 	}
 	if err == nil && bad {
 		return exitStatus(1)
@@ -425,6 +428,9 @@ func printFiles(out io.Writer, f drop.Status) {
 	fmt.Fprintf(out, "%s %s (%s): %s, %d files taken in, %d of them refused, %d wait\n", f.Kind, f.Name, f.Place, f.State, f.Taken, f.Refused, f.Waiting)
 	if f.Skipped > 0 {
 		fmt.Fprintf(out, "  messages of other senders: %d\n", f.Skipped)
+	}
+	for _, r := range f.Refusals {
+		fmt.Fprintf(out, "  %s %s refused: %s\n", r.At.UTC().Format(time.RFC3339), r.File, r.Reason)
 	}
 	switch {
 	case f.RetryAt != nil:

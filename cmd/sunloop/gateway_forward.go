@@ -33,6 +33,8 @@ const (
 	forwardFile   = "forward.json"
 	queueFolder   = "forward" // of the batches that wait; not "spool", which the service clears when it starts
 	refusedPoints = "refused-points.jsonl"
+	filesFolder   = "forward-files" // of the files that wait
+	refusedFiles  = "refused-files.jsonl"
 )
 
 // target is the service that a gateway joined, with the gateway's key: the content of
@@ -47,6 +49,7 @@ type target struct {
 	Fingerprint string    `json:"tls_fingerprint,omitempty"`
 	Authorities string    `json:"tls_ca,omitempty"`          // PEM
 	MaxBytes    int64     `json:"spool_max_bytes,omitempty"` // 0: the default
+	FilesBytes  int64     `json:"files_max_bytes,omitempty"` // 0: the default
 }
 
 // GatewayInviteCmd makes a code for a gateway.
@@ -112,6 +115,7 @@ type GatewayJoinCmd struct {
 	Code     string `env:"SUNLOOP_JOIN_CODE" help:"Code of sunloop gateway invite (asked for)."`
 	Replace  bool   `help:"Join although the gateway has joined a service already; what waits is sent to the new one."`
 	SpoolMiB int64  `name:"spool-mib" default:"1024" placeholder:"MIB" help:"Room on the disk for samples that wait; beyond it the oldest are dropped (${default})."`
+	FilesMiB int64  `name:"files-mib" default:"256" placeholder:"MIB" help:"Room on the disk for files that wait; beyond it the oldest are dropped (${default})."`
 	TrustFlags
 }
 
@@ -126,6 +130,9 @@ func (c *GatewayJoinCmd) Run(ctx context.Context, g *Globals, std streams) error
 	}
 	if c.SpoolMiB < 16 || c.SpoolMiB > 1<<20 {
 		return wrong("--spool-mib %d: must be from 16 to %d", c.SpoolMiB, 1<<20)
+	}
+	if c.FilesMiB < 16 || c.FilesMiB > 1<<20 {
+		return wrong("--files-mib %d: must be from 16 to %d", c.FilesMiB, 1<<20)
 	}
 	path := filepath.Join(g.Data, forwardFile)
 	switch former, err := readTarget(path); {
@@ -144,7 +151,7 @@ func (c *GatewayJoinCmd) Run(ctx context.Context, g *Globals, std streams) error
 	if code = strings.TrimSpace(code); code == "" {
 		return wrong("no code: sunloop gateway invite on the service makes one")
 	}
-	t := target{URL: strings.TrimRight(c.URL, "/"), Fingerprint: c.TLSFingerprint, KeyMade: time.Now().UTC(), MaxBytes: c.SpoolMiB << 20}
+	t := target{URL: strings.TrimRight(c.URL, "/"), Fingerprint: c.TLSFingerprint, KeyMade: time.Now().UTC(), MaxBytes: c.SpoolMiB << 20, FilesBytes: c.FilesMiB << 20}
 	if c.TLSCA != "" {
 		b, err := os.ReadFile(c.TLSCA)
 		if err != nil {
@@ -224,6 +231,23 @@ func (t target) client() (*client.Client, error) {
 type sender struct {
 	*forward.Forwarder
 	spool *spool.Spool
+	files *forward.FileSender
+}
+
+// run sends samples and files until ctx ends. Neither waits for the other.
+func (s *sender) run(ctx context.Context) {
+	var files sync.WaitGroup
+	files.Go(func() { s.files.Run(ctx) })
+	s.Run(ctx)
+	files.Wait()
+}
+
+// fileService sends files by a client.
+type fileService struct{ *client.Client }
+
+// SendFile uploads a file of a site.
+func (s fileService) SendFile(ctx context.Context, req api.UploadRequest, file io.Reader) (*api.UploadAck, error) {
+	return s.UploadToSite(ctx, req, file, nil)
 }
 
 func (s *sender) close() { _ = s.spool.Close() } // all of it is on stable storage
@@ -246,6 +270,11 @@ func openForward(folder string, log *slog.Logger) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
+	files, err := forward.NewFileSender(forward.FileOptions{Folder: filepath.Join(folder, filesFolder), MaxBytes: t.FilesBytes, Service: fileService{service}, SiteID: t.SiteID, GatewayID: t.GatewayID,
+		Refused: filepath.Join(folder, refusedFiles), Now: time.Now, Log: log})
+	if err != nil {
+		return nil, errors.Join(err, queue.Close())
+	}
 	var saving sync.Mutex
 	f := forward.New(forward.Options{Spool: queue, Service: service, SiteID: t.SiteID, GatewayID: t.GatewayID, Version: version, Refused: filepath.Join(folder, refusedPoints), Now: time.Now, Log: log,
 		KeyMade: t.KeyMade, SaveKey: func(key string) error {
@@ -258,8 +287,8 @@ func openForward(folder string, log *slog.Logger) (*sender, error) {
 			service.SetCredential(key)
 			return nil
 		}})
-	log.Info("sending samples", "service", t.URL, "site", t.SiteID, "gateway", t.GatewayID)
-	return &sender{f, queue}, nil
+	log.Info("sending samples and files", "service", t.URL, "site", t.SiteID, "gateway", t.GatewayID)
+	return &sender{f, queue, files}, nil
 }
 
 // moveQueue moves batches that a former version kept in the folder that the service clears
@@ -299,6 +328,27 @@ func printForward(out io.Writer, s *forward.Status, now time.Time) {
 		if line.is {
 			fmt.Fprintln(out, line.text)
 		}
+	}
+}
+
+// printSending prints which files wait, and what was not taken.
+func printSending(out io.Writer, s *forward.FileStatus) {
+	fmt.Fprintf(out, "files: %s; %d wait (%.1f of %d MiB), %d sent, %d of them not imported there yet\n", s.State, s.Waiting, float64(s.Bytes)/(1<<20), s.MaxBytes>>20, s.Sent, s.Open)
+	for _, line := range []struct {
+		is   bool
+		text string
+	}{
+		{s.Error != "", "last error: " + cmp.Or(s.Error, "-")},
+		{s.Full, "the room for files is nearly full: beyond it the oldest files are dropped"},
+		{s.Damaged > 0, fmt.Sprintf("%d files that waited are damaged on the disk: %s in the data folder has them", s.Damaged, filesFolder)},
+		{s.Refused > 0, fmt.Sprintf("%d files were not taken since the start: %s in the data folder has them", s.Refused, refusedFiles)},
+	} {
+		if line.is {
+			fmt.Fprintln(out, line.text)
+		}
+	}
+	for _, r := range s.Refusals {
+		fmt.Fprintf(out, "  %s %s of %s, not taken by the %s: %s\n", r.At.UTC().Format(time.RFC3339), r.File, r.Source, r.By, r.Reason)
 	}
 }
 

@@ -22,9 +22,11 @@ type Delivery struct {
 	Message  string    `json:"message,omitempty" limit:"name"`
 	UploadID string    `json:"upload_id" limit:"id"`
 	At       time.Time `json:"at"`
-	Finished bool      `json:"finished,omitempty"` // the source has nothing more to do with the file
+	Finished bool      `json:"finished,omitempty"`             // the source has nothing more to do with the file
+	SendID   string    `json:"send_id,omitempty" limit:"name"` // under which the file is sent to another service
 
-	Status string `json:"-" limit:"word"` // of the upload; empty: its record is not kept any more
+	Status string `json:"-" limit:"word"`     // of the upload; empty: its record is not kept any more
+	Error  string `json:"-" limit:"line cut"` // of the upload
 }
 
 // Ended reports whether the state of the upload will not change any more.
@@ -102,6 +104,21 @@ func firstDelivery(tx store.Tx, q store.Query) (Delivery, bool, error) {
 		return Delivery{}, false, nil
 	}
 	return list[0], true, nil
+}
+
+// SentAs reports whether a delivery of a source and name is stored that has this SendID.
+func (s *Service) SentAs(ctx context.Context, siteID, source, name, id string) (is bool, err error) {
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		is = false
+		return deliveries.Each(tx, store.Query{Prefix: store.Key(siteID, source, name)}, func(d Delivery) error {
+			is = is || d.SendID == id
+			return nil
+		})
+	})
+	if err != nil {
+		return false, fmt.Errorf("look up the delivery of %s: %w", name, err)
+	}
+	return is, nil
 }
 
 // Unfinished are the deliveries of a source with which it has something to do.

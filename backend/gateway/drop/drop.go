@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +41,8 @@ type Intake interface {
 	// again: one whose delivery is finished is uploaded again. A nil file is larger than
 	// one may be. After an error nothing is stored; a refused file is no error.
 	Deliver(ctx context.Context, req api.UploadRequest, d upload.Delivery, again bool, file io.Reader) (upload.Delivery, error)
+	// SentAs reports whether a delivery of a source and name is stored that has this SendID.
+	SentAs(ctx context.Context, source, name, id string) (bool, error)
 	// Finish records that a source has nothing more to do with a file.
 	Finish(ctx context.Context, d upload.Delivery) error
 	// Forget forgets finished deliveries from before a time whose files the source does not have.
@@ -149,7 +153,19 @@ type Status struct {
 	Skipped  int        `json:"skipped"` // messages of other senders
 	LastFile string     `json:"last_file,omitempty"`
 	LastID   string     `json:"last_upload_id,omitempty"`
+	Refusals []Refusal  `json:"refusals,omitempty"` // the last ones, newest last
 }
+
+// Refusal is a file that was refused.
+type Refusal struct {
+	File     string    `json:"file"`
+	UploadID string    `json:"upload_id"`
+	At       time.Time `json:"at"`
+	Reason   string    `json:"reason"`
+}
+
+// maxRefusals is how many refused files the status names.
+const maxRefusals = 20
 
 // Source takes files in from a place while Run runs.
 type Source struct {
@@ -173,7 +189,24 @@ func newSource(kind string, c Config, p place, o Options) *Source {
 func (s *Source) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.status
+	out := s.status
+	out.Refusals = slices.Clone(out.Refusals)
+	return out
+}
+
+// refused reports a file that was refused, once.
+func (s *Source) refused(name string, d upload.Delivery) {
+	s.mu.Lock()
+	known := slices.ContainsFunc(s.status.Refusals, func(r Refusal) bool { return r.UploadID == d.UploadID && r.File == name })
+	if !known {
+		s.status.Refused++
+		s.status.Refusals = append(s.status.Refusals, Refusal{File: name, UploadID: d.UploadID, At: s.options.Now(), Reason: d.Error})
+		s.status.Refusals = s.status.Refusals[max(len(s.status.Refusals)-maxRefusals, 0):]
+	}
+	s.mu.Unlock()
+	if !known {
+		s.options.Log.Warn("file refused", "source", s.Name, "file", name, "upload", d.UploadID, "reason", d.Error)
+	}
 }
 
 // Pauses after errors.
@@ -285,6 +318,7 @@ func (s *Source) scan(ctx context.Context) (again bool, err error) {
 	}
 	waiting, listed := 0, make(map[[2]string]bool, len(files))
 	var problem error // of a file; the others are delivered
+	unusable := names
 	for i, f := range files {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -301,6 +335,9 @@ func (s *Source) scan(ctx context.Context) (again bool, err error) {
 				waiting++
 				continue
 			case errors.Is(err, errGone):
+				continue
+			case errors.Is(err, fs.ErrPermission): // of this file: the others do not wait for a next attempt
+				unusable = unusable.add(f.name, "its permissions do not allow the gateway to read it")
 				continue
 			case err != nil:
 				problem = cmp.Or(problem, fmt.Errorf("%s: %w", f.name, err))
@@ -326,7 +363,7 @@ func (s *Source) scan(ctx context.Context) (again bool, err error) {
 	if err := s.tidy(ctx, listed, more); err != nil {
 		return false, err
 	}
-	return more, names.err()
+	return more, unusable.err()
 }
 
 // deliver uploads a file.
@@ -351,10 +388,10 @@ func (s *Source) deliver(ctx context.Context, f file, d upload.Delivery) (upload
 	s.mu.Lock()
 	s.status.Taken++
 	s.status.LastFile, s.status.LastID = f.name, out.UploadID
-	if out.Failed() {
-		s.status.Refused++
-	}
 	s.mu.Unlock()
+	if out.Failed() {
+		s.refused(f.name, out)
+	}
 	s.options.Log.Info("file uploaded", "source", s.Name, "file", f.name, "upload", out.UploadID, "status", out.Status, "bytes", f.size, "took", s.options.Now().Sub(at).String())
 	return out, nil
 }
@@ -368,6 +405,9 @@ func (s *Source) settle(ctx context.Context, f file, d upload.Delivery) (done bo
 	case s.Move && !d.Ended():
 		return false, nil
 	case s.Move:
+		if d.Failed() {
+			s.refused(f.name, d)
+		}
 		switch err := s.place.move(ctx, f, d.Hash, d.Failed()); {
 		case errors.Is(err, errGone), errors.Is(err, errChanged): // the next scan sees what is there
 		case err != nil:

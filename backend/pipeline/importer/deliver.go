@@ -63,7 +63,7 @@ func (s *Deliveries) withStatus(tx store.Tx, d upload.Delivery) (upload.Delivery
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return upload.Delivery{}, err
 	}
-	d.Status = u.ProcessingStatus
+	d.Status, d.Error = u.ProcessingStatus, u.Error
 	return d, nil
 }
 
@@ -128,6 +128,7 @@ func (s *Deliveries) Deliver(ctx context.Context, req api.UploadRequest, d uploa
 		return upload.Delivery{}, err
 	}
 	d.Status = api.UploadRejected
+	_, d.Error, _ = rejectionDetails(refusal)
 	return d, nil
 }
 
@@ -152,6 +153,15 @@ func (s *Deliveries) former(ctx context.Context, d upload.Delivery, again bool) 
 	}
 	out.Mark, out.Message = d.Mark, d.Message
 	return out, true, s.putDelivery(ctx, out)
+}
+
+// SentAs reports whether a delivery of a source and name is stored that has this SendID.
+func (s *Deliveries) SentAs(ctx context.Context, source, name, id string) (bool, error) {
+	siteID, err := s.key(ctx)
+	if err != nil {
+		return false, err
+	}
+	return s.Domain.Uploads.SentAs(ctx, siteID, source, name, id)
 }
 
 // Finish records that a source has nothing more to do with a file.

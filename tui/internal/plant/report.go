@@ -144,7 +144,9 @@ func (p *Plant) Sources(now time.Time) api.SourcesResponse {
 		{AssetID: p.UnitID(1), Kind: "inverter", Manufacturer: "Sunny", Model: "Fifty", Serial: "S-0002", Protocol: "SunSpec", Connection: "tcp://192.0.2.10:502 unit 2", State: api.SourceUnreachable,
 			LastReadAt: api.At(now.Add(-90 * time.Minute)), AgeS: &old, Readings: 7500, Errors: 91, Error: "read model 103: no response", ErrorAt: api.At(now.Add(-time.Minute)), Dropped: map[string]int{"frozen": 3}, Stored: true},
 	}, Values: []api.SourceValue{{Name: "103.PhVphA", Value: &volts}, {Name: "103.TmpOt"}}, Files: []api.SourceFiles{
-		{Name: "exports", Kind: "folder", Place: "/srv/exports", State: api.SourceReading, LastReadAt: api.At(now.Add(-8 * time.Second)), Taken: 96, Refused: 1, Waiting: 2, LastFile: "day.csv", LastUploadID: "upl-1"},
+		{Name: "exports", Kind: "folder", Place: "/srv/exports", State: api.SourceReading, LastReadAt: api.At(now.Add(-8 * time.Second)), Taken: 96, Refused: 1, Waiting: 2, LastFile: "day.csv", LastUploadID: "upl-1",
+			Sending:  &api.SourceSending{State: "service not reached", Error: "connect: connection refused", RetryAt: api.At(now.Add(2 * time.Minute)), Waiting: 3},
+			Refusals: []api.SourceRefusal{{File: "notes.csv", At: api.At(now.Add(-time.Hour)), By: api.RefusedByService, Reason: "no column has times", UploadID: "upl-0"}}},
 		{Name: "portal", Kind: "sftp", Place: "sftp://plant@portal.example:22/out", State: api.SourceUnreachable, LastReadAt: api.At(now.Add(-3 * time.Hour)), Taken: 4, Error: "connect: connection refused",
 			ErrorAt: api.At(now.Add(-2 * time.Hour)), RetryAt: api.At(now.Add(5 * time.Minute))},
 	}, Brokers: []api.SourceBroker{

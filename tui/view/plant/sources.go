@@ -206,6 +206,18 @@ func filesDetail(v view.Context, id string) []widget.Detail {
 	if !f.RetryAt.IsZero() {
 		add("next try", "%s", display.When(f.RetryAt.Time, v.SiteNow, v.Site.Zone))
 	}
+	if s := f.Sending; s != nil {
+		add("sending", "%s; %d files wait", s.State, s.Waiting)
+		if s.Error != "" {
+			lines = append(lines, widget.Detail{Label: "", Text: s.Error, Role: themes.Warning})
+		}
+		if !s.RetryAt.IsZero() {
+			add("", "next try %s", display.When(s.RetryAt.Time, v.SiteNow, v.Site.Zone))
+		}
+	}
+	for _, r := range f.Refusals {
+		lines = append(lines, widget.Detail{Label: "not taken", Text: fmt.Sprintf("%s, %s, by the %s: %s", r.File, display.When(r.At.Time, v.SiteNow, v.Site.Zone), r.By, r.Reason), Role: themes.Warning})
+	}
 	if f.LastFile != "" {
 		add("last file", "%s, upload %s", f.LastFile, f.LastUploadID)
 		add("", "the list of uploads has the outcome of each file")
