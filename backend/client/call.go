@@ -27,6 +27,7 @@ type Reply struct {
 	Took        time.Duration
 	Remaining   int           // requests left in the rate window; -1 if unknown
 	Reset       time.Duration // until the oldest request leaves that window; 0 if unknown
+	Quota       int           // requests that a rate window allows; 0 if unknown
 }
 
 type replyKey struct{}
@@ -233,6 +234,7 @@ func (c *Client) sendOnce(ctx context.Context, r request, credential, etag strin
 			Took:        resp.Time(),
 			Remaining:   rateField(resp.Header().Get(api.HeaderRateLimit), "r=", -1),
 			Reset:       time.Duration(rateField(resp.Header().Get(api.HeaderRateLimit), "t=", 0)) * time.Second,
+			Quota:       rateField(resp.Header().Get(api.HeaderRatePolicy), "q=", 0),
 		}
 	}
 	return resp, nil

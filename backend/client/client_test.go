@@ -298,6 +298,7 @@ func TestConditionalReads(t *testing.T) {
 	both(t, handler(func(w http.ResponseWriter, r *http.Request) {
 		tag := fmt.Sprintf(`"%d"`, version.Load())
 		w.Header().Set("ETag", tag)
+		w.Header().Set(api.HeaderRatePolicy, `"key";q=60;w=60`)
 		w.Header().Set(api.HeaderRateLimit, `"key";r=41;t=3`)
 		if r.Header.Get("If-None-Match") == tag {
 			w.WriteHeader(http.StatusNotModified)
@@ -310,7 +311,7 @@ func TestConditionalReads(t *testing.T) {
 		var reply client.Reply
 		ctx := client.Observe(context.Background(), &reply)
 		first, err := c.SiteSummary(ctx, api.SiteRef{SiteID: "s"})
-		if err != nil || reply.NotModified || reply.Status != 200 || reply.Remaining != 41 {
+		if err != nil || reply.NotModified || reply.Status != 200 || reply.Remaining != 41 || reply.Quota != 60 {
 			t.Fatalf("%+v, %v", reply, err)
 		}
 		again, err := c.SiteSummary(ctx, api.SiteRef{SiteID: "s"})

@@ -31,16 +31,16 @@ const (
 	longestBackoff    = time.Minute
 )
 
-// Planner decides which queries to send: none twice at once, at most 60 in any
-// minute, less often when unfocused or idle, later after failures and never
-// before a Retry-After has passed. It is pure: the caller sends, and reports.
-// The zero Planner is ready to use.
+// Planner decides which queries to send: none twice at once, in any minute at most
+// as many as the service allows (60 until it states that), less often when unfocused
+// or idle, later after failures and never before a Retry-After has passed. It is pure:
+// the caller sends, and reports. The zero Planner is ready to use.
 type Planner struct {
-	Budget   int     // requests a minute; 0 means 60
 	Pace     float64 // stretches every period; 0 means 1
 	queries  map[Query]*plan
 	sent     []time.Time // of the last minute
 	blocked  time.Time   // no request before, by Retry-After
+	quota    int         // requests that the service allows in a minute; 0: not stated yet
 	left     int         // requests that the service allowed in its last response
 	leftAt   time.Time   // when that was; zero: never
 	reset    time.Time   // when the service allows one more
@@ -180,9 +180,9 @@ func (p *Planner) period(now time.Time, n Need) time.Duration {
 // takeToken takes one request from the minute's budget.
 func (p *Planner) takeToken(now time.Time) bool {
 	p.sent = slices.DeleteFunc(p.sent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
-	budget := p.Budget
-	if budget <= 0 {
-		budget = requestsPerMinute
+	budget := requestsPerMinute
+	if p.quota > 0 {
+		budget = p.quota
 	}
 	if len(p.sent) >= budget || p.exhausted(now) {
 		return false
@@ -196,8 +196,12 @@ func (p *Planner) takeToken(now time.Time) bool {
 const reserve = 3
 
 // Allow records the rate limit that a response states: how many requests are still
-// allowed, -1 if unknown, and when one more is. Other users of the same key share it.
-func (p *Planner) Allow(left int, reset time.Duration, now time.Time) {
+// allowed, -1 if unknown, how many a minute allows, 0 if unknown, and when one more is
+// allowed. Other users of the same key share it.
+func (p *Planner) Allow(left, quota int, reset time.Duration, now time.Time) {
+	if quota > 0 {
+		p.quota = quota
+	}
 	if left >= 0 {
 		p.left, p.leftAt, p.reset = left, now, now.Add(reset)
 	}

@@ -1,7 +1,9 @@
 package state
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -181,6 +183,26 @@ func TestPlannerAsksAgainWhenTheWaitEnds(t *testing.T) {
 	}
 }
 
+// A person who goes from screen to screen is not made to wait by a limit that the service
+// does not set: what it states replaces the 60 requests of the contract's keys.
+func TestPlannerSpendsTheStatedQuota(t *testing.T) {
+	for _, quota := range []int{0, 30, 600} {
+		var p Planner
+		sent := 0
+		for after := time.Duration(0); after < time.Minute; after += 100 * time.Millisecond {
+			q := Query(fmt.Sprint(after))
+			for range p.Due(start.Add(after), []Need{{Query: q, Period: time.Second, Focused: true}}) {
+				sent++
+				p.Succeeded(q)
+				p.Allow(-1, quota, 0, start.Add(after))
+			}
+		}
+		if want := cmp.Or(quota, requestsPerMinute); sent != want {
+			t.Errorf("quota %d: %d requests in a minute, want %d", quota, sent, want)
+		}
+	}
+}
+
 // Two consoles with one key spend what the service says is left: it never has to
 // refuse a request, and both get answers.
 func TestTwoPlannersShareABudget(t *testing.T) {
@@ -205,7 +227,7 @@ func TestTwoPlannersShareABudget(t *testing.T) {
 				served = append(served, now)
 				answers[i]++
 				p.Succeeded(q)
-				p.Allow(limit-len(served), served[0].Add(time.Minute).Sub(now), now)
+				p.Allow(limit-len(served), limit, served[0].Add(time.Minute).Sub(now), now)
 			}
 		}
 	}

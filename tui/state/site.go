@@ -107,6 +107,7 @@ type Answer struct {
 	Took    time.Duration
 	Left    int           // requests that the service still allows; -1 if unknown
 	Reset   time.Duration // until it allows one more
+	Quota   int           // requests that it allows in a minute; 0 if unknown
 }
 
 // SiteLabel returns what names a site for a person: its id, with its customer's
@@ -203,7 +204,7 @@ func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
 func (r Request) Run(ctx context.Context, c *client.Client) Answer {
 	reply := client.Reply{Remaining: -1}
 	v, err := sources[r.Query].ask(client.Observe(ctx, &reply), c, r)
-	return Answer{Request: r, Value: v, Err: err, Took: reply.Took, Left: reply.Remaining, Reset: reply.Reset}
+	return Answer{Request: r, Value: v, Err: err, Took: reply.Took, Left: reply.Remaining, Reset: reply.Reset, Quota: reply.Quota}
 }
 
 // list asks for a part of a list of the site.
@@ -233,7 +234,7 @@ func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
 		return true, signedOut
 	}
 	s.Planner.Succeeded(a.Request.Query)
-	s.Planner.Allow(a.Left, a.Reset, now)
+	s.Planner.Allow(a.Left, a.Quota, a.Reset, now)
 	s.Link.Latency, s.Link.Down = a.Took, false
 	return src.good(s, a.Request, a.Value, now), nil
 }
