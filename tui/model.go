@@ -84,6 +84,8 @@ type Options struct {
 	// share that is done; ok is false if there is none. May be nil.
 	Preparing func() (what string, share float64, ok bool)
 	Intro     bool // greet shows the introduction for new users
+	// SignInHint is shown in the sign-in, for example whose password a demo has; may be empty.
+	SignInHint string
 
 	In  io.Reader
 	Out io.Writer

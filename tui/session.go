@@ -61,7 +61,9 @@ func userOf(token string) *api.User {
 }
 
 // askSignIn shows the sign-in over the screen, which is kept.
-func (m *Model) askSignIn(reason string) { m.show(app.NewSignIn(m.o.Source, reason)) }
+func (m *Model) askSignIn(reason string) {
+	m.show(app.NewSignIn(m.o.Source, reason).Hint(m.o.SignInHint))
+}
 
 // show shows a sign-in over the screen, unless there is one.
 func (m *Model) show(d *app.SignIn) {

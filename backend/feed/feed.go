@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,9 @@ type Player struct {
 	HistoryStep time.Duration // between two samples of the history
 	Step        time.Duration // between two live samples
 	Log         *slog.Logger
+	// SignIn starts a new session of Client when an upload is refused because the session
+	// has ended; nil: the upload fails.
+	SignIn func(ctx context.Context) error
 	// Sent is called with the plants' time up to which all telemetry is
 	// uploaded.
 	Sent func(until time.Time)
@@ -176,43 +180,58 @@ func (f *Player) request(s *simulate.Site, name string) api.UploadRequest {
 	}
 }
 
-// liveEvery is the shortest wall time between two live uploads of a site: the
-// feed's key may send 60 requests a minute, and three sites share it.
+// liveEvery is the shortest wall time between two live uploads of a site.
 const liveEvery = 4 * time.Second
 
-// Live uploads the samples that fell due since the last ones, until ctx ends.
+// Live uploads the samples that fell due since the last ones, until ctx ends. The sites
+// are independent: one whose upload takes long, or fails, does not hold up the others, and
+// what was not taken is sent with the next samples.
 func (f *Player) Live(ctx context.Context) error {
 	f.Sent(f.Clock.Start)
-	sent := f.Clock.Start
-	wait := max(time.Duration(float64(f.Step)/f.Clock.Speed), liveEvery)
-	tick := time.NewTicker(wait)
+	sites := f.Fleet.Sites
+	var mu sync.Mutex
+	sent, all := make([]time.Time, len(sites)), f.Clock.Start
+	for i := range sent {
+		sent[i] = f.Clock.Start
+	}
+	errs := make([]error, len(sites))
+	var wait sync.WaitGroup
+	for i, s := range sites {
+		wait.Go(func() {
+			errs[i] = f.live(ctx, s, func(until time.Time) {
+				mu.Lock()
+				defer mu.Unlock()
+				sent[i] = until
+				if least := slices.MinFunc(sent, time.Time.Compare); least.After(all) {
+					all = least
+					f.Sent(all)
+				}
+			})
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// live uploads the live samples of a site, and calls sent with the time up to which the
+// service has them.
+func (f *Player) live(ctx context.Context, s *simulate.Site, sent func(until time.Time)) error {
+	tick := time.NewTicker(max(time.Duration(float64(f.Step)/f.Clock.Speed), liveEvery))
 	defer tick.Stop()
-	for {
+	for from := f.Clock.Start; ; {
 		// A sample covers the time from its time stamp: it is complete,
 		// and reported, when the next one begins.
-		due := f.Clock.Now().Truncate(f.Step)
-		if due.After(sent) {
-			for _, s := range f.Fleet.Sites {
-				var file bytes.Buffer
-				if err := s.WriteCSV(&file, sent, due, f.Step); err != nil {
-					return err
-				}
-				if strings.Count(file.String(), "\n") < 2 {
-					continue // not reported
-				}
-				req := f.request(s, s.ID+"_live.csv")
-				if err := f.withRetry(ctx, func() error {
-					_, err := f.Client.UploadNowcast(ctx, req, bytes.NewReader(file.Bytes()), nil)
-					return err
-				}); err != nil {
-					if ctx.Err() != nil {
-						return nil
-					}
-					f.Log.Warn("the demo's live upload failed", "site", s.ID, "error", err)
-				}
+		if due := f.Clock.Now().Truncate(f.Step); due.After(from) {
+			err := f.sendLive(ctx, s, from, due)
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil:
+				f.Log.Warn("the demo's live upload failed", "site", s.ID, "error", err)
+			default:
+				from = due
+				sent(due)
 			}
-			sent = due
-			f.Sent(sent)
 		}
 		select {
 		case <-ctx.Done():
@@ -222,12 +241,38 @@ func (f *Player) Live(ctx context.Context) error {
 	}
 }
 
-// withRetry retries when the service asks for a delay.
+// sendLive uploads the samples of a site between two times, if it reported any.
+func (f *Player) sendLive(ctx context.Context, s *simulate.Site, from, due time.Time) error {
+	var file bytes.Buffer
+	if err := s.WriteCSV(&file, from, due, f.Step); err != nil {
+		return err
+	}
+	if strings.Count(file.String(), "\n") < 2 {
+		return nil // not reported
+	}
+	req := f.request(s, s.ID+"_live.csv")
+	return f.withRetry(ctx, func() error {
+		_, err := f.Client.UploadNowcast(ctx, req, bytes.NewReader(file.Bytes()), nil)
+		return err
+	})
+}
+
+// withRetry retries when the service asks for a delay, and once after a new sign-in when
+// the session has ended.
 func (f *Player) withRetry(ctx context.Context, send func() error) error {
-	for {
+	for again := f.SignIn != nil; ; {
 		err := send()
 		var refusal *api.Error
-		if !errors.As(err, &refusal) || refusal.Status != http.StatusTooManyRequests {
+		switch {
+		case !errors.As(err, &refusal):
+			return err
+		case refusal.Status == http.StatusUnauthorized && again:
+			again = false
+			if err := f.SignIn(ctx); err != nil {
+				return err
+			}
+			continue
+		case refusal.Status != http.StatusTooManyRequests:
 			return err
 		}
 		if err := clock.Sleep(ctx, time.Duration(max(refusal.RetryAfter, 1))*time.Second); err != nil {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,7 @@ const (
 	demoStartHour   = 10              // local time of the first site at which the plants' clock starts
 	demoUser        = "operator"
 	demoDispatcher  = "dispatcher"
+	demoSimulator   = "simulator" // uploads what the simulated plants report
 )
 
 // demoRates are ZAR for one unit of the fleet's other currencies, roughly.
@@ -187,19 +189,30 @@ func (d *demo) work(ctx context.Context, o client.Options, clock feed.Clock) err
 // play signs in and feeds the service while show runs.
 func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show) error {
 	d.client = client.Options{Transport: client.InProcess(d.service.Handler()), Now: time.Now}
-	err := d.addUser(ctx, demoUser, api.RoleAdmin)
-	if err != nil {
-		return err
+	for _, name := range []string{demoUser, demoSimulator} {
+		if err := d.addUser(ctx, name, api.RoleAdmin); err != nil {
+			return err
+		}
+	}
+	var err error
+	if d.login, err = client.New(d.client).Login(ctx, demoUser, d.state.Password); err != nil {
+		return fmt.Errorf("sign the demo in: %w", err)
 	}
 	o := d.client
 	o.MaxRetryWait = commandPatience // the crew and the feed wait when a busy service requests it
-	feeder := client.New(o)
-	if d.login, err = feeder.Login(ctx, demoUser, d.state.Password); err != nil {
-		return fmt.Errorf("sign the demo in: %w", err)
+	feeder := client.New(o)          // not the session of the console, which may sign out
+	signIn := func(ctx context.Context) error {
+		if _, err := feeder.Login(ctx, demoSimulator, d.state.Password); err != nil {
+			return fmt.Errorf("sign the demo's simulator in: %w", err)
+		}
+		return nil
+	}
+	if err := signIn(ctx); err != nil {
+		return err
 	}
 	d.client.Credential = d.login.Token
 	d.fleet = simulate.Demo(d.state.Seed, d.state.Start, d.state.Begin)
-	f := feed.Player{Client: feeder, Fleet: d.fleet, Clock: clock, History: feed.History, HistoryStep: demoHistoryStep, Step: demoLiveStep, Log: d.log}
+	f := feed.Player{Client: feeder, Fleet: d.fleet, Clock: clock, History: feed.History, HistoryStep: demoHistoryStep, Step: demoLiveStep, Log: d.log, SignIn: signIn}
 	left := d.state // the feed's own copy
 	f.Sent = func(until time.Time) {
 		left.Clock, left.Fed = until, true
@@ -269,6 +282,7 @@ func (c *DemoCmd) console(ctx context.Context, d *demo) error {
 		options.Places = placesOf("demo " + d.globals.Data)
 	}
 	options.Source, options.User, options.Intro = c.source(), d.login.User, !c.kept
+	options.SignInHint = fmt.Sprintf("The user of the demo is %s, the password %s.", demoUser, d.state.Password)
 	options.Preparing = func() (string, float64, bool) {
 		share := math.Float64frombits(d.history.Load())
 		return "simulating a year of history", share, share < 1
@@ -312,8 +326,15 @@ func (c *DemoCmd) state(dir string) (s demoState, err error) {
 	first := simulate.Demo(c.Seed, time.Now(), time.Now()).Sites[0]
 	y, m, d := time.Now().In(first.Zone).Date()
 	begin := time.Date(y, m, d, demoStartHour, 0, 0, 0, first.Zone).UTC()
-	s = demoState{Seed: c.Seed, Start: feed.Start(begin), Begin: begin, Clock: begin, Password: rand.Text()}
+	s = demoState{Seed: c.Seed, Start: feed.Start(begin), Begin: begin, Clock: begin, Password: demoPassword()}
 	return s, s.save(dir)
+}
+
+// demoPassword returns a random password that a person can type: the demo shows it when
+// they have signed out.
+func demoPassword() string {
+	t := strings.ToLower(rand.Text())
+	return t[:4] + "-" + t[4:8] + "-" + t[8:12] + "-" + t[12:16]
 }
 
 func (s demoState) save(dir string) error {

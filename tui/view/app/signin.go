@@ -36,6 +36,7 @@ type SignIn struct {
 	view.Base
 	source string // what is signed in to
 	reason string // why it is shown again
+	hint   string // what else the person may need; may be empty
 	token  bool   // the first administrator needs the setup token
 	step   step
 	form   widget.Form
@@ -63,6 +64,12 @@ func NewSetup(source string, needsToken bool) *SignIn {
 func NewSignIn(source, reason string) *SignIn {
 	d := &SignIn{source: source, reason: reason}
 	d.form.Fields = []widget.Field{widget.NewField("User", "", ""), widget.NewSecret("Password")}
+	return d
+}
+
+// Hint adds a sentence below the reason of the sign-in.
+func (d *SignIn) Hint(words string) *SignIn {
+	d.hint = words
 	return d
 }
 
@@ -96,7 +103,11 @@ func (d *SignIn) Size(w, h int) (int, int) {
 	case d.step == showCodes:
 		return 56, 8 + (len(d.codes)+1)/2
 	}
-	return 56, 8 + len(d.form.Fields)
+	hint := 0
+	if d.hint != "" {
+		hint = 2
+	}
+	return 56, 8 + len(d.form.Fields) + hint
 }
 
 // The space that the words need next to or below the code to scan.
@@ -129,6 +140,9 @@ func (d *SignIn) Draw(r terminal.Region, v view.Context) {
 		d.drawCodes(r, v)
 	default:
 		y := v.Paragraph(r, 0, 0, d.lead(), themes.Dim)
+		if d.hint != "" && d.step == askPassword {
+			y = v.Paragraph(r, 0, y, d.hint, themes.Dim)
+		}
 		y = d.form.DrawFields(r, y+1, v)
 		d.drawOutcome(r, y+1, v)
 	}
@@ -215,7 +229,7 @@ func (d *SignIn) Key(k tea.KeyMsg, v view.Context) view.Request {
 		return d.accept()
 	case action == keymap.Dismiss:
 		if d.step == askCode || d.step == askEnrolment {
-			*d = *NewSignIn(d.source, d.reason)
+			*d = *NewSignIn(d.source, d.reason).Hint(d.hint)
 		}
 	case d.form.Edit(action, k):
 		d.wrong = ""
@@ -283,12 +297,12 @@ func (d *SignIn) fail(err error) {
 	var refusal *api.Error
 	switch refused := errors.As(err, &refusal); {
 	case errors.Is(err, api.ErrMFATokenExpired):
-		*d = *NewSignIn(d.source, d.reason)
+		*d = *NewSignIn(d.source, d.reason).Hint(d.hint)
 		words += " Sign in again."
 	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusForbidden && refusal.Details["reason"] == nil:
 		words += " The first administrator is created on the machine of the service."
 	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusConflict: // another administrator was created first
-		*d = *NewSignIn(d.source, d.reason)
+		*d = *NewSignIn(d.source, d.reason).Hint(d.hint)
 	}
 	d.wrong = words
 	for i := len(d.form.Fields) - 1; i >= 0; i-- {
