@@ -22,7 +22,7 @@ func TestBackcastIsMarked(t *testing.T) {
 		d.shows("* backcast: computed after the day", "Wh*")
 		d.press("esc", "g", "f", "right", "right", "right")
 		d.pass(2)
-		d.shows("No issued forecast has been scored yet", "Backcast of days without an issued forecast")
+		d.shows("No issued forecast of the last 30 days has been scored yet", "Backcast of days without an issued forecast")
 	}
 	d := start(t, 120, 36, nil, plant.New())
 	d.press("1", "left")

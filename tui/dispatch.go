@@ -87,6 +87,8 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 		case view.Select:
 			m.nav.selectThing(r)
 			needs = true
+		case view.ChooseUnit:
+			next = m.unitDialog(r)
 		case view.ShowDay:
 			m.data.ShowDay(r.Day)
 			needs = true
@@ -148,7 +150,11 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 // unless it is not available.
 func (m *Model) runAction(a keymap.Action) (view.Request, tea.Cmd) {
 	if e, ok := m.o.Keys.Entry(a); ok {
-		if reason := m.disabled(e); reason != "" {
+		reason := m.disabled(e)
+		if reason == selectUnit && m.barred(e) == "" {
+			return view.ChooseUnit{What: e.Binding.Help().Desc, Then: view.Run{Action: a}}, nil
+		}
+		if reason != "" {
 			m.notify("Unavailable: "+reason+".", themes.Dim)
 			return nil, nil
 		}
@@ -178,12 +184,28 @@ const remoteFilesReason = "over SSH, the files here are the server's"
 // alternative.
 const remoteImportReason = "over SSH, use sunloop import --remote: the files here are the server's"
 
+// selectUnit is the reason why an action on a unit is not available without one.
+const selectUnit = "select a unit first"
+
 // disabled returns the reason why an action is not available now, empty if it is.
 func (m *Model) disabled(e keymap.Entry) string {
-	readOnly := m.context().ReadOnly
+	if reason := m.barred(e); reason != "" {
+		return reason
+	}
 	switch {
 	case e.Needs&keymap.NeedsSelection != 0 && m.nav.selection.AssetID == "":
-		return "select a unit first"
+		return selectUnit
+	case e.Scope == m.nav.top().Scope() && (m.nav.screen() != nil || m.data.Site != nil):
+		return m.nav.top().Disabled(e.Action, m.focusedContext())
+	}
+	return workflow.DisabledReason(m.orderOnScreen(), e.Action)
+}
+
+// barred returns the reason why an action is not available whatever is selected, empty if
+// there is none.
+func (m *Model) barred(e keymap.Entry) string {
+	readOnly := m.context().ReadOnly
+	switch {
 	case e.Needs&keymap.NeedsService != 0 && m.data.Link.Down:
 		return "the service is not responding"
 	case e.Needs&keymap.NeedsWrite != 0 && readOnly != "":
@@ -198,10 +220,8 @@ func (m *Model) disabled(e keymap.Entry) string {
 		return "your role does not manage users and API keys"
 	case e.Needs&keymap.NeedsAudit != 0 && !m.session.may(api.PermissionAudit):
 		return "your role does not read the audit trail"
-	case e.Scope == m.nav.top().Scope() && (m.nav.screen() != nil || m.data.Site != nil):
-		return m.nav.top().Disabled(e.Action, m.focusedContext())
 	}
-	return workflow.DisabledReason(m.orderOnScreen(), e.Action)
+	return ""
 }
 
 // resultMsg is the service's response to a call. It may contain a new secret, which

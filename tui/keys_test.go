@@ -144,15 +144,32 @@ func TestTextIsNoCommand(t *testing.T) {
 	}
 }
 
+// An action on a unit asks for one when none is selected, the unit that loses most first,
+// and continues with it.
+func TestActionAsksForItsUnit(t *testing.T) {
+	d := start(t, 120, 36, nil)
+	d.press("3", "p")
+	d.shows("Unit: plan maintenance ", "inverter outage")
+	d.press("INV-05", "enter")
+	d.shows("Plan maintenance of INV-05")
+	d.press("esc", "esc", "1", "esc")
+	if d.m.nav.selection.AssetID != "" {
+		t.Fatalf("%v is still selected", d.m.nav.selection)
+	}
+	d.press("3", "enter", "enter") // the options of the whole site
+	d.shows("Unit: plan maintenance ")
+	d.press("esc")
+	d.shows("Work at the whole site")
+}
+
 func TestWhyNot(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*Options, *plant.Service)
 		keys   []string
 		shows  string
 	}{
-		"nothing selected": {nil, []string{"D"}, "Unavailable: select a unit first."},
-		"a reader":         {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{"U"}, "Unavailable: your role only reads."},
-		"in the palette":   {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{":", "import"}, "your role only reads"},
+		"a reader":       {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{"U"}, "Unavailable: your role only reads."},
+		"in the palette": {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{":", "import"}, "your role only reads"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := start(t, 120, 36, tt.change)

@@ -98,9 +98,9 @@ var scopeThrough = map[keymap.Scope]keymap.Action{keymap.ComponentList: keymap.C
 var userWords = map[keymap.Action]string{
 	keymap.AddUser: "new user, create account", keymap.EditUser: "role, permission", keymap.BlockUser: "lock account", keymap.ResetFactor: "mfa totp authenticator", keymap.CreateKey: "new token, api key",
 	keymap.Upload: "import csv data", keymap.ImportFile: "upload csv data", keymap.Gaps: "interpolation", keymap.Sources: "gateway, modbus, mqtt, connections", keymap.Models: "ai", keymap.TrainNow: "retrain, learn again", keymap.ForecastNow: "new forecast, predict", keymap.FillNow: "interpolate now", keymap.DetectNow: "find faults, history, past", keymap.BackcastNow: "hindcast, forecasts of past days, yesterday", keymap.PromoteModel: "activate, deploy model",
-	keymap.RunDetection: "detect now, find faults", keymap.Fleet: "portfolio, all sites", keymap.History: "summary of the past, look back, all findings, former faults", keymap.Assets: "inverters, devices", keymap.KPIs: "report, performance ratio, PR, yield, availability",
+	keymap.RunDetection: "detect now, find faults", keymap.Fleet: "portfolio, all sites", keymap.History: "summary of the past, look back, all findings, former faults", keymap.Assets: "inverters, devices", keymap.KPIs: "report, energy of last month, month, year, performance ratio, PR, yield, availability", keymap.Export: "report, export, save, spreadsheet, download",
 	keymap.EditSite: "DC AC rating, pyranometer, sensor", keymap.EditContract: "guarantee, contractual", keymap.Stock: "spare parts, inventory", keymap.Subscriptions: "webhook", keymap.Audit: "history, who did",
-	keymap.MakeOrder: "new work order, ticket, repair", keymap.AssignOrder: "technician", keymap.MakePlan: "schedule maintenance", keymap.Acknowledge: "ack alarm", keymap.Shelve: "snooze, mute alarm",
+	keymap.MakeOrder: "new work order, ticket, repair", keymap.AssignOrder: "technician", keymap.MakePlan: "schedule maintenance", keymap.Acknowledge: "ack alarm", keymap.Shelve: "snooze, mute alarm", keymap.Alarms: "shelved, snoozed, suppressed, cleared alarms",
 	keymap.Notifications: "escalation, on-call, pager, oncall rota, schedule, email, e-mail, mail, sms, push", keymap.NotifyWho: "simulate, dry run, what if", keymap.NotifyTest: "try channel", keymap.NotifyExplain: "why was I not notified",
 	keymap.Shift: "handover, changeover, what is new", keymap.HandOver: "hand over, handover, end of shift", keymap.AddNote: "comment, log book", keymap.MarkSeen: "mark as read",
 	keymap.Themes: "colors, dark, light", keymap.Forecast: "prediction, tomorrow", keymap.SignOut: "logout", keymap.Quit: "exit, leave", keymap.Silence: "mute, sound",
@@ -196,6 +196,37 @@ func (m *Model) themeDialog() view.Dialog {
 	d := widget.NewChooser("Theme", "", choices, view.Preview{Name: settings.Theme, Value: m.prefs.theme.Name})
 	d.Mark(m.prefs.theme.Name)
 	return d
+}
+
+// unitDialog asks for the unit of an action that needs one, the unit that loses most first;
+// without units it says that one is missing.
+func (m *Model) unitDialog(r view.ChooseUnit) view.Request {
+	if m.data.Site == nil || len(m.data.Site.Assets.Data) == 0 {
+		return view.Notify{Text: "Unavailable: " + selectUnit + ".", Role: themes.Dim}
+	}
+	worst := map[string]api.Finding{}
+	for _, f := range m.data.Site.Findings.Data {
+		if was, ok := worst[f.AssetID]; f.Active && (!ok || f.EnergyAtRiskKW > was.EnergyAtRiskKW) {
+			worst[f.AssetID] = f
+		}
+	}
+	units := slices.Clone(m.data.Site.Assets.Data)
+	slices.SortStableFunc(units, func(a, b api.Asset) int {
+		return cmp.Compare(worst[b.AssetID].EnergyAtRiskKW, worst[a.AssetID].EnergyAtRiskKW)
+	})
+	var choices []widget.Choice
+	for _, a := range units {
+		detail, selected := a.Name, view.Selection{AssetID: a.AssetID}
+		if f, ok := worst[a.AssetID]; ok {
+			detail, selected.FindingID = widget.Family(f.FaultFamily)+", "+display.Power(f.EnergyAtRiskKW), f.SummaryID
+		}
+		choices = append(choices, widget.Choice{Text: a.AssetID, Terms: a.Name, Detail: detail, Do: view.Batch{view.Select{Selection: selected}, r.Then}})
+	}
+	what, _, _ := strings.Cut(r.What, " the selected ")
+	for _, preposition := range []string{" of", " on", " for"} {
+		what = strings.TrimSuffix(what, preposition)
+	}
+	return view.OpenDialog{Dialog: widget.NewChooser("Unit: "+what, "type a part of its name", choices, nil)}
 }
 
 func (m *Model) siteDialog() view.Dialog {

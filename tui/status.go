@@ -35,27 +35,46 @@ type part struct {
 	rank  int
 }
 
-// fitParts returns the parts that a width has room for, in their order.
+// fitParts returns the parts that a width has room for, in their order: those of the
+// lowest ranks, and of the first rank that does not fit completely the first ones.
 func fitParts(parts []part, room int) []span {
-	worst := 0
-	for _, p := range parts {
-		worst = max(worst, p.rank)
-	}
-	for worst > 0 && width(ranked(parts, worst)) > room {
-		worst--
-	}
-	return ranked(parts, worst)
+	fit, _ := fitBoth(parts, nil, room)
+	return fit
 }
 
-// ranked returns the spans of the parts up to a rank.
-func ranked(parts []part, worst int) []span {
-	var out []span
-	for _, p := range parts {
-		if p.rank <= worst {
-			out = append(out, p.spans...)
+// fitBoth is fitParts for two lists that share a width, the left one first in each rank.
+func fitBoth(left, right []part, room int) (l, r []span) {
+	shown := map[*part]bool{}
+	for rank := 0; ; rank++ {
+		more := false
+		for _, parts := range [][]part{left, right} {
+			for i := range parts {
+				p := &parts[i]
+				more = more || p.rank > rank
+				if p.rank != rank {
+					continue
+				}
+				if n := width(p.spans); rank == 0 || n <= room {
+					shown[p] = true
+					room -= n
+				} else {
+					more, room = false, 0 // parts of the ranks below it are not shown in its place
+				}
+			}
+		}
+		if !more || room <= 0 {
+			break
 		}
 	}
-	return out
+	list := func(parts []part) (out []span) {
+		for i := range parts {
+			if shown[&parts[i]] {
+				out = append(out, parts[i].spans...)
+			}
+		}
+		return out
+	}
+	return list(left), list(right)
 }
 
 // drawSpans draws spans from x on and returns the x after them; what the line
@@ -105,12 +124,8 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 		}
 	}
 	// Left and right parts share the line: the least important part is left out first.
-	worst := 6
-	for worst > 0 && width(ranked(left, worst))+width(ranked(right, worst)) > w-4 {
-		worst--
-	}
-	drawSpans(r, 1, ranked(left, worst), m)
-	end := ranked(right, worst)
+	begin, end := fitBoth(left, right, w-4)
+	drawSpans(r, 1, begin, m)
 	drawSpans(r, max(w-1-width(end), 1), end, m)
 }
 

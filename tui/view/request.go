@@ -26,6 +26,12 @@ type (
 		Selection Selection
 		Focus     string
 	}
+	// ChooseUnit asks for a unit, selects it and continues with Then. What says what for, in
+	// the words of an action.
+	ChooseUnit struct {
+		What string
+		Then Request
+	}
 	// ShowDay shows the day of the site that holds a time; the zero time is
 	// today.
 	ShowDay struct{ Day time.Time }
@@ -125,6 +131,7 @@ func (AnswerCertificate) request() {}
 func (Run) request()               {}
 func (Select) request()            {}
 func (ShowDay) request()           {}
+func (ChooseUnit) request()        {}
 func (OpenSite) request()          {}
 func (OpenDialog) request()        {}
 func (OpenScreen) request()        {}

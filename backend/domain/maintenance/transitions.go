@@ -247,7 +247,7 @@ func (s *Service) completed(tx store.Tx, o *order, scope api.Scope, r api.OrderR
 	o.Proposals = nil
 	if o.IssueID != "" {
 		o.Proposals = append(o.Proposals, api.Proposal{Kind: api.ProposeResolve, IssueID: o.IssueID, At: o.CompletedAt,
-			Text: fmt.Sprintf("The repair is done: resolve issue %s when the unit produces as expected again.", o.IssueID)})
+			Text: "The repair is done: resolve its issue when the unit produces as expected again."})
 	}
 	if o.MaintenanceType != api.MaintenancePreventive {
 		o.Verification = &api.Verification{State: api.VerificationWaiting, At: o.CompletedAt}

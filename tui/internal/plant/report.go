@@ -35,7 +35,7 @@ func (p *Plant) Issued(now time.Time) []api.StoredForecast {
 // Accuracy returns the accuracy of the forecasts, lower with each lead.
 func (p *Plant) Accuracy(now time.Time) api.Accuracy {
 	day := func(back int) string { return p.Midnight(now).AddDate(0, 0, -back).Format(time.DateOnly) }
-	a := api.Accuracy{CustomerID: p.customer(), SiteID: p.SiteID, Days: 90, From: day(90), To: day(1),
+	a := api.Accuracy{CustomerID: p.customer(), SiteID: p.SiteID, Days: 30, From: day(30), To: day(1),
 		Overall:  api.ModelScore{Samples: 43120, PinballPercent: 2.1, NMAEPercent: 5.9, BiasPercent: 0.8, Coverage80: 0.79, WidthPercent: 19},
 		Promised: &api.ModelScore{Samples: 4000, PinballPercent: 1.9, NMAEPercent: 5.2, BiasPercent: 0.1, Coverage80: 0.8, WidthPercent: 18},
 	}

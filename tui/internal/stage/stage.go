@@ -165,7 +165,7 @@ func Press(d view.Dialog, keys ...string) view.Request {
 	for _, k := range keys {
 		if special, ok := map[string]tea.KeyType{
 			"enter": tea.KeyEnter, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "esc": tea.KeyEsc, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
-			"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace, "ctrl+u": tea.KeyCtrlU,
+			"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace, "ctrl+u": tea.KeyCtrlU, "end": tea.KeyEnd,
 		}[k]; ok {
 			r = d.Key(tea.KeyMsg{Type: special}, view.Context{Keys: keymap.Default()})
 			continue

@@ -185,7 +185,7 @@ func userDetail(v view.Context, id string) []widget.Detail {
 	case u.MFAEnrolled:
 		add("2nd factor", fmt.Sprintf("enrolled, %d recovery codes left", u.RecoveryCodes))
 	default:
-		add("2nd factor", "none: set up at the next sign-in, if the service requires it")
+		add("2nd factor", "none: set up at the next sign-in, unless the service runs with --no-mfa")
 	}
 	add("created", at(u.CreatedAt))
 	if u.LastLoginAt.IsZero() {
@@ -231,6 +231,13 @@ const (
 	sitesHint     = "ids with commas; empty: all of the customers"
 )
 
+// newPassword asks for a password that the user does not have yet.
+func newPassword(label string) widget.Field {
+	f := widget.NewSecret(label)
+	f.Hint = "at least 8 characters"
+	return f
+}
+
 // NewUserForm asks for a new user, initially with the fewest permissions: a role that
 // only reads, for the customer on screen. An administrator who is limited to
 // customers gives names that end in @ and the id of one of them.
@@ -240,11 +247,11 @@ func NewUserForm(customer string, limited bool) *widget.FieldsForm {
 		name = "ends in @ and the id of a customer"
 	}
 	d := &widget.FieldsForm{
-		Heading: "Add a user", Verb: "add", Rows: 10, Intro: "The user signs in with this password, and sets up a second factor if the service requires one.",
+		Heading: "Add a user", Verb: "add", Rows: 10, Intro: "The user signs in with this password. At the first sign-in an authenticator is set up as second factor, unless the service runs with --no-mfa.",
 		ServerForm: widget.ServerForm{
 			Names: []string{"username", "password", "role_id", "customer_ids", "site_ids", api.FieldSSHKeys},
 			Form: widget.Form{Fields: []widget.Field{
-				widget.NewField("Name", name, ""), widget.NewSecret("Password"), roleChoice(""),
+				widget.NewField("Name", name, ""), newPassword("Password"), roleChoice(""),
 				widget.NewField("Customers", customersHint, customer), widget.NewField("Sites", sitesHint, ""),
 				widget.NewField("SSH key", "a line as in a .pub file; may be empty", ""),
 			}},
@@ -303,7 +310,7 @@ func lineForm(heading, verb, words, name string, field widget.Field, send func(f
 
 // NewPasswordForm asks for a user's new password.
 func NewPasswordForm(u api.UserRecord) *widget.FieldsForm {
-	return lineForm("Set the password of "+u.Username, "set", "All sessions of the user are ended. Give the password to the user by another way than e-mail.", "password", widget.NewSecret("Password"),
+	return lineForm("Set the password of "+u.Username, "set", "All sessions of the user are ended. Give the password to the user by another way than e-mail.", "password", newPassword("Password"),
 		func(from view.Caller, text string) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.ResetPassword(ctx, u.UserID, text)

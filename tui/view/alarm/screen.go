@@ -490,7 +490,7 @@ var shelvings = []string{
 func NewShelve(alerts []api.Alert) *Shelve {
 	return &Shelve{alerts: alerts, ServerForm: widget.ServerForm{
 		Names: []string{"minutes", "reason"},
-		Form:  widget.Form{Fields: []widget.Field{widget.NewChoice("For", shelvings, minuteWords), widget.NewField("Reason", "why it needs no attention until then", "")}, At: 1},
+		Form:  widget.Form{Fields: []widget.Field{widget.NewChoice("For", shelvings, minuteWords), widget.NewField("Reason", "why it needs no attention until then", "")}},
 	}}
 }
 
@@ -519,7 +519,7 @@ func (d *Shelve) Draw(r terminal.Region, v view.Context) {
 	}
 	y := v.Paragraph(r, 0, 0, what+". It returns as unacknowledged when the time ends.", themes.Text)
 	d.DrawForm(r, y+1, v)
-	keys := []string{"enter", "shelve", "tab", "next field", "esc", "leave it"}
+	keys := []string{"enter", "shelve", "tab", "next field", "esc", "back"}
 	if d.At == 0 {
 		keys = append(keys, widget.KeyNames("← →", v.ASCII), "longer, shorter")
 	}

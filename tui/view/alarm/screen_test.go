@@ -116,9 +116,10 @@ func TestAlarmMoves(t *testing.T) {
 		says string
 	}{
 		{"acknowledge", []keymap.Action{keymap.AckAlarm}, nil, []string{"acknowledge alt_dead 0"}, "INV-03, inverter outage: acknowledged."},
-		{"shelve for the shortest time", []keymap.Action{keymap.ShelveAlarm}, []string{"known", "enter"}, []string{"shelve alt_dead 15 known"}, "INV-03, inverter outage: shelved for 15 min."},
-		{"shelve for two hours", []keymap.Action{keymap.ShelveAlarm}, []string{"a storm", "shift+tab", "right", "right", "right", "enter"}, []string{"shelve alt_dead 120 a storm"}, "INV-03, inverter outage: shelved for 2 h."},
-		{"the longest", []keymap.Action{keymap.ShelveAlarm}, []string{"x", "shift+tab", "left", "enter"}, []string{"shelve alt_dead 720 x"}, "INV-03, inverter outage: shelved for 12 h."},
+		{"shelve for the shortest time", []keymap.Action{keymap.ShelveAlarm}, []string{"tab", "known", "enter"}, []string{"shelve alt_dead 15 known"}, "INV-03, inverter outage: shelved for 15 min."},
+		{"shelve for two hours", []keymap.Action{keymap.ShelveAlarm}, []string{"right", "right", "right", "tab", "a storm", "enter"}, []string{"shelve alt_dead 120 a storm"}, "INV-03, inverter outage: shelved for 2 h."},
+		{"shelve for two hours, typed", []keymap.Action{keymap.ShelveAlarm}, []string{"2", "tab", "a storm", "enter"}, []string{"shelve alt_dead 120 a storm"}, "INV-03, inverter outage: shelved for 2 h."},
+		{"the longest", []keymap.Action{keymap.ShelveAlarm}, []string{"left", "tab", "x", "enter"}, []string{"shelve alt_dead 720 x"}, "INV-03, inverter outage: shelved for 12 h."},
 		{"unshelve", []keymap.Action{keymap.Bottom, keymap.Up, keymap.UnshelveOne}, nil, []string{"unshelve alt_shelf 0"}, "INV-02, soiling: unshelved."},
 		{"without a reason nothing is sent", []keymap.Action{keymap.ShelveAlarm}, []string{"enter"}, nil, ""},
 	} {
@@ -160,7 +161,7 @@ func TestAlarmsRefused(t *testing.T) {
 	c := heard.client()
 	defer c.Close()
 	form := NewShelve(p.Flood(stage.Noon)[:4])
-	r := stage.Press(form, "known", "enter")
+	r := stage.Press(form, "tab", "known", "enter")
 	send, ok := r.(view.Call)
 	if !ok {
 		t.Fatalf("the form answers %T", r)

@@ -19,7 +19,7 @@ import (
 )
 
 // accuracyDays is the number of days over which forecasts are evaluated.
-const accuracyDays = "90"
+const accuracyDays = "30"
 
 // NewForecast shows the forecast by day and hour, earlier forecasts against
 // measurements, and their accuracy by lead time.
@@ -50,8 +50,8 @@ func forecastStep(f api.GeneratedForecast) time.Duration {
 func drawIssue(r terminal.Region, v view.Context) int {
 	f := v.Site.Forecast.Data
 	w, _ := r.Size()
-	words := fmt.Sprintf("Issued %s, %s ago%s%d h ahead in steps of %d min%smodel %s, %s accurate in its backtest",
-		display.When(f.GeneratedAt.Time, v.SiteNow, v.Site.Zone), display.Age(v.SiteNow.Sub(f.GeneratedAt.Time)), v.Separator(), f.HorizonHours, f.StepMinutes, v.Separator(), modelWords(f), display.Percent(f.Metadata.ModelAccuracy))
+	words := fmt.Sprintf("Issued %s, %s ago%s%d h ahead in steps of %d min%smodel %s",
+		display.When(f.GeneratedAt.Time, v.SiteNow, v.Site.Zone), display.Age(v.SiteNow.Sub(f.GeneratedAt.Time)), v.Separator(), f.HorizonHours, f.StepMinutes, v.Separator(), modelWords(f))
 	y := v.Paragraph(r, 0, 0, words, themes.Dim)
 	source := f.Metadata.WeatherSource
 	if source == "" {
@@ -427,10 +427,10 @@ func newAccuracy() *widget.Tab {
 		a := v.Site.Accuracy.Data
 		y := 0
 		if len(a.Leads) > 0 {
-			y = v.Paragraph(r, 0, y, fmt.Sprintf("%s to %s: each hour of daylight counts once for every forecast that covered it. In percent of capacity.", a.From, a.To), themes.Dim)
-			y = v.Paragraph(r, 0, y, "So far: "+scoreWords(a.Overall), themes.Text)
+			y = v.Paragraph(r, 0, y, "The last "+accuracyDays+" days, in percent of capacity: each hour of daylight counts once for every forecast that covered it.", themes.Dim)
+			y = v.Paragraph(r, 0, y, fmt.Sprintf("Issued forecasts, %s to %s: %s", a.From, a.To, scoreWords(a.Overall)), themes.Text)
 		} else {
-			y = v.Paragraph(r, 0, y, "No issued forecast has been scored yet: a day is scored when it is over. In percent of capacity.", themes.Dim)
+			y = v.Paragraph(r, 0, y, "No issued forecast of the last "+accuracyDays+" days has been scored yet: a day is scored when it is over. In percent of capacity.", themes.Dim)
 		}
 		if a.Backcast != nil {
 			y = v.Paragraph(r, 0, y, "Backcast of days without an issued forecast, from their midnights: "+scoreWords(*a.Backcast), themes.Text)

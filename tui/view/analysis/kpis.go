@@ -20,15 +20,25 @@ import (
 	"app.sunloop/tui/view/widget"
 )
 
-// period is the time that the KPIs cover: a number of whole days.
-type period struct{ at int }
+// period is the time that the KPIs cover: a number of whole days, or the current month and
+// the eleven before it.
+type period struct {
+	at   int
+	year bool
+}
 
 // days returns how many.
 func (p *period) days() int { return operations.LossPeriods[p.at] }
 
+// monthsBack is how many months before the current one the calendar and the months show.
+const monthsBack = 11
+
 // ends returns the site's midnights around it.
 func (p *period) ends(v view.Context) (from, to time.Time) {
 	to = view.MidnightOf(v.SiteNow)
+	if p.year {
+		return time.Date(to.Year(), to.Month()-monthsBack, 1, 0, 0, 0, 0, to.Location()), to
+	}
 	return to.AddDate(0, 0, -p.days()), to
 }
 
@@ -40,19 +50,25 @@ func (p *period) of(v view.Context) string {
 // words say which time that is.
 func (p *period) words(v view.Context) string {
 	from, to := p.ends(v)
+	if p.year {
+		return fmt.Sprintf("%s to %s: the current month and the eleven before it.", display.Date(from), display.Date(to.AddDate(0, 0, -1)))
+	}
 	return fmt.Sprintf("%s to %s, %d whole days; p selects another period.", display.Date(from), display.Date(to.AddDate(0, 0, -1)), p.days())
 }
 
 // NewKPIs shows the site's KPIs, its energy by day and month against the
 // forecast, and energy losses.
 func NewKPIs() *widget.TabView {
-	p := &period{at: 1}
+	p, year := &period{at: 1}, &period{year: true}
 	units := newAvailability(p)
 	return &widget.TabView{Heading: "KPIs", Keys: keymap.KPIList,
-		Tabs:   []*widget.Tab{newFigures(p), newDaily(p), newCalendar(p), newMonthly(p), newLosses(p), units, newStretches(p, units)},
+		Tabs:   []*widget.Tab{newFigures(p), newDaily(p), newCalendar(year), newMonthly(year), newLosses(p), units, newStretches(p, units)},
 		Reason: availabilityReason,
 		Act: func(l *widget.Tab, a keymap.Action, v view.Context) view.Request {
 			if a == keymap.NextPeriod {
+				if l.Name == calendarTab || l.Name == monthsTab {
+					return view.Notify{Text: "The calendar and the months show a year; the other tabs have a period.", Role: themes.Dim}
+				}
 				p.at = (p.at + 1) % len(operations.LossPeriods)
 				return nil
 			}
@@ -63,6 +79,12 @@ func NewKPIs() *widget.TabView {
 		},
 	}
 }
+
+// The tabs that show a year.
+const (
+	calendarTab = "calendar"
+	monthsTab   = "months"
+)
 
 func kpiNeeds(p *period) func(v view.Context) []state.Need {
 	return func(v view.Context) []state.Need {
@@ -441,6 +463,27 @@ func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time
 	return rows
 }
 
+// exportResults returns days or months, newest first, for a file: numbers in one unit, and
+// nothing for what is unknown.
+func exportResults(v view.Context, name, layout string, list []dayResult) [][]string {
+	rows := [][]string{{name, "energy (kWh)", "P50 (kWh)", "of P50 (%)", "yield (kWh/kWp)", "days with data", "days", "P10 (kWh)", "P90 (kWh)", "forecast"}}
+	for _, d := range slices.Backward(list) {
+		percent, yield, forecast := 100*d.ratio(), math.NaN(), ""
+		if v.Site.CapacityKW > 0 {
+			yield = d.kwh / v.Site.CapacityKW
+		}
+		switch {
+		case math.IsNaN(d.p50):
+		case d.backcast:
+			forecast = api.IssuedBackcast
+		default:
+			forecast = "issued"
+		}
+		rows = append(rows, []string{d.day.Format(layout), plain(&d.kwh), plain(&d.p50), plain(&percent), plain(&yield), strconv.Itoa(d.reported), strconv.Itoa(d.days), plain(&d.p10), plain(&d.p90), forecast})
+	}
+	return rows
+}
+
 // known returns a number as rows are sorted by it; what is missing sorts last.
 func known(x float64) any {
 	if math.IsNaN(x) {
@@ -478,6 +521,7 @@ func newDaily(p *period) *widget.Tab {
 	l.Rows = func(v view.Context) []widget.Row {
 		return resultRows(v, results(v, p), true, func(t time.Time) string { return display.DayName(t, v.SiteNow) })
 	}
+	l.Export = func(v view.Context) [][]string { return exportResults(v, "day", time.DateOnly, results(v, p)) }
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		list := results(v, p)
 		w, h := r.Size()
@@ -494,7 +538,7 @@ func newDaily(p *period) *widget.Tab {
 // newCalendar shows the days as weeks side by side.
 func newCalendar(p *period) *widget.Tab {
 	l := newDaily(p)
-	l.Name = "calendar"
+	l.Name = calendarTab
 	c := &chart.Calendar{}
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		list := results(v, p)
@@ -535,13 +579,14 @@ func drawDays(c *chart.Calendar, r terminal.Region, v view.Context, list []dayRe
 }
 
 func newMonthly(p *period) *widget.Tab {
-	l := widget.NewTab("months")
+	l := widget.NewTab(monthsTab)
 	c := &chart.Calendar{Months: true}
 	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
 	l.Columns = resultColumns("month", false)
 	l.Rows = func(v view.Context) []widget.Row {
 		return resultRows(v, months(results(v, p)), false, display.ShortMonth)
 	}
+	l.Export = func(v view.Context) [][]string { return exportResults(v, "month", "2006-01", months(results(v, p))) }
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		list := months(results(v, p))
 		w, h := r.Size()

@@ -172,7 +172,7 @@ func TestUploadForm(t *testing.T) {
 		{"quoted", []string{"'/data/a b.csv'", "enter"}, full, "Reading"},
 		{"escaped", []string{`/data/a\ b.csv`, "enter"}, full, "Reading"},
 		{"a URL", []string{"file:///data/a%20b.csv", "enter"}, full, "Reading"},
-		{"another site", []string{"/data/a b.csv", "down", "2", "enter"}, &view.Upload{Path: "/data/a b.csv", Metadata: api.UploadRequest{SiteID: "Sibaya2", CustomerID: "acme"}}, "Reading"},
+		{"another site", []string{"/data/a b.csv", "down", "end", "2", "enter"}, &view.Upload{Path: "/data/a b.csv", Metadata: api.UploadRequest{SiteID: "Sibaya2", CustomerID: "acme"}}, "Reading"},
 		{"the site of the name", []string{"/data/a b.csv", "down", "ctrl+u", "enter"}, &view.Upload{Path: "/data/a b.csv", Metadata: api.UploadRequest{SiteID: "a-b", CustomerID: "acme"}}, "Reading"},
 		{"no site", []string{".csv", "down", "ctrl+u", "enter"}, nil, "Which site"},
 		{"no number", []string{"x.csv", "down", "down", "down", "kW", "enter"}, nil, "capacity is a number"},

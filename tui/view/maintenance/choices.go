@@ -157,7 +157,12 @@ func (s *PlanChoices) Do(a keymap.Action, v view.Context) view.Request {
 		s.at++
 	case keymap.Open:
 		choices := workflow.Choices(v, s.day)
-		if v.ReadOnly != "" || v.Selection.AssetID == "" || s.at >= len(choices) {
+		switch {
+		case v.ReadOnly != "":
+			return view.Notify{Text: "Unavailable: " + v.ReadOnly + ".", Role: themes.Dim}
+		case v.Selection.AssetID == "":
+			return view.ChooseUnit{What: "plan maintenance", Then: view.Run{Action: keymap.Open}}
+		case s.at >= len(choices):
 			return nil
 		}
 		begin := choices[s.at].Begin.In(v.Site.Zone)

@@ -3,6 +3,7 @@ package operations
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -99,12 +100,43 @@ func (o *Observe) Draw(r terminal.Region, v view.Context) {
 	}
 	w, h := r.Size()
 	past := v.Site.Past
-	v.PutIn(r, 0, 0, w, display.DayYear(v.Site.PastDate)+v.Separator()+"← → another day, esc today", themes.Accent)
+	words := display.DayYear(v.Site.PastDate)
+	if sum := pastEnergy(v); sum != "" {
+		words += v.Separator() + sum
+	}
+	v.PutIn(r, 0, 0, w, words+v.Separator()+widget.KeyNames("← →", v.ASCII)+" day, esc today", themes.Accent)
 	r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
 	face := past.Status(v.Now, 24*time.Hour, len(past.Data.Units) == 0)
 	if !widget.DrawPlaceholder(v, r, face, past.Err, past.FailedSince, past.NextTry, "that day's telemetry", "Nothing was reported on that day. "+o.lastData(v)) {
 		o.drawDay(r, v, 1)
 	}
+}
+
+// pastEnergy returns the energy of the former day on screen, against the P50 that was
+// forecast for it if all of its hours were.
+func pastEnergy(v view.Context) string {
+	if v.Site.Past.At.IsZero() {
+		return ""
+	}
+	energy, known := 0.0, false
+	for _, kWh := range v.Day().Energy {
+		if !math.IsNaN(kWh) {
+			energy, known = energy+kWh, true
+		}
+	}
+	if !known {
+		return ""
+	}
+	words := display.Energy(energy)
+	from, to := v.Site.PastDate, v.Site.PastDate.AddDate(0, 0, 1)
+	p50, hours := 0.0, within(v.Site.Foreseen.Data.Past, from, to)
+	for _, f := range hours {
+		p50 += f.PredictedPowerKW
+	}
+	if float64(len(hours)) < to.Sub(from).Hours() || p50 <= 0 {
+		return words
+	}
+	return words + ", " + display.Percent(energy/p50) + " of P50 " + display.Energy(p50)
 }
 
 func (o *Observe) drawToday(r terminal.Region, v view.Context) {

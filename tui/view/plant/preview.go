@@ -333,6 +333,11 @@ func (d *ImportPreview) summary(v view.Context) []widget.Detail {
 	if !is.FirstRecord.IsZero() {
 		add("time", "%s to %s, %s", display.DateTime(is.FirstRecord.In(zone)), display.DateTime(is.LastRecord.In(zone)), is.Timezone)
 	}
+	for _, d := range is.Decisions {
+		if zone, ok := strings.CutPrefix(d, "zone: "); ok && strings.HasSuffix(zone, noZoneGiven) {
+			lines = append(lines, widget.Detail{Label: "zone", Text: zone + "; press m to set it", Role: themes.Warning})
+		}
+	}
 	replaced := widget.Detail{Label: "replaces", Text: "nothing that is stored", Role: themes.Text}
 	if is.RowsReplaced > 0 {
 		replaced.Text, replaced.Role = fmt.Sprintf("%d stored values; a revert brings them back", is.RowsReplaced), themes.Warning
@@ -466,6 +471,10 @@ func shortList(names []string, n int) string {
 	}
 	return terminal.Printable(strings.Join(names[:n], ", ")) + fmt.Sprintf(" and %d more", len(names)-n)
 }
+
+// noZoneGiven ends the decision about the zone of a file whose times have no offset, where
+// neither the request nor the site names one.
+const noZoneGiven = "as no zone is given"
 
 func zoneNamed(name string) *time.Location {
 	if zone, err := time.LoadLocation(name); err == nil {

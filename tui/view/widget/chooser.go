@@ -69,7 +69,7 @@ func (c *Chooser) Title() string { return c.title }
 
 // Size takes what the choices need.
 func (c *Chooser) Size(w, h int) (int, int) {
-	want := 40
+	want := max(40, terminal.Width(c.title)+6)
 	for _, choice := range c.choices {
 		want = max(want, choice.width()+choice.strip())
 	}

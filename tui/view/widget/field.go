@@ -24,6 +24,8 @@ type Field struct {
 
 	choices []string            // what the value is one of; nil: any text
 	words   func(string) string // how a choice is written
+	typed   string              // the letters that select a choice
+	fresh   bool                // focused, without a key since
 }
 
 // NewField makes a field with a first value.
@@ -71,11 +73,31 @@ func (f *Field) Set(value string) {
 	f.input.CursorEnd()
 }
 
+// enter is called when the field becomes the focused one.
+func (f *Field) enter() { f.typed, f.fresh = "", true }
+
+// whole reports whether the whole text is selected: what is typed replaces a proposed value,
+// and a key that moves the cursor keeps it. A text of several lines is continued.
+func (f *Field) whole() bool {
+	return f.fresh && f.Lines <= 1 && f.choices == nil && f.input.Value() != ""
+}
+
 // Key edits the text. Pasted text loses its control characters.
 func (f *Field) Key(k tea.KeyMsg) {
 	if f.choices != nil {
 		f.choose(k)
 		return
+	}
+	whole := f.whole()
+	f.fresh = false
+	if whole {
+		switch k.Type {
+		case tea.KeyRunes, tea.KeySpace:
+			f.input.SetValue("")
+		case tea.KeyBackspace, tea.KeyDelete:
+			f.input.SetValue("")
+			return
+		}
 	}
 	if k.Type == tea.KeyRunes {
 		k.Runes = []rune(terminal.Printable(string(k.Runes)))
@@ -83,28 +105,55 @@ func (f *Field) Key(k tea.KeyMsg) {
 	f.input, _ = f.input.Update(k)
 }
 
-// choose goes to the choice after or before.
+// choose goes to the choice after or before, or to the one that begins with what is typed.
 func (f *Field) choose(k tea.KeyMsg) {
 	by := 0
 	switch k.Type {
-	case tea.KeyRight, tea.KeySpace:
+	case tea.KeyRight:
 		by = 1
 	case tea.KeyLeft:
 		by = -1
+	case tea.KeyRunes, tea.KeySpace:
+		if f.chooseTyped(string(k.Runes)) {
+			return
+		}
+		if k.Type == tea.KeySpace {
+			by = 1
+		}
 	}
+	f.typed = ""
 	n := len(f.choices)
 	f.Set(f.choices[(slices.Index(f.choices, f.Value())+by+n)%n])
+}
+
+// chooseTyped goes to the first choice that begins with the letters typed so far, else to
+// the next one that begins with the last of them.
+func (f *Field) chooseTyped(letters string) bool {
+	at := slices.Index(f.choices, f.Value())
+	n := len(f.choices)
+	for _, typed := range []string{f.typed + letters, letters} {
+		first := at // stays where it is if that still matches
+		if typed == letters {
+			first++
+		}
+		for i := range n {
+			c := f.choices[(first+i+n)%n]
+			if typed != " " && strings.HasPrefix(strings.ToLower(f.words(c)), strings.ToLower(typed)) {
+				f.Set(c)
+				f.typed = typed
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // drawChoice draws the choice between the signs of the keys that change it.
 func (f *Field) drawChoice(box terminal.Region, v view.Context, focused bool) {
 	w, _ := box.Size()
-	text := f.words(f.Value())
-	if focused {
-		text = "‹ " + text + " ›"
-		if v.ASCII {
-			text = "< " + f.words(f.Value()) + " >"
-		}
+	text := "‹ " + f.words(f.Value()) + " ›"
+	if v.ASCII {
+		text = "< " + f.words(f.Value()) + " >"
 	}
 	style := v.Palette.Style(themes.Text)
 	if focused {
@@ -169,7 +218,11 @@ func (f *Field) draw(r terminal.Region, y, labelWidth, lines int, v view.Context
 			x = box.Put(x, 0, under, v.Palette.Style(themes.Text).With(themes.Reverse))
 			continue
 		}
-		x = box.Put(x, 0, string(text[i]), v.Palette.Style(themes.Text))
+		style := v.Palette.Style(themes.Text)
+		if focused && f.whole() {
+			style = style.With(themes.Reverse)
+		}
+		x = box.Put(x, 0, string(text[i]), style)
 	}
 	if focused && pos >= len(text) {
 		under := box.Cell(x, 0).Text // a hint shows through the cursor
@@ -225,16 +278,26 @@ func (f *Form) lines() int {
 func (f *Form) Refuse(field int, words string) {
 	f.Wrong, f.WrongAt = words, field
 	if field >= 0 {
-		f.At = field
+		f.At, f.entered = field, field+1 // a wrong value is corrected, not replaced
+		f.Fields[field].fresh = false
 	}
 }
 
 // move changes the focused field.
 func (f *Form) move(by int) { f.At = (f.At + by + len(f.Fields)) % len(f.Fields) }
 
+// enter selects the text of the focused field when it has become the focused one.
+func (f *Form) enter() {
+	if f.At < len(f.Fields) && f.entered != f.At+1 {
+		f.entered = f.At + 1
+		f.Fields[f.At].enter()
+	}
+}
+
 // Edit moves to another field, or types into the selected one; typed says
 // which. The error of a field disappears once the user types.
 func (f *Form) Edit(action keymap.Action, k tea.KeyMsg) (typed bool) {
+	f.enter()
 	switch {
 	case len(f.Fields) == 0:
 		return false
@@ -255,6 +318,7 @@ func (f *Form) Edit(action keymap.Action, k tea.KeyMsg) (typed bool) {
 // an arrow next to the label shows where there are more. The error is always
 // drawn.
 func (f *Form) DrawFields(r terminal.Region, y int, v view.Context) int {
+	f.enter()
 	w, h := r.Size()
 	label := 0
 	for _, field := range f.Fields {

@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/themes"
 	"app.sunloop/tui/internal/stage"
+	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
 )
 
@@ -43,4 +44,61 @@ func TestFieldIsSafe(t *testing.T) {
 			t.Fatalf("%d cells of cursor", cursor)
 		}
 	})
+}
+
+// A proposed value is replaced by what is typed into its field, kept by a key that moves the
+// cursor, and a refused one is corrected; a text of several lines is continued. Letters select
+// a choice.
+func TestFormReplacesProposedValues(t *testing.T) {
+	key := func(f *Form, keys ...string) {
+		for _, k := range keys {
+			switch special := map[string]tea.KeyType{"tab": tea.KeyTab, "end": tea.KeyEnd, "backspace": tea.KeyBackspace, "right": tea.KeyRight}; {
+			case k == "tab":
+				f.Edit(keymap.NextField, tea.KeyMsg{Type: tea.KeyTab})
+			case special[k] != 0:
+				f.Edit("", tea.KeyMsg{Type: special[k]})
+			default:
+				for _, c := range k {
+					f.Edit("", tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{c}})
+				}
+			}
+		}
+	}
+	hours := func(s string) string { return s + " h" }
+	for name, tt := range map[string]struct {
+		keys []string
+		want [4]string
+	}{
+		"the first field":    {[]string{"Lena"}, [4]string{"Lena", "4", "was", "1"}},
+		"a field further on": {[]string{"tab", "12"}, [4]string{"operator", "12", "was", "1"}},
+		"continued":          {[]string{"end", "2"}, [4]string{"operator2", "4", "was", "1"}},
+		"emptied":            {[]string{"backspace", "x"}, [4]string{"x", "4", "was", "1"}},
+		"once only":          {[]string{"a", "b", "backspace", "c"}, [4]string{"ac", "4", "was", "1"}},
+		"several lines":      {[]string{"tab", "tab", "!"}, [4]string{"operator", "4", "was!", "1"}},
+		"a choice by letter": {[]string{"tab", "tab", "tab", "2"}, [4]string{"operator", "4", "was", "2"}},
+		"by two letters":     {[]string{"tab", "tab", "tab", "12"}, [4]string{"operator", "4", "was", "12"}},
+		"by no letter":       {[]string{"tab", "tab", "tab", "z"}, [4]string{"operator", "4", "was", "1"}},
+		"by arrow":           {[]string{"tab", "tab", "tab", "12", "right"}, [4]string{"operator", "4", "was", "1"}},
+	} {
+		f := Form{Fields: []Field{NewField("Technician", "", "operator"), NewField("Hours", "", "4"), Paragraph(NewField("Text", "", "was"), 2), NewChoice("For", []string{"1", "2", "12"}, hours)}}
+		key(&f, tt.keys...)
+		for i, want := range tt.want {
+			if got := f.Fields[i].Value(); got != want {
+				t.Errorf("%s: field %d is %q, want %q", name, i, got, want)
+			}
+		}
+	}
+	f := Form{Fields: []Field{NewField("Name", "", ""), NewField("Hours", "", "4x")}}
+	f.Refuse(1, "no number")
+	key(&f, "backspace", "5")
+	if got := f.Fields[1].Value(); got != "45" {
+		t.Errorf("a refused value is corrected to %q", got)
+	}
+	proposed := Form{Fields: []Field{NewField("Begin", "", "")}}
+	proposed.enter()
+	proposed.Fields[0].Set("2026-12-01") // the service answered
+	key(&proposed, "now")
+	if got := proposed.Fields[0].Value(); got != "now" {
+		t.Errorf("a value that came later is replaced by %q", got)
+	}
 }

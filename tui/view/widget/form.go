@@ -160,6 +160,7 @@ type Form struct {
 	At      int
 	Wrong   string // what is wrong with what was given, empty for nothing
 	WrongAt int    // its field; -1: the whole form
+	entered int    // the focused field whose text was selected, plus 1; 0: none
 }
 
 // FieldsForm is a form of the service's fields below a few words.

@@ -96,6 +96,51 @@ func (c Choice) Total() (total float64, ok bool) {
 	return total, c.Currency != ""
 }
 
+// waitDays returns the days from now to a time, each hour weighted by the energy that the
+// forecast expects in it: a night costs nothing. Time after the forecast counts by its length.
+func waitDays(v view.Context, days []ForecastDay, until time.Time) float64 {
+	now := v.SiteNow
+	if !until.After(now) {
+		return 0
+	}
+	mean, n := 0.0, 0
+	for _, d := range days {
+		if d.Complete {
+			mean, n = mean+d.P50, n+1
+		}
+	}
+	energy, end := 0.0, now
+	for _, part := range [][]api.ForecastValue{v.Site.Forecast.Data.Today, v.Site.Forecast.Data.Forecasts} {
+		for _, f := range part {
+			from, to := f.Timestamp.Time, f.Timestamp.Add(time.Hour)
+			if from.After(end) { // a gap: the energy between is unknown
+				break
+			}
+			if from, to = later(from, end), earlier(to, until); to.After(from) {
+				energy, end = energy+to.Sub(from).Hours()*f.PredictedPowerKW, to
+			}
+		}
+	}
+	if n == 0 || mean <= 0 {
+		return until.Sub(now).Hours() / 24
+	}
+	return energy/(mean/float64(n)) + until.Sub(end).Hours()/24
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // Choices are options for the selection, side by side: the best window, the
 // first one, the chosen day's, and waiting.
 func Choices(v view.Context, chosen time.Time) []Choice {
@@ -114,7 +159,7 @@ func Choices(v view.Context, chosen time.Time) []Choice {
 				c.Currency = v.Site.Windows.Data.Currency
 			}
 		}
-		wait := max(c.Begin.Sub(v.SiteNow).Hours()/24, 0)
+		wait := waitDays(v, days, c.Begin)
 		c.WaitKWh, c.Wait = wait*b.kWhDay, wait*b.moneyDay
 		if bill != nil {
 			c.Parts, c.PartsMoney = bill.TotalCost, bill.Currency

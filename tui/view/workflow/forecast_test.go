@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -171,7 +172,31 @@ func TestChoices(t *testing.T) {
 		t.Fatalf("%+v", choices)
 	}
 	best := choices[1]
-	wait := 662 * best.Begin.Sub(stage.Noon).Hours() / 24
+	hourly, mean, n := map[int64]float64{}, 0.0, 0.0
+	for _, f := range slices.Concat(v.Site.Forecast.Data.Today, v.Site.Forecast.Data.Forecasts) {
+		hourly[f.Timestamp.Unix()] = f.PredictedPowerKW
+	}
+	for _, d := range ForecastDays(v) {
+		if d.Complete {
+			mean, n = mean+d.P50, n+1
+		}
+	}
+	due := 0.0
+	for at := stage.Noon; at.Before(best.Begin); at = at.Add(time.Minute) {
+		due += hourly[at.Truncate(time.Hour).Unix()] / 60
+	}
+	wait := 662 * due / (mean / n)
+	if hours := best.Begin.Sub(stage.Noon).Hours(); wait <= 0 || wait >= 662*hours/24 {
+		t.Errorf("waiting for %g h, most of them a night, costs %g of 662 a day", hours, wait)
+	}
+	night := v
+	night.SiteNow = best.Begin.Add(-9 * time.Hour) // 21:00
+	if w := waitDays(night, ForecastDays(night), best.Begin.Add(-2*time.Hour)); w > 0.001 {
+		t.Errorf("a night of waiting counts as %g days", w)
+	}
+	if w := waitDays(v, ForecastDays(v), stage.Noon.AddDate(0, 0, 30)); math.Abs(w-30) > 1 {
+		t.Errorf("30 days of waiting count as %g", w)
+	}
 	if total, ok := best.Total(); !ok || math.Abs(total-(wait+57+1840.5)) > 1e-6 {
 		t.Errorf("in all %g, want %g", total, wait+57+1840.5)
 	}
