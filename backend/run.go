@@ -3,7 +3,6 @@ package backend
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/store"
 	"app.sunloop/internal/clock"
+	"app.sunloop/internal/display"
 )
 
 // Run runs the jobs and the timers until ctx ends or the Service is closed, then
@@ -72,7 +72,7 @@ func (s *Service) unwell(ctx context.Context) (reasons []string) {
 	case err != nil:
 		reasons = append(reasons, "the states of the sites cannot be read")
 	case n > 0:
-		reasons = append(reasons, fmt.Sprintf("detection is behind at %d sites", n))
+		reasons = append(reasons, "detection is behind at "+display.CountOf(n, "site", "sites"))
 	}
 	return reasons
 }

@@ -406,10 +406,10 @@ func (m *Model) progress(v view.Context) []span {
 	done /= float64(len(files))
 	n := min(max(int(done*cells), 0), cells)
 	if m.frame.size.Columns < 130 && m.nav.selection.AssetID != "" { // the workflow of the selection needs the space
-		return []span{{fmt.Sprintf("  %.0f %% %s", done*100, stage), themes.Dim}}
+		return []span{{fmt.Sprintf("  %s %s", display.Percent(done), stage), themes.Dim}}
 	}
 	return []span{
 		{"  " + strings.Repeat(full, n), themes.Accent}, {strings.Repeat(empty, cells-n), themes.Muted},
-		{fmt.Sprintf(" %.0f %% %s, %s in progress", done*100, stage, display.CountOf(len(files), "file", "files")), themes.Dim},
+		{fmt.Sprintf(" %s %s, %s in progress", display.Percent(done), stage, display.CountOf(len(files), "file", "files")), themes.Dim},
 	}
 }

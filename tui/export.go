@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/plain"
 	"app.sunloop/tui/view"
@@ -174,7 +175,7 @@ func (m *Model) export(f format) {
 		m.notify("Not written: "+err.Error(), themes.Warning)
 		return
 	}
-	m.notify(fmt.Sprintf("%d rows are in %s", len(t.rows), path), themes.Accent)
+	m.notify(fmt.Sprintf("%s written to %s", display.CountOf(len(t.rows), "row", "rows"), path), themes.Accent)
 }
 
 // writeExport writes a new file that only its owner can read. Its name contains
@@ -240,7 +241,7 @@ func (m *Model) copyShown() {
 		m.notify("Not copied: "+err.Error(), themes.Warning)
 		return
 	}
-	m.copyText(string(b), fmt.Sprintf("%d rows were sent to the terminal's clipboard. If the terminal has none, press e to write them to a file.", len(t.rows)), t.what)
+	m.copyText(string(b), display.CountOf(len(t.rows), "row", "rows")+" sent to the terminal's clipboard. If the terminal has none, press e to write a file.", t.what)
 }
 
 // copyText puts text on the clipboard. Text that is too long for the terminal is
@@ -282,5 +283,5 @@ func (m *Model) saveText(r view.Save) {
 		m.notify("Not written: "+err.Error(), themes.Warning)
 		return
 	}
-	m.notify(fmt.Sprintf("%d lines are in %s", strings.Count(r.Text, "\n"), path), themes.Accent)
+	m.notify(fmt.Sprintf("%s written to %s", display.CountOf(strings.Count(r.Text, "\n"), "line", "lines"), path), themes.Accent)
 }

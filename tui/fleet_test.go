@@ -145,7 +145,7 @@ func TestFleetByCustomer(t *testing.T) {
 	v.Admin.Fleet.Set(sites, stage.Noon)
 	s := plantview.NewFleet()
 	text := func() string { return stage.ScreenText(v, s, 118, 30) }
-	if got := text(); !strings.Contains(got, "6 sites") || !strings.Contains(got, "1 site without present data") {
+	if got := text(); !strings.Contains(got, "6 sites") || !strings.Contains(got, "1 site without current data") {
 		t.Errorf("no totals:\n%s", got)
 	}
 	s.Do("group-fleet", v)

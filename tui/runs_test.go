@@ -46,7 +46,7 @@ func TestRunsByKeys(t *testing.T) {
 	d.press("tab", "ctrl+u", "tomorrow", "enter")
 	d.shows("The end is a date and a time as in")
 	d.press("ctrl+u", "2026-11-20 00:00", "enter")
-	d.shows("The end is after the begin.")
+	d.shows("The end must be after the start.")
 	d.press("ctrl+u", "2026-11-28 10:00", "enter")
 	if r := ended(api.RunDetect); r.Status != api.RunCompleted || r.From.IsZero() {
 		t.Errorf("detection: %+v", r)

@@ -28,7 +28,7 @@ func TestPlansByKeys(t *testing.T) {
 	d, c := onService(t, "3", "p")
 	d.shows("Plan maintenance of INV-1", "preventive", "2026-11-30 07:00", "low")
 	d.press("enter")
-	d.shows("What is to be done, and why?")
+	d.shows("What work is planned, and why?")
 	d.press("filters", "shift+tab", "shift+tab", "ctrl+u", "2026-11-20 07:00", "enter")
 	d.shows("2026-11-20T05:00:00Z is in the", "past; only emergency work may have begun.")
 	if len(schedules(t, c)) != 0 {

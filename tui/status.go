@@ -160,9 +160,9 @@ func unitAge(v view.Context) string {
 	case selected != "":
 		return selected
 	case !oldest.After(day.Start):
-		return fmt.Sprintf("%d of %d units none today", late, len(v.Site.Assets.Data))
+		return fmt.Sprintf("%d of %s none today", late, display.CountOf(len(v.Site.Assets.Data), "unit", "units"))
 	}
-	return fmt.Sprintf("%d of %d units up to %s", late, len(v.Site.Assets.Data), ago(v.SiteNow.Sub(oldest)))
+	return fmt.Sprintf("%d of %s up to %s", late, display.CountOf(len(v.Site.Assets.Data), "unit", "units"), ago(v.SiteNow.Sub(oldest)))
 }
 
 // dataLate is the age of the newest telemetry from which a warning is
@@ -307,7 +307,7 @@ func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
 		out = append(out, part{[]span{{"  units ", themes.Dim}, {fmt.Sprintf("%d/%d", d.ActiveInverters, d.TotalInverters), value}}, 3})
 	}
 	if d.SpecificYieldKWhKWp != nil {
-		out = append(out, part{[]span{{"  yield ", themes.Dim}, {fmt.Sprintf("%.2f kWh/kWp", max(*d.SpecificYieldKWhKWp, 0)), value}}, 5})
+		out = append(out, part{[]span{{"  yield ", themes.Dim}, {display.SpecificYield(max(*d.SpecificYieldKWhKWp, 0)), value}}, 5})
 	}
 	return out
 }

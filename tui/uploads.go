@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -148,7 +149,7 @@ func (m *Model) notifyImport() {
 	case u.Error != "":
 		m.notify(plant.FileName(u)+": "+u.Error, themes.Warning)
 	default:
-		m.notify(fmt.Sprintf("%s is imported: %d rows. g u shows what was inferred.", plant.FileName(u), u.RowsStored), themes.Accent)
+		m.notify(fmt.Sprintf("%s is imported: %s. g u shows what was inferred.", plant.FileName(u), display.CountOf(u.RowsStored, "row", "rows")), themes.Accent)
 	}
 	m.notes.notice.result = true
 }

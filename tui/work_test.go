@@ -193,7 +193,7 @@ func TestBestWindowIsTheDefault(t *testing.T) {
 func TestShortParts(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.press("4", "down", "b")
-	d.shows("Short of 3 × String fuse 15 A.", "begin without them")
+	d.shows("Short of 3 × String fuse 15 A.", "start without them")
 	d.press("enter")
 	d.shows("Why without these parts?")
 }
@@ -342,7 +342,7 @@ func TestCompletionWithParts(t *testing.T) {
 	}
 	d.minute()
 	d.press("4", "enter")
-	d.shows("From alarm to verification", "finding", "order", "done", "breaker swapped", "proof", "not verified yet: needs a clear day", "What was done about INV-2", "Work order created")
+	d.shows("From alarm to verification", "finding", "order", "done", "breaker swapped", "proof", "not verified yet: needs a clear day", "Activity on INV-2", "Work order created")
 }
 
 // Holds are shown with their reasons, and whether the clocks stood still.
@@ -358,7 +358,7 @@ func TestHoldsOfAnOrder(t *testing.T) {
 	d.minute()
 	d.press("w", "right", "right", "right", "enter")
 	d.minute()
-	d.shows("parts; the clocks continue")
+	d.shows("parts; the time limits continue")
 	if o := orders(t, c)[0]; o.HoldReason != api.HoldParts {
 		t.Errorf("held for %q", o.HoldReason)
 	}

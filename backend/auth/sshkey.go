@@ -82,7 +82,7 @@ func cleanComment(text string) string {
 // cleanSSHKeys are the keys as they are stored: each once, none for nil.
 func cleanSSHKeys(lines []string) ([]string, error) {
 	if len(lines) > api.MaxSSHKeys {
-		return nil, api.InvalidField(api.FieldSSHKeys, fmt.Sprintf("a user has %d keys at most", api.MaxSSHKeys))
+		return nil, api.InvalidField(api.FieldSSHKeys, fmt.Sprintf("a user has at most %d keys", api.MaxSSHKeys))
 	}
 	var kept []string
 	var seen []string

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -219,7 +220,7 @@ func (c *Client) sendOnce(ctx context.Context, r request, credential, etag strin
 	resp, err := q.Execute(r.method, r.path)
 	if err != nil {
 		if errors.Is(err, resty.ErrResponseBodyTooLarge) {
-			return nil, fmt.Errorf("the answer is larger than %d MB: %w", MaxResponseBytes>>20, err)
+			return nil, fmt.Errorf("the response is larger than %s: %w", display.Bytes(MaxResponseBytes), err)
 		}
 		if refused := untrusted(err, c.http.BaseURL); refused != nil {
 			return nil, refused

@@ -18,6 +18,7 @@ import (
 	"app.sunloop/engine/reading"
 	"app.sunloop/engine/sunspec"
 	"app.sunloop/internal/clock"
+	"app.sunloop/internal/display"
 )
 
 // DefaultUnits are the unit ids that a discovery asks for, in this order.
@@ -170,7 +171,7 @@ func (d *Discovery) addresses() (all []string, network map[string]bool, err erro
 		}
 	}
 	if len(all) > maxAddresses {
-		return nil, nil, fmt.Errorf("%d addresses: at most %d are searched", len(all), maxAddresses)
+		return nil, nil, fmt.Errorf("%s: at most %d are searched", display.CountOf(len(all), "address", "addresses"), maxAddresses)
 	}
 	return all, network, nil
 }

@@ -23,6 +23,7 @@ import (
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/sunspec"
 	"app.sunloop/internal/clock"
+	"app.sunloop/internal/display"
 )
 
 // Store keeps what was read.
@@ -508,7 +509,7 @@ func (p *Poller) verify(ctx context.Context, d *device, at time.Time) error {
 		return err
 	}
 	if d.Index >= len(devices) {
-		return fmt.Errorf("the map has %d devices; device %d is configured", len(devices), d.Index+1)
+		return fmt.Errorf("the map has %s; device %d is configured", display.CountOf(len(devices), "device", "devices"), d.Index+1)
 	}
 	dev := devices[d.Index]
 	if d.Serial != "" && dev.Serial != d.Serial {

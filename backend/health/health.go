@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
+	"app.sunloop/internal/display"
 )
 
 // Config is what a Checker looks at.
@@ -139,7 +139,7 @@ func (c *Checker) Readiness(ctx context.Context) map[string]string {
 	} else if c.checkSpace(spool) != nil {
 		parts[partDisk] = "the disk is full"
 	} else if free, _, err := c.Space(); err == nil && free < MinFreeBytes {
-		parts[partDisk] = fmt.Sprintf("less than %d MiB are free", MinFreeBytes>>20)
+		parts[partDisk] = "less than " + display.Bytes(MinFreeBytes) + " are free"
 	} else if err != nil {
 		parts[partDisk] = "its free space is not known"
 	}

@@ -158,7 +158,7 @@ const (
 // checkIDs refuses local parts of a Message-ID that are no dot-atom of RFC 5322.
 func checkIDs(ids []string) error {
 	if len(ids) > maxThread+1 {
-		return fmt.Errorf("message follows %d messages, more than %d", len(ids)-1, maxThread)
+		return fmt.Errorf("message follows more than %[2]d messages: %[1]d", len(ids)-1, maxThread)
 	}
 	for _, id := range ids {
 		if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(r rune) bool {

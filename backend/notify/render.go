@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,7 +41,7 @@ func Render(v Intent, i *Incident, zone *time.Location) Message {
 	m.Title = title(v, alarms)
 	for n, a := range alarms {
 		if n == shownAlarms {
-			m.Lines = append(m.Lines, fmt.Sprintf("and %d further alarms", len(alarms)-n))
+			m.Lines = append(m.Lines, "and "+display.CountOf(len(alarms)-n, "further alarm", "further alarms"))
 			break
 		}
 		m.Lines = append(m.Lines, describe(a, zone, v.Kind == KindAllClear))
@@ -69,12 +68,12 @@ func title(v Intent, alarms []Alarm) string {
 		sites[a.CustomerID+"\x00"+a.SiteID] = true
 	}
 	if len(sites) > 1 {
-		site = fmt.Sprintf("%d sites", len(sites))
+		site = display.CountOf(len(sites), "site", "sites")
 	}
 	subject := Words(first.Family) + " at " + site
 	switch units := len(alarms); {
 	case units > 1:
-		subject += fmt.Sprintf(", %d units", units)
+		subject += ", " + display.CountOf(units, "unit", "units")
 	case first.AssetID != "" && len(first.AssetIDs) == 0:
 		subject += ", " + first.AssetID
 	}
@@ -136,28 +135,15 @@ func totals(alarms []Alarm) (kw, kwh *float64, money *Money) {
 func atRisk(m Message) string {
 	var parts []string
 	if m.LostKW != nil {
-		parts = append(parts, number(*m.LostKW)+" kW at risk")
+		parts = append(parts, display.Power(*m.LostKW)+" at risk")
 	}
 	if m.LostKWh != nil {
-		parts = append(parts, number(*m.LostKWh)+" kWh lost")
+		parts = append(parts, display.Energy(*m.LostKWh)+" lost")
 	}
 	if m.MoneyAtRisk != nil {
-		parts = append(parts, number(m.MoneyAtRisk.Amount)+" "+m.MoneyAtRisk.Currency+" a day at risk")
+		parts = append(parts, display.Money(m.MoneyAtRisk.Amount, m.MoneyAtRisk.Currency)+" a day at risk")
 	}
 	return strings.Join(parts, ", ")
-}
-
-// number has three significant digits, or all before the point.
-func number(v float64) string {
-	digits := 0
-	for x := math.Abs(v); x < 100 && digits < 2; x *= 10 {
-		digits++
-	}
-	text := strconv.FormatFloat(v, 'f', digits, 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	return text
 }
 
 // Summarize returns one message that replaces several held ones, the newest of each
@@ -179,13 +165,13 @@ func Summarize(held []Entry, zone *time.Location) Message {
 			}
 		}
 	}
-	m.Title = fmt.Sprintf("Summary: %d messages since %s", len(held), display.ClockZone(held[0].At.In(zone)))
+	m.Title = fmt.Sprintf("Summary: %s since %s", display.CountOf(len(held), "message", "messages"), display.ClockZone(held[0].At.In(zone)))
 	if len(held) == 1 {
 		m.Title = "Summary: " + first.Title
 	}
 	for n, h := range held {
 		if n == shownAlarms {
-			m.Lines = append(m.Lines, fmt.Sprintf("and %d further messages", len(held)-n))
+			m.Lines = append(m.Lines, "and "+display.CountOf(len(held)-n, "further message", "further messages"))
 			break
 		}
 		m.Lines = append(m.Lines, display.Clock(h.At.In(zone))+" "+h.Message.Title)

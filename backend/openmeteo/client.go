@@ -19,6 +19,7 @@ import (
 
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
+	"app.sunloop/internal/display"
 )
 
 // The public servers: free for non-commercial use, 10,000 calls a day.
@@ -224,7 +225,7 @@ func (c *Client) plain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):
-		return fmt.Errorf("the answer is larger than %d MB", largestAnswer>>20)
+		return fmt.Errorf("the response is larger than %s", display.Bytes(largestAnswer))
 	case errors.As(err, &slow) && slow.Timeout():
 		return fmt.Errorf("no answer within %v", c.cfg.Timeout)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):

@@ -14,6 +14,7 @@ import (
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/interpolate"
+	"app.sunloop/internal/display"
 )
 
 // StartRun stores a run that a person starts, and enqueues its job.
@@ -177,7 +178,7 @@ func (p *Pipeline) forecastNow(ctx context.Context, r run.Run) (string, error) {
 	for _, v := range f.Values(f.IssuedAt.Truncate(time.Hour).Add(time.Hour), 24) {
 		kwh += v.PredictedPowerKW
 	}
-	return fmt.Sprintf("A forecast of %d hours was issued by model %s: %.0f kWh in the next 24 hours (P50).", f.HorizonHours, f.ModelVersion, kwh), nil
+	return fmt.Sprintf("A forecast of %s was issued by model %s: %s in the next 24 hours (P50).", display.CountOf(f.HorizonHours, "hour", "hours"), f.ModelVersion, display.Energy(kwh)), nil
 }
 
 // fillNow fills the gaps of the site.
@@ -253,12 +254,12 @@ func detected(h api.History, active bool, where string) string {
 	if n == 1 {
 		where = strings.NewReplacer("are ", "is ", "were ", "was ").Replace(where)
 	}
-	words := fmt.Sprintf("%d findings %s: %s", n, where, strings.Join(parts, ", "))
+	words := fmt.Sprintf("%s %s: %s", display.CountOf(n, "finding", "findings"), where, strings.Join(parts, ", "))
 	if n == 1 {
 		words = strings.Replace(words, "findings", "finding", 1)
 	}
 	if !active && h.LostKWh > 0 {
-		words += fmt.Sprintf("; %.0f kWh lost", h.LostKWh)
+		words += fmt.Sprintf("; %s lost", display.Energy(h.LostKWh))
 	}
 	return words + "."
 }

@@ -14,6 +14,7 @@ import (
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/display"
 )
 
 // Outcomes of a run of a job, for [sitedata.Hooks].
@@ -108,7 +109,7 @@ func exhaustedReason(job store.Claimed) error {
 	if !job.AttemptsExhausted() && job.LostAttempts < maxLostAttempts {
 		return nil
 	}
-	return sitedata.NewPermanent(fmt.Errorf("the service ended %d times while it worked on this, and does not try again", job.LostAttempts))
+	return sitedata.NewPermanent(fmt.Errorf("the service ended %s while it worked on this, and does not try again", display.CountOf(job.LostAttempts, "time", "times")))
 }
 
 // maxFailures is how often a handler may fail before its job ends. Attempts also

@@ -14,6 +14,7 @@ import (
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
+	"app.sunloop/internal/display"
 )
 
 // AuditCmd lists who changed what.
@@ -95,7 +96,7 @@ func (c *AuditCmd) print(out io.Writer, r api.AuditRecord) error {
 		about = append(about, r.Error)
 	}
 	if r.Omitted > 0 {
-		about = append(about, fmt.Sprintf("%d refusals before it were not kept", r.Omitted))
+		about = append(about, display.CountOf(r.Omitted, "refusal", "refusals")+" before it were not kept")
 	}
 	_, err := fmt.Fprintf(out, "%s  %-20s %-28s %d  %s\n", r.Timestamp, cmp.Or(r.Actor, r.ActorID, "a client at "+r.Address), strings.TrimSpace(r.Route+" "+r.Action), r.Status, strings.Join(about, "; "))
 	return err

@@ -72,7 +72,7 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "%s holds %d files of %s in %s\n", c.File, done.Files, display.Bytes(done.Bytes), display.Bytes(info.Size()))
+	fmt.Fprintf(std.out, "%s holds %s of %s in %s\n", c.File, display.CountOf(done.Files, "file", "files"), display.Bytes(done.Bytes), display.Bytes(info.Size()))
 	if strings.HasPrefix(g.Objects, "s3://") {
 		fmt.Fprintln(std.out, "Objects are not included: use versioning or replication of their bucket.")
 	}
@@ -172,18 +172,18 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(std.out, "the database is restored: %d files of %s, as they were at %s\n", len(m.Parts), display.Bytes(m.Size()), m.MadeAt.Format(time.RFC3339))
+		fmt.Fprintf(std.out, "the database is restored: %s of %s, as they were at %s\n", display.CountOf(len(m.Parts), "file", "files"), display.Bytes(m.Size()), m.MadeAt.Format(time.RFC3339))
 		return nil
 	}
 	m, err := admin.Restore(ctx, in, g.Data, passphrase, c.PassphraseFile != "")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "%s is restored: %d files of %s, as they were at %s, checked\n", g.Data, len(m.Parts), display.Bytes(m.Size()), m.MadeAt.Format(time.RFC3339))
+	fmt.Fprintf(std.out, "%s is restored: %s of %s, as they were at %s, checked\n", g.Data, display.CountOf(len(m.Parts), "file", "files"), display.Bytes(m.Size()), m.MadeAt.Format(time.RFC3339))
 	// What the folder itself lacked when it was copied is said, and no reason to have nothing.
 	found, err := check.Folder(ctx, check.Paths{DataDir: g.Data})
 	if n := len(found.Faults); n > 0 {
-		fmt.Fprintf(std.err, "the folder had %d faults when it was copied, or files of unfinished uploads: sunloop admin check lists them\n", n)
+		fmt.Fprintf(std.err, "the folder had %s when it was copied, or files of unfinished uploads: sunloop admin check lists them\n", display.CountOf(n, "fault", "faults"))
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/check"
+	"app.sunloop/internal/display"
 )
 
 // checkData verifies the data folder, or the database that replaces its file.
@@ -44,10 +45,10 @@ func (c *CheckCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		if n := len(found.Faults); n == 1 {
 			verdict = "One fault was found."
 		} else if n > 1 {
-			verdict = fmt.Sprintf("%d faults were found.", n)
+			verdict = display.CountOf(n, "fault", "faults") + " found."
 		}
-		fmt.Fprintf(std.out, "%d records of %d tables, the telemetry and the queue, %d objects of %d bytes and the modes of %d files were looked at. %s\n",
-			found.Records, found.Tables, found.Objects, found.ObjectBytes, found.Files, verdict)
+		fmt.Fprintf(std.out, "%s of %s, the telemetry and the queue, %s of %s and the modes of %s were looked at. %s\n",
+			display.CountOf(found.Records, "record", "records"), display.CountOf(found.Tables, "table", "tables"), display.CountOf(found.Objects, "object", "objects"), display.Bytes(found.ObjectBytes), display.CountOf(found.Files, "file", "files"), verdict)
 	}
 	if len(found.Faults) > 0 {
 		return exitStatus(1)

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
+	"app.sunloop/internal/display"
 )
 
 // KeyCreateCmd makes an API key.
@@ -86,18 +87,18 @@ func rateText(r auth.Rate) string {
 	case api.RateNone:
 		return "no rate limit"
 	case api.RateCustom:
-		return fmt.Sprintf("%d requests a minute", r.Minutes)
+		return display.CountOf(r.Minutes, "request", "requests") + " a minute"
 	}
-	return fmt.Sprintf("%d requests a minute (default)", api.RequestsPerMinute)
+	return display.CountOf(api.RequestsPerMinute, "request", "requests") + " a minute (default)"
 }
 
 func usageText(u auth.Usage) string {
 	if u.LastUsedAt.IsZero() {
 		return "never used"
 	}
-	text := fmt.Sprintf("%d requests, %d refused", u.Requests, u.Refused)
+	text := fmt.Sprintf("%s, %d refused", display.CountOf(u.Requests, "request", "requests"), u.Refused)
 	if u.Points > 0 {
-		text += fmt.Sprintf(", %d points", u.Points)
+		text += ", " + display.CountOf(u.Points, "point", "points")
 	}
 	return text + ", last used " + api.At(u.LastUsedAt).String()
 }

@@ -14,7 +14,7 @@ import (
 // AvailabilityCmd prints and changes the availability of units.
 type AvailabilityCmd struct {
 	List   AvailabilityListCmd   `cmd:"" default:"withargs" help:"Print the availability of a period by unit and category."`
-	Set    AvailabilitySetCmd    `cmd:"" help:"Assign a category to a time of units, with a reason."`
+	Set    AvailabilitySetCmd    `cmd:"" help:"Assign an availability category to a period of units, with a reason."`
 	Revoke AvailabilityRevokeCmd `cmd:"" help:"Revoke a change of categories, with a reason."`
 }
 
@@ -24,7 +24,7 @@ type AvailabilityListCmd struct {
 	From      string `placeholder:"TIME" help:"Start of the period, ISO 8601; in the site's time zone without an offset."`
 	To        string `placeholder:"TIME" help:"End of the period (exclusive)."`
 	Unit      string `help:"Only this unit."`
-	Stretches bool   `help:"Print the stretches of each unit."`
+	Stretches bool   `help:"Print the periods of each unit."`
 }
 
 // Run prints the availability; exit status 1 as that of status.
@@ -96,8 +96,8 @@ func worst(f api.AvailabilityFigures) string {
 // AvailabilitySetCmd assigns a category to a time of units.
 type AvailabilitySetCmd struct {
 	FactFlags
-	From     string   `required:"" placeholder:"TIME" help:"Start of the time, ISO 8601; in the site's time zone without an offset."`
-	To       string   `required:"" placeholder:"TIME" help:"End of the time (exclusive)."`
+	From     string   `required:"" placeholder:"TIME" help:"Start of the period, ISO 8601; in the site's time zone without an offset."`
+	To       string   `required:"" placeholder:"TIME" help:"End of the period (exclusive)."`
 	Unit     []string `help:"Only these units (all of the site)."`
 	Category string   `required:"" help:"Category, such as force_majeure or scheduled_maintenance."`
 	Reason   string   `required:"" help:"Reason, which is kept with the change."`

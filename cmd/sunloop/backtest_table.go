@@ -8,16 +8,17 @@ import (
 
 	"app.sunloop/engine/replay"
 	"app.sunloop/engine/replay/metric"
+	"app.sunloop/internal/display"
 )
 
 // printBacktest prints one site's figures, in percent of the capacity.
 func printBacktest(out io.Writer, r *replay.Result, months bool) error {
-	fmt.Fprintf(out, "%s: %s to %s, %d intervals; percent of the capacity\n", r.Name, r.FirstTest, r.LastTest, r.N)
+	fmt.Fprintf(out, "%s: %s to %s, %s; percent of the capacity\n", r.Name, r.FirstTest, r.LastTest, display.CountOf(r.N, "interval", "intervals"))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "\tpinball\tdeciles\tCRPS\tnMAE\tnRMSE\tnMBE\tskill\tcoverage 80\twidth 80\tdaily energy\tdays within\tday width\t")
 	line := func(name string, s metric.Scores) {
-		fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%+.2f\t%s\t%.1f %%\t%.1f\t%.1f %%\t%s\t%s\t\n", name, 100*s.Pinball, 100*s.PinballDeciles, 100*s.CRPS,
-			100*s.NMAE, 100*s.NRMSE, 100*s.NMBE, skillText(s), 100*s.Coverage80, 100*s.Width80, 100*s.DailyEnergyError, bandText(s.Coverage80Day), bandText(s.Width80Day))
+		fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%+.2f\t%s\t%s\t%.1f\t%s\t%s\t%s\t\n", name, 100*s.Pinball, 100*s.PinballDeciles, 100*s.CRPS,
+			100*s.NMAE, 100*s.NRMSE, 100*s.NMBE, skillText(s), display.Percentage(100*s.Coverage80), 100*s.Width80, display.Percentage(100*s.DailyEnergyError), bandText(s.Coverage80Day), bandText(s.Width80Day))
 	}
 	line("sunloop", r.Scores)
 	if months {
@@ -33,7 +34,7 @@ func printBacktest(out io.Writer, r *replay.Result, months bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d fits of %.2f s, a forecast in %.1f ms; %s\n", r.Fits, r.FitSeconds, r.PredictMS, memberText(r))
+	fmt.Fprintf(out, "%s of %.2f s, a forecast in %.1f ms; %s\n", display.CountOf(r.Fits, "fit", "fits"), r.FitSeconds, r.PredictMS, memberText(r))
 	for _, n := range r.Notes {
 		fmt.Fprintln(out, "-", n)
 	}
@@ -46,20 +47,20 @@ func bandText(share float64) string {
 	if share == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f %%", 100*share)
+	return display.Percentage(100 * share)
 }
 
 func skillText(s metric.Scores) string {
 	if s.Skill == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f %%", 100**s.Skill)
+	return display.Percentage(100 * *s.Skill)
 }
 
 func memberText(r *replay.Result) string {
 	var members []string
 	for _, m := range r.Members {
-		members = append(members, fmt.Sprintf("%s %.0f %%", plainName(m.Name), 100*m.Weight))
+		members = append(members, plainName(m.Name)+" "+display.Percent(m.Weight))
 	}
 	return strings.Join(members, ", ")
 }
@@ -86,9 +87,9 @@ func markdownSites(results []*replay.Result) string {
 			trees = " | |"
 		}
 		all, smart, mix := r.References["ch_peen"], r.References["smart_persistence"], r.References["climatology_mix"]
-		fmt.Fprintf(&b, "| %s | %d | %.3f | %.3f | %.3f | **%.3f** |%s %.2f | %.2f | **%s** | %s | %.1f %% | %.1f | %.1f %% | %.2f s | %.1f ms |\n", r.Name, r.N, 100*r.Pinball, 100*r.PinballDeciles,
+		fmt.Fprintf(&b, "| %s | %d | %.3f | %.3f | %.3f | **%.3f** |%s %.2f | %.2f | **%s** | %s | %s | %.1f | %s | %.2f s | %.1f ms |\n", r.Name, r.N, 100*r.Pinball, 100*r.PinballDeciles,
 			100*all.PinballDeciles, r.PinballDeciles/all.PinballDeciles, trees, 100*r.NMAE, 100*smart.NMAE, skillText(r.Scores), skillText(mix.Scores),
-			100*r.Coverage80, 100*r.Width80, 100*r.DailyEnergyError, r.FitSeconds, r.PredictMS)
+			display.Percentage(100*r.Coverage80), 100*r.Width80, display.Percentage(100*r.DailyEnergyError), r.FitSeconds, r.PredictMS)
 	}
 	return b.String()
 }
@@ -98,7 +99,7 @@ func markdownMonths(r *replay.Result) string {
 	var b strings.Builder
 	b.WriteString("| month | n | pinball | nMAE | coverage 80 | CH-PeEn | smart persistence |\n|---|---|---|---|---|---|---|\n")
 	line := func(name string, s, all, smart metric.Scores) {
-		fmt.Fprintf(&b, "| %s | %d | **%.5f** | %.5f | %.1f %% | %.5f | %.5f |\n", name, s.N, s.Pinball, s.NMAE, 100*s.Coverage80, all.Pinball, smart.Pinball)
+		fmt.Fprintf(&b, "| %s | %d | **%.5f** | %.5f | %s | %.5f | %.5f |\n", name, s.N, s.Pinball, s.NMAE, display.Percentage(100*s.Coverage80), all.Pinball, smart.Pinball)
 	}
 	all, smart := r.References["ch_peen"], r.References["smart_persistence"]
 	for i, m := range r.ByMonth {

@@ -39,7 +39,7 @@ type LookFlags struct {
 	BellFrom   string `default:"high" help:"Lowest alarm priority that rings the bell: critical, high, medium, low or off."`
 	NotifyFrom string `default:"high" help:"Lowest alarm priority with a desktop notification: critical, high, medium, low or off."`
 	Polling    string `default:"normal" help:"Polling rate: fast, normal or slow."`
-	Remember   bool   `default:"true" negatable:"" help:"Remember the place: site, pane, sort, filter and columns."`
+	Remember   bool   `default:"true" negatable:"" help:"Restore site, pane, sort, filter and columns at the next start."`
 	Preset     string `default:"auto" help:"Initial layout: auto, balanced, watch, diagnose, plan, work, or a configured one."`
 	QuadFrom   string `default:"160x40" help:"Smallest size in columns and rows at which all four panes are shown."`
 	StripsFrom string `default:"100x30" help:"Smallest size in columns and rows at which the other panes are shown as strips."`

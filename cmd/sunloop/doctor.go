@@ -176,7 +176,7 @@ func (c *DoctorCmd) configuration(r *report, g *Globals) {
 	r.line("themes", "%d of your own in %s", len(own), dir)
 	for _, t := range own {
 		if weak := t.Weak(); len(weak) > 0 {
-			r.bad("theme", "%s has too little contrast in %d places: %s", t.Name, len(weak), strings.Join(weak[:min(len(weak), 3)], "; "))
+			r.bad("theme", "%s has too little contrast in %s: %s", t.Name, display.CountOf(len(weak), "place", "places"), strings.Join(weak[:min(len(weak), 3)], "; "))
 		}
 	}
 	for _, name := range []string{"session.json", "places.json", "config.toml"} {
@@ -342,7 +342,7 @@ func (c *DoctorCmd) service(ctx context.Context, r *report) {
 		r.bad("reach", "the status is %s: this is not Sunloop", resp.Status)
 		return
 	}
-	r.line("reach", "the service answers in %d ms", took.Milliseconds())
+	r.line("reach", "the service responds in %s", display.Latency(took))
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		if skew := from.Add(took / 2).Sub(at); skew.Abs() > maxClockSkew {
 			step := time.Second

@@ -140,7 +140,7 @@ func (s source) pieces(std streams, read func(data []byte) (*ingest.Result, erro
 		return do(data, s.name, nil, true)
 	}
 	if bytes.IndexByte(data, 0) >= 0 {
-		return fmt.Errorf("%s: only text is read in pieces; a file of another format may have %d MB", s.path, limit>>20)
+		return fmt.Errorf("%s: only text is read in pieces; a file of another format may have %s", s.path, display.Bytes(limit))
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercentOfPieces))
 	begun, sent, n := time.Now(), int64(0), 0
@@ -175,7 +175,7 @@ func progressFrom(name string, before, done, size int64, took time.Duration) str
 		share := min(1, float64(done)/float64(size))
 		filled := int(share * cells)
 		left := time.Duration(float64(size-done) / rate * float64(time.Second)).Round(time.Second)
-		text += fmt.Sprintf(" [%s%s] %.0f %%, %s left", strings.Repeat("#", filled), strings.Repeat(".", cells-filled), 100*share, max(left, 0))
+		text += fmt.Sprintf(" [%s%s] %s, %s left", strings.Repeat("#", filled), strings.Repeat(".", cells-filled), display.Percent(share), max(left, 0))
 	}
 	return text
 }

@@ -17,9 +17,9 @@ type FindingsCmd struct {
 	ListFlags
 	State    string `enum:",active,ended,all" default:"" help:"Type: active, ended, all (default active, with --from or --to all)."`
 	Severity string `enum:",critical,high,medium,low,journal,warning,normal" default:"" help:"Only findings of this priority, as the table prints it [critical, high, medium, low, journal], or of this severity of the API: critical, warning, normal."`
-	From     string `placeholder:"TIME" help:"Only findings that were there at this time or later, ISO 8601; in the site's time zone without an offset."`
-	To       string `placeholder:"TIME" help:"Only findings that were there before this time."`
-	Summary  bool   `help:"Print the findings of each site summed up instead: what its history shows."`
+	From     string `placeholder:"TIME" help:"Only findings active at this time or later, ISO 8601; in the site's time zone without an offset."`
+	To       string `placeholder:"TIME" help:"Only findings active before this time."`
+	Summary  bool   `help:"Print a summary of the findings of each site instead."`
 }
 
 // Run prints the findings; exit status 1 when a critical one is active.

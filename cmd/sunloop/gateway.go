@@ -33,9 +33,9 @@ type GatewayCmd struct {
 	Discover GatewayDiscoverCmd `cmd:"" help:"Search addresses for devices and show what would be read."`
 	Run      GatewayRunCmd      `cmd:"" help:"Read the devices of the sources file into the data folder, without a listening port."`
 	Status   GatewayStatusCmd   `cmd:"" help:"Show the devices of a running gateway with the age of their data."`
-	Tail     GatewayTailCmd     `cmd:"" help:"Print the readings of a running gateway as they come."`
-	Invite   GatewayInviteCmd   `cmd:"" help:"Make a code with which one gateway joins a site of this service, or of a remote one."`
-	Join     GatewayJoinCmd     `cmd:"" help:"Join a service with a code: what the gateway reads is sent there from its next start on."`
+	Tail     GatewayTailCmd     `cmd:"" help:"Print the readings of a running gateway as they arrive."`
+	Invite   GatewayInviteCmd   `cmd:"" help:"Create a code for one gateway to join a site of this service, or of a remote one."`
+	Join     GatewayJoinCmd     `cmd:"" help:"Join a service with a code; from its next start, the gateway sends its readings there."`
 	Explain  GatewayExplainCmd  `cmd:"" help:"Show registers, points and dropped values of a device of a running gateway."`
 }
 
@@ -121,7 +121,7 @@ func addedText(added, readable int, path string) string {
 	if n := readable - added; n > 0 {
 		already = fmt.Sprintf(" (already in the file: %d)", n)
 	}
-	return fmt.Sprintf("%d devices added to %s%s; start with: sunloop gateway run --sources %s", added, path, already, path)
+	return fmt.Sprintf("%s added to %s%s; start with: sunloop gateway run --sources %s", display.CountOf(added, "device", "devices"), path, already, path)
 }
 
 // site is the site of a new sources file. A site that differs from that of the existing
@@ -183,7 +183,7 @@ func printFound(out io.Writer, found []gateway.Found) {
 type SourcesFlags struct {
 	Sources string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Also read the devices of this sources file (see sunloop gateway --help)." type:"path"`
 
-	PlantMetrics string `placeholder:"ADDRESS" env:"SUNLOOP_PLANT_METRICS" help:"Serve the values of the devices of --sources for Prometheus at this address [127.0.0.1:9465]. Who reaches it needs no credential."`
+	PlantMetrics string `placeholder:"ADDRESS" env:"SUNLOOP_PLANT_METRICS" help:"Serve the values of the devices of --sources for Prometheus at this address [127.0.0.1:9465]. Clients need no credential."`
 }
 
 // check checks the flags before a data folder is made or a port opened.
@@ -243,7 +243,7 @@ type GatewayRunCmd struct {
 	ServiceFlags
 	WatchFlags
 	Sources      string `placeholder:"FILE" env:"SUNLOOP_SOURCES" help:"Sources file (default: sources.toml in the configuration folder)." type:"path"`
-	PlantMetrics string `placeholder:"ADDRESS" env:"SUNLOOP_PLANT_METRICS" help:"Serve the values of the devices for Prometheus at this address [127.0.0.1:9465]. Who reaches it needs no credential."`
+	PlantMetrics string `placeholder:"ADDRESS" env:"SUNLOOP_PLANT_METRICS" help:"Serve the values of the devices for Prometheus at this address [127.0.0.1:9465]. Clients need no credential."`
 }
 
 // Run reads until ctx ends.
@@ -414,7 +414,7 @@ func printBroker(out io.Writer, b gateway.BrokerStatus) {
 	case b.Version != "":
 		state += " by MQTT " + b.Version
 	}
-	fmt.Fprintf(out, "broker %s (%s): %s, %d messages\n", b.Address, b.Dialect, state, b.Messages)
+	fmt.Fprintf(out, "broker %s (%s): %s, %s\n", b.Address, b.Dialect, state, display.CountOf(b.Messages, "message", "messages"))
 	for _, reason := range slices.Sorted(maps.Keys(b.Refused)) {
 		fmt.Fprintf(out, "  not taken: %s: %d\n", reason, b.Refused[reason])
 	}
@@ -425,7 +425,7 @@ func printBroker(out io.Writer, b gateway.BrokerStatus) {
 
 // printFiles prints what came from a folder, a server or a mailbox.
 func printFiles(out io.Writer, f drop.Status) {
-	fmt.Fprintf(out, "%s %s (%s): %s, %d files taken in, %d of them refused, %d wait\n", f.Kind, f.Name, f.Place, f.State, f.Taken, f.Refused, f.Waiting)
+	fmt.Fprintf(out, "%s %s (%s): %s, %s taken in, %d of them refused, %d wait\n", f.Kind, f.Name, f.Place, f.State, display.CountOf(f.Taken, "file", "files"), f.Refused, f.Waiting)
 	if f.Skipped > 0 {
 		fmt.Fprintf(out, "  messages of other senders: %d\n", f.Skipped)
 	}
@@ -538,7 +538,7 @@ func (c *GatewayExplainCmd) Run(ctx context.Context, g *Globals, std streams) er
 	default:
 		fmt.Fprintf(out, "%s at %s, unit %d, base %d, at most %d registers in a request\n", e.State, e.Address, e.Unit, e.Base, e.Limit)
 	}
-	fmt.Fprintf(out, "power %s, age %s, %d readings, %d errors, dropped: %s\n", kilowatts(e.PowerW), age(e.AgeS), e.Reads, e.Errors, marks(e.Marks))
+	fmt.Fprintf(out, "power %s, age %s, %s, %s, dropped: %s\n", kilowatts(e.PowerW), age(e.AgeS), display.CountOf(e.Reads, "reading", "readings"), display.CountOf(e.Errors, "error", "errors"), marks(e.Marks))
 	if !e.Stored {
 		fmt.Fprintln(out, "not stored as a unit: the inverters of the site have its power, or it measures none")
 	}
@@ -557,7 +557,7 @@ func (c *GatewayExplainCmd) Run(ctx context.Context, g *Globals, std streams) er
 		}
 	}
 	for _, b := range e.Blocks {
-		fmt.Fprintf(out, "\nmodel %d, %s, %d registers from %d\n", b.ID, b.Name, b.Length, b.Address)
+		fmt.Fprintf(out, "\nmodel %d, %s, %s from %d\n", b.ID, b.Name, display.CountOf(b.Length, "register", "registers"), b.Address)
 		for _, name := range slices.Sorted(maps.Keys(b.Points)) {
 			fmt.Fprintf(out, "  %-14s %.10g\n", name, b.Points[name])
 		}

@@ -26,6 +26,7 @@ import (
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/gateway/forward"
 	"app.sunloop/backend/gateway/spool"
+	"app.sunloop/internal/display"
 )
 
 // Names in the data folder of what is sent to another service.
@@ -113,9 +114,9 @@ func printCode(out io.Writer, code, url string, expires time.Time) error {
 type GatewayJoinCmd struct {
 	URL      string `arg:"" help:"Service, for example https://ops.example.com."`
 	Code     string `env:"SUNLOOP_JOIN_CODE" help:"Code of sunloop gateway invite (asked for)."`
-	Replace  bool   `help:"Join although the gateway has joined a service already; what waits is sent to the new one."`
-	SpoolMiB int64  `name:"spool-mib" default:"1024" placeholder:"MIB" help:"Room on the disk for samples that wait; beyond it the oldest are dropped (${default})."`
-	FilesMiB int64  `name:"files-mib" default:"256" placeholder:"MIB" help:"Room on the disk for files that wait; beyond it the oldest are dropped (${default})."`
+	Replace  bool   `help:"Join even if the gateway is joined to a service; waiting samples and files are sent to the new one."`
+	SpoolMiB int64  `name:"spool-mib" default:"1024" placeholder:"MIB" help:"Disk space for waiting samples; when it is full, the oldest are dropped (${default})."`
+	FilesMiB int64  `name:"files-mib" default:"256" placeholder:"MIB" help:"Disk space for waiting files; when it is full, the oldest are dropped (${default})."`
 	TrustFlags
 }
 
@@ -311,18 +312,18 @@ func printForward(out io.Writer, s *forward.Status, now time.Time) {
 	if s.LastAck != nil {
 		ack = now.Sub(*s.LastAck).Round(time.Second).String() + " ago"
 	}
-	fmt.Fprintf(out, "\nservice: %s; %d batches (%d points) wait; stored there up to batch %d of %d; last acknowledgement %s\n", s.State, s.Batches, s.Points, s.Acknowledged, s.LastSequence, ack)
-	fmt.Fprintf(out, "spool: %.1f of %d MiB\n", float64(s.SpoolBytes)/(1<<20), s.SpoolMax>>20)
+	fmt.Fprintf(out, "\nservice: %s; %s (%s) waiting; stored there up to batch %d of %d; last acknowledgement %s\n", s.State, display.CountOf(s.Batches, "batch", "batches"), display.CountOf(s.Points, "point", "points"), s.Acknowledged, s.LastSequence, ack)
+	fmt.Fprintf(out, "spool: %s of %s\n", display.Bytes(s.SpoolBytes), display.Bytes(s.SpoolMax))
 	for _, line := range []struct {
 		is   bool
 		text string
 	}{
 		{s.Error != "", "last error: " + cmp.Or(s.Error, "-")},
 		{s.Full, "the spool is nearly full: beyond its room the oldest samples are dropped"},
-		{s.Dropped > 0, fmt.Sprintf("%d points were dropped, as the spool was full", s.Dropped)},
-		{s.Damaged > 0, fmt.Sprintf("%d records of the spool are damaged", s.Damaged)},
-		{s.Refused > 0, fmt.Sprintf("%d points were refused by the service: %s in the data folder has them", s.Refused, refusedPoints)},
-		{s.ClockWrong && s.OffsetS != nil, fmt.Sprintf("the clock differs by %.0f s from that of the service: set it; times are corrected meanwhile", deref(s.OffsetS))},
+		{s.Dropped > 0, display.CountOf(s.Dropped, "point", "points") + " dropped because the spool was full"},
+		{s.Damaged > 0, display.CountOf(s.Damaged, "damaged record", "damaged records") + " in the spool"},
+		{s.Refused > 0, fmt.Sprintf("%s refused by the service, stored in %s of the data folder", display.CountOf(s.Refused, "point", "points"), refusedPoints)},
+		{s.ClockWrong && s.OffsetS != nil, fmt.Sprintf("the clock differs by %s from that of the service: set it; until then times are corrected", display.Step(time.Duration(deref(s.OffsetS))*time.Second))},
 		{s.Renumbered > 0, "the spool was a copy or an older state of itself: its batches got new numbers"},
 	} {
 		if line.is {

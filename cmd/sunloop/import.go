@@ -68,7 +68,7 @@ func (c *ImportRevertCmd) Run(ctx context.Context, g *Globals, std streams) erro
 
 // revertedText describes what was done with the rows that a reverted upload had stored.
 func revertedText(u api.Upload) string {
-	text := fmt.Sprintf("%s of site %s: of %d rows stored, %d were removed and %d have their former values again", u.UploadID, u.SiteID, u.RowsStored, u.RowsRemoved, u.RowsRestored)
+	text := fmt.Sprintf("%s of site %s: of %s stored, %d were removed and %d have their former values again", u.UploadID, u.SiteID, display.CountOf(u.RowsStored, "row", "rows"), u.RowsRemoved, u.RowsRestored)
 	if rest := u.RowsStored - u.RowsRemoved - u.RowsRestored; rest > 0 {
 		text += fmt.Sprintf("; %d stay, as other imports stored the same or later values", rest)
 	}
@@ -230,7 +230,7 @@ func (c *ImportFileCmd) sendAll(ctx context.Context, cl *client.Client, sources 
 		}
 	}
 	if len(failed) > 0 {
-		fmt.Fprintf(std.err, "sunloop: %d of %d files were not imported: %s\n", len(failed), len(sources), strings.Join(failed, ", "))
+		fmt.Fprintf(std.err, "sunloop: %d of %s were not imported: %s\n", len(failed), display.CountOf(len(sources), "file", "files"), strings.Join(failed, ", "))
 		return exitStatus(1)
 	}
 	return nil
@@ -265,7 +265,7 @@ func (c *ImportFileCmd) sendLarge(ctx context.Context, cl *client.Client, s sour
 			fmt.Fprintf(std.err, "%s: %v; trying again\n", s.name, clientError(again))
 		case first < 0:
 			if first = sent; sent > 0 {
-				fmt.Fprintf(std.err, "%s: continues at %d MB\n", s.name, sent>>20)
+				fmt.Fprintf(std.err, "%s: continues at %s\n", s.name, display.Bytes(sent))
 			}
 		default:
 			fmt.Fprintln(std.err, progressFrom(s.name, first, sent, info.Size(), time.Since(start)))
@@ -306,8 +306,8 @@ func notSent(name string, err error) error {
 func printContradictions(out io.Writer, u api.Upload, file string, units map[string]string) {
 	for _, id := range u.AssetIDs {
 		if before := units[id]; before != "" && before != file && u.RowsReplaced > 0 {
-			fmt.Fprintf(out, "!  %d rows of %s contradict those of %s, and have replaced values of unit %s. If the files are of different units: "+
-				"sunloop import revert %s, then import each file with --asset NAME, or all of them as one zip, which names units by the files\n", u.RowsReplaced, file, before, id, u.UploadID)
+			fmt.Fprintf(out, "!  %s of %s contradicted rows of %s and replaced values of unit %s. If the files are of different units: "+
+				"sunloop import revert %s, then import each file with --asset NAME, or all of them as one zip, which names units by the files\n", display.CountOf(u.RowsReplaced, "row", "rows"), file, before, id, u.UploadID)
 			break
 		}
 	}
@@ -434,12 +434,12 @@ func follow(ctx context.Context, cl *client.Client, id string, stored bool, paus
 
 // printUpload says what was imported, and what was inferred.
 func printUpload(out io.Writer, u api.Upload) {
-	fmt.Fprintf(out, "%s: %d rows stored (%d read, %d missing, %d replaced), %s to %s\n", u.Filename, u.RowsStored, u.RowsRead, u.RowsMissing, u.RowsReplaced, u.FirstRecord, u.LastRecord)
+	fmt.Fprintf(out, "%s: %s stored (%d read, %d missing, %d replaced), %s to %s\n", u.Filename, display.CountOf(u.RowsStored, "row", "rows"), u.RowsRead, u.RowsMissing, u.RowsReplaced, u.FirstRecord, u.LastRecord)
 	if len(u.AssetIDs) > 0 {
 		fmt.Fprintf(out, "units: %s\n", strings.Join(u.AssetIDs, ", "))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(u.RowsSkipped)) {
-		fmt.Fprintf(out, "skipped: %d rows, %s\n", u.RowsSkipped[reason], reason)
+		fmt.Fprintf(out, "skipped: %s, %s\n", display.CountOf(u.RowsSkipped[reason], "row", "rows"), reason)
 	}
 	var columns []ingest.Column
 	for _, c := range u.Columns {

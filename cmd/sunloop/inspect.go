@@ -195,12 +195,12 @@ func (c *InspectCmd) print(std streams, name string, read *inspected, readErr er
 		printColumns(std.out, s.Columns)
 		return fmt.Errorf("%s: %w", name, readErr)
 	}
-	rows, every := fmt.Sprintf("%d rows", s.Rows), ""
+	rows, every := display.CountOf(s.Rows, "row", "rows"), ""
 	if s.Rows == 1 {
 		rows = "1 row"
 	}
 	if s.IntervalMinutes > 0 {
-		every = fmt.Sprintf(", every %d minutes", s.IntervalMinutes)
+		every = ", every " + display.CountOf(s.IntervalMinutes, "minute", "minutes")
 	}
 	fmt.Fprintf(std.out, "%s: %s of %s in %s%s\n", name, rows, strings.ReplaceAll(s.ValueKind, "_", " "), s.UnitSource, every)
 	if s.First != nil && s.Last != nil {
@@ -235,7 +235,7 @@ func printColumns(out io.Writer, columns []ingest.Column) {
 	}
 	for i, c := range columns {
 		if i == most {
-			fmt.Fprintf(out, "  and %d more columns\n", len(columns)-most)
+			fmt.Fprintf(out, "  and %s\n", display.CountOf(len(columns)-most, "more column", "more columns"))
 			return
 		}
 		role := strings.ReplaceAll(c.Role, "_", " ")
@@ -256,7 +256,7 @@ func leftOut(rows *ingest.Rows) string {
 		text += fmt.Sprintf(", %d left out (%s)", rows.Skipped[why], why)
 	}
 	if rows.Missing > 0 {
-		text += fmt.Sprintf("; %d values missing", rows.Missing)
+		text += fmt.Sprintf("; %s missing", display.CountOf(rows.Missing, "value", "values"))
 	}
 	return text
 }

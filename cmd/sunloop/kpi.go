@@ -112,7 +112,7 @@ func printKPIs(f *facts, site api.Site, k api.KPIs, details bool) error {
 	zone := f.Zones.Of(site.Ref())
 	arrived := "of the data nothing was due"
 	if k.DataAvailability != nil {
-		arrived = fmt.Sprintf("%.0f %% of the data arrived", math.Floor(100**k.DataAvailability)) // rounded as in the notes of figures
+		arrived = display.Percent(math.Floor(100**k.DataAvailability)/100) + " of the data arrived" // rounded as in the notes of figures
 	}
 	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s, %s\n", f.Zones.Label(site.Ref()), plain.When(k.From, zone), plain.When(k.To, zone),
 		count(k.Units, "unit", "units"), display.Power(k.RatedKW), arrived)

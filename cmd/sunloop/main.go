@@ -29,7 +29,7 @@ var (
 )
 
 // description is what the program is, for its help and its manual page.
-const description = "Operations console for solar plants: what is wrong, what it costs, what to do."
+const description = "Operations console for solar plants: faults, their cost, and the work that repairs them."
 
 // cli is the whole command line.
 type cli struct {

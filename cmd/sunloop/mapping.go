@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"app.sunloop/engine/ingest"
+	"app.sunloop/internal/display"
 )
 
 // MappingFlags are how a person states what the columns of a file hold.
 type MappingFlags struct {
-	Map     string `name:"map" placeholder:"MAPPING" help:"What columns hold, as time=Date,power[INV1]=P1,unit=kW,zone=Europe/Berlin; what it leaves out is inferred."`
+	Map     string `name:"map" placeholder:"MAPPING" help:"Meaning of columns, as time=Date,power[INV1]=P1,unit=kW,zone=Europe/Berlin; the rest is inferred."`
 	MapFile string `name:"map-file" placeholder:"FILE" type:"path" help:"File with a mapping, one entry on each line."`
 }
 
@@ -32,7 +33,7 @@ func (f MappingFlags) mapping() (ingest.Mapping, error) {
 			return ingest.Mapping{}, fmt.Errorf("--map-file: read %s: %w", f.MapFile, err)
 		}
 		if len(b) > maxMappingFile {
-			return ingest.Mapping{}, fmt.Errorf("--map-file: %s is larger than %d KB", f.MapFile, maxMappingFile>>10)
+			return ingest.Mapping{}, fmt.Errorf("--map-file: %s is larger than %s", f.MapFile, display.Bytes(maxMappingFile))
 		}
 		text = string(b) + "\n"
 	}

@@ -16,7 +16,7 @@ import (
 // NotifyCmd tests and explains notifications.
 type NotifyCmd struct {
 	Test     NotifyTestCmd     `cmd:"" help:"Send a test message to a person or a channel, and print the result of each address."`
-	Explain  NotifyExplainCmd  `cmd:"" help:"Print what was sent of an alarm, to whom, and what held or suppressed it."`
+	Explain  NotifyExplainCmd  `cmd:"" help:"Print the notifications of an alarm: recipients, and why any were held or suppressed."`
 	Simulate NotifySimulateCmd `cmd:"" help:"Print who would be notified if an alarm were raised."`
 	OnCall   NotifyOnCallCmd   `cmd:"" name:"on-call" help:"Print who is on call."`
 	Absences NotifyAbsencesCmd `cmd:"" help:"Read the absences of a person in a rotation from an iCalendar file."`
@@ -93,7 +93,7 @@ type NotifySimulateCmd struct {
 	Unit     string `help:"Unit of the alarm."`
 	Family   string `default:"inverter_outage" help:"Family of the fault."`
 	Priority string `enum:"critical,major,moderate,minor,normal" default:"major" help:"Priority of the alarm: critical, major, moderate, minor, normal."`
-	At       string `placeholder:"TIME" help:"Time at which it is raised, ISO 8601, UTC without an offset (now)."`
+	At       string `placeholder:"TIME" help:"Time of the alarm, ISO 8601, UTC without an offset (now)."`
 }
 
 // Run prints the messages of two days in which no person acknowledges the alarm.

@@ -13,7 +13,7 @@ import (
 // RatingsCmd prints and sets what KPIs are made with.
 type RatingsCmd struct {
 	FactFlags
-	Unit            string   `help:"Set the values of this unit, not those of the site."`
+	Unit            string   `help:"Set the values of this unit instead of the site's."`
 	DC              float64  `name:"dc" placeholder:"KW" help:"DC rating to set: modules, standard test conditions."`
 	AC              float64  `name:"ac" placeholder:"KW" help:"AC rating to set: inverters."`
 	Coefficient     *float64 `name:"module-temp-coefficient" placeholder:"PERCENT" help:"Change of module power in percent per kelvin to set, such as =-0.35."`

@@ -23,7 +23,7 @@ type ScoreCmd struct {
 	JSON      bool     `name:"json" help:"Print JSON."`
 	Mistakes  bool     `help:"Also list missed faults and false findings."`
 	Measured  bool     `help:"For a folder of measured plants with injected losses: recall by kind, size and tier, and the findings on the unchanged plants."`
-	Replays   string   `placeholder:"DIR" hidden:"" type:"path" help:"With --measured: keep what detection found in each case in this folder, and take it from there."`
+	Replays   string   `placeholder:"DIR" hidden:"" type:"path" help:"With --measured: store the findings of each case in this folder and reuse them."`
 	Into      string   `placeholder:"FILE" hidden:"" type:"existingfile" help:"Rewrite the tables of docs/faults.md."`
 	Calibrate string   `placeholder:"FILE" hidden:"" type:"path" help:"Fit the confidences on these seeds and write engine/diagnose/calibration.json."`
 }

@@ -69,7 +69,7 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 	cfg.LargestUpload = f.MaxUpload << 20
 	switch {
 	case f.MaxUpload < 10 || f.MaxUpload > 1<<20:
-		return cfg, fmt.Errorf("--max-upload is from 10 to %d MB, not %d", 1<<20, f.MaxUpload)
+		return cfg, fmt.Errorf("--max-upload: invalid value %d; from 10 to %d (in MB)", f.MaxUpload, 1<<20)
 	case f.TokenLifetime < time.Minute:
 		return cfg, fmt.Errorf("--token-lifetime is a minute or more, not %s", f.TokenLifetime)
 	case f.SigningKeyAge < 0:
@@ -128,7 +128,7 @@ type ServeCmd struct {
 
 	SourcesFlags
 
-	Heartbeat string `placeholder:"URL" env:"SUNLOOP_HEARTBEAT" help:"URL of a watchdog that is called each minute while the service is well: parts ready, detection not behind."`
+	Heartbeat string `placeholder:"URL" env:"SUNLOOP_HEARTBEAT" help:"URL of a watchdog that is called each minute while the service is healthy: all parts ready, detection up to date."`
 
 	CORS []string `placeholder:"ORIGIN" env:"SUNLOOP_CORS" help:"Origins whose pages may call the API."`
 

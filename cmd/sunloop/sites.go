@@ -22,7 +22,7 @@ type SitesCmd struct {
 	Add       SitesAddCmd       `cmd:"" help:"Add a site without data."`
 	Rename    SitesRenameCmd    `cmd:"" help:"Change the name that is shown; the id stays."`
 	Archive   SitesArchiveCmd   `cmd:"" help:"Make a site read-only: no new data, forecasts or detection, and not in lists unless asked for."`
-	Unarchive SitesUnarchiveCmd `cmd:"" help:"Use an archived site again."`
+	Unarchive SitesUnarchiveCmd `cmd:"" help:"Make an archived site active again."`
 	Zone      SitesZoneCmd      `cmd:"" help:"Change the time zone of a site: all kept files are read again in it."`
 	Remove    SitesRemoveCmd    `cmd:"" help:"Delete a site with all its data."`
 }
@@ -198,7 +198,7 @@ func printMove(out io.Writer, site, text string) func(*api.SitesResponse, error)
 type SitesZoneCmd struct {
 	SiteFlags
 	Zone   string `arg:"" help:"New time zone, for example Europe/Berlin."`
-	DryRun bool   `help:"Only say what would change."`
+	DryRun bool   `help:"Only print what would change."`
 }
 
 // Run says what changes, changes the zone and waits for the end.
@@ -308,12 +308,12 @@ func waitForChange(ctx context.Context, cl *client.Client, ref api.SiteRef) (gon
 
 // UnitsMergeCmd merges two units.
 type UnitsMergeCmd struct {
-	Unit     string `arg:"" help:"Unit that stays."`
-	From     string `arg:"" help:"Unit whose values fill gaps of the first, and which goes."`
+	Unit     string `arg:"" help:"Unit that is kept."`
+	From     string `arg:"" help:"Unit whose values fill gaps of the first; it is removed."`
 	Site     string `help:"Site of the units, if several have such units."`
 	Customer string `help:"Customer of the site."`
-	DryRun   bool   `help:"Only count what would change."`
-	Confirm  bool   `help:"Merge although both have different values at the same times: those of the second are dropped."`
+	DryRun   bool   `help:"Only print how much would change."`
+	Confirm  bool   `help:"Merge even if both have different values at the same times; those of the second are dropped."`
 	RemoteFlags
 }
 
@@ -326,7 +326,7 @@ func (c *UnitsMergeCmd) Run(ctx context.Context, g *Globals, std streams) error 
 			return clientError(err)
 		}
 		e := r.Effects
-		fmt.Fprintf(std.out, "%d rows are filled, %d are equal, and %d conflict: there the values of %s stay\n", e.RowsFilled, e.RowsEqual, e.RowsConflict, c.Unit)
+		fmt.Fprintf(std.out, "%s filled, %d equal, %d in conflict: there the values of %s are kept\n", display.CountOf(e.RowsFilled, "row", "rows"), e.RowsEqual, e.RowsConflict, c.Unit)
 		if !e.FirstConflict.IsZero() {
 			fmt.Fprintf(std.out, "first conflict: %s\n", e.FirstConflict)
 		}

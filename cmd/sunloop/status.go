@@ -110,7 +110,7 @@ func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
 	return nil
 }
 
-// noFindings says that no finding is active, and of a site without present data that
+// noFindings says that no finding is active, and of a site without current data that
 // what is abnormal now is unknown.
 func noFindings(s api.SiteSummary, zone *time.Location) string {
 	switch {

@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/internal/display"
+)
 
 // capacity finds units that make more than they ever did, against their peers:
 // more array, or another factor in the logger. It costs nothing, and is booked
@@ -58,7 +62,7 @@ func (m *grown) day(v *view, s *session, k int) {
 	step := 100 * medianOf(m.days)
 	r := &record{family: CapacityChange, units: []int{k}, start: m.since, detected: end, lastSeen: end, seen: newFacts()}
 	r.observed = []Evidence{
-		shows("relative_yield", 2, step, 100, "%", "On %d days it made %.1f %% of the best it had made before, against its peers.", len(m.days), step),
+		shows("relative_yield", 2, step, 100, "%", "On %s it made %s of the best it had made before, against its peers.", display.CountOf(len(m.days), "day", "days"), display.Percentage(step)),
 		shows("all_day", 1, step-100, 0, "%", "It does so in the morning, at noon and in the afternoon."),
 	}
 	m.record, m.left = s.open(r), grownNew

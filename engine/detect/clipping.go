@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 // clipping records that units run at their rating because the array is larger
@@ -67,8 +69,8 @@ func (c *clipping) look(v *view, s *session) {
 	r.lastSeen = day.to
 	r.spans = append(r.spans, day.span())
 	r.observed = []Evidence{
-		shows("flat_top", 2, 100*highest, 100, "%", "On %d days units stood at their highest, up to %.1f %% of the rating, within %.1f %% from sample to sample.", len(r.spans), 100*highest, 100*clipWidth),
-		shows("at_rating", 1.5, float64(len(r.units)), float64(len(v.units)), "units", "That is the limit of %d of %d units.", len(r.units), len(v.units)),
+		shows("flat_top", 2, 100*highest, 100, "%", "On %s units stood at their highest, up to %s of the rating, within %s from sample to sample.", display.CountOf(len(r.spans), "day", "days"), display.Percentage(100*highest), display.Percentage(100*clipWidth)),
+		shows("at_rating", 1.5, float64(len(r.units)), float64(len(v.units)), "units", "That is the limit of %d of %s.", len(r.units), display.CountOf(len(v.units), "unit", "units")),
 	}
 }
 

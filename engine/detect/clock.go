@@ -3,6 +3,8 @@ package detect
 import (
 	"math"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 // clocks finds a logger whose time stamps are late or early: the site's day,
@@ -239,7 +241,7 @@ func (c *clocks) set(s *session, found float64, first int) {
 		r.units = append(r.units, k)
 	}
 	r.observed = []Evidence{
-		shows("noon_moved", 2.5, found, 0, "min", "On %d days the middle of the site's day was %.0f min from where it was before, against the sun's.", len(minutes), math.Abs(median(minutes))),
+		shows("noon_moved", 2.5, found, 0, "min", "On %s solar noon in the data was %s from where it was before.", display.CountOf(len(minutes), "day", "days"), formatMinutes(math.Abs(median(minutes)))),
 		shows("all_units", 1, float64(len(r.units)), float64(len(r.units)), "units", "All units moved together."),
 	}
 	if math.Mod(found, 60) == 0 {

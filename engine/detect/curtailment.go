@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // curtailment finds times in which all units stop at the same share of their
@@ -221,16 +222,16 @@ func curtailmentEvidence(r *record) []Evidence {
 	if len(r.observed) > 0 {
 		return r.observed
 	}
-	out := []Evidence{shows("common_plateau", 2.5, 100*f.level, 100, "%", "None of %d units went above %.1f %% of its rating, and most stood there within %.1f %%, in at least %d samples.",
-		f.heard, 100*f.level, 100*plateauWidth, f.samples)}
+	out := []Evidence{shows("common_plateau", 2.5, 100*f.level, 100, "%", "None of %s went above %s of its rating, and most stood there within %s, in at least %d samples.",
+		display.CountOf(f.heard, "unit", "units"), display.Percentage(100*f.level), display.Percentage(100*plateauWidth), f.samples)}
 	if round := math.Round(20*f.level) / 20; math.Abs(f.level-round) < roundLevel {
-		out = append(out, shows("round_level", 0.8, 100*f.level, 100*round, "%", "That is a round set-point: %.0f %%.", 100*round))
+		out = append(out, shows("round_level", 0.8, 100*f.level, 100*round, "%", "That is a round set-point: %s.", display.Percent(round)))
 	}
 	if f.running > 0 && f.counterKWh > 0 {
-		out = append(out, shows("headroom", 1.5, f.counterKWh, 0, "kWh", "The irradiance would have given %s more by the time it was noticed.", FormatKWh(f.counterKWh)))
+		out = append(out, shows("headroom", 1.5, f.counterKWh, 0, "kWh", "The irradiance would have given %s more by the time it was noticed.", display.Energy(f.counterKWh)))
 	}
 	if 4*f.days >= 3*f.samples {
-		out = append(out, shows("one_command", 1, 100*plateauTight, 100*plateauWidth, "%", "Four in five units agree within %.1f %%: they follow one command.", 100*plateauTight))
+		out = append(out, shows("one_command", 1, 100*plateauTight, 100*plateauWidth, "%", "Four in five units agree within %s: they follow one command.", display.Percentage(100*plateauTight)))
 	}
 	if f.together > 0 {
 		out = append(out, shows("state_throttled", 1.5, stateThrottled, stateMPPT, "state", "Most units say that they are throttled."))

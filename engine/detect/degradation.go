@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // degradation finds a site whose yield per irradiation falls from year to year:
@@ -59,8 +60,8 @@ func (d *degradation) look(v *view, s *session) {
 		}
 	}
 	d.record.observed = []Evidence{
-		shows("yearly_change", 2, 100*change, 100*yearlyWarning, "%", "Over %d pairs of days a year apart the yield on the light changed by %.1f %% a year in the middle.", pairs, 100*change),
-		shows("certainly", 1.5, 100*upper, 100*yearlyCertain, "%", "With 95 %% certainty it is at least %.1f %%.", -100*upper),
+		shows("yearly_change", 2, 100*change, 100*yearlyWarning, "%", "Over %s of days a year apart the yield on the light changed by %s a year in the middle.", display.CountOf(pairs, "pair", "pairs"), display.Percentage(100*change)),
+		shows("certainly", 1.5, 100*upper, 100*yearlyCertain, "%", "With 95 %% certainty it is at least %s.", display.Percentage(-100*upper)),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // derating finds units that derate in heat: a plateau below their rating,
@@ -190,11 +191,11 @@ func (h *heat) word(s *session, k int, day *hotDay) {
 	r := h.record
 	level := 100 * medianOf(h.levels)
 	r.observed = []Evidence{
-		shows("low_plateau", 2, level, 100, "%", "On %d days it stood at about %.0f %% of its rating while its peers went %.0f %% higher.", len(h.levels), level, 100*(1/day.ratio-1)),
+		shows("low_plateau", 2, level, 100, "%", "On %s it stood at about %s of its rating while its peers went %s higher.", display.CountOf(len(h.levels), "day", "days"), display.Percent(level/100), display.Percent(1/day.ratio-1)),
 		shows("sound_below", 1, 100*heatSound, 100, "%", "In weaker light it makes as much as its peers."),
 	}
 	if slope, ok := fall(h.temps, h.levels); ok && slope < -0.002 {
-		r.observed = append(r.observed, shows("falls_with_heat", 1.2, 100*slope, 0, "%/K", "The plateau falls by %.1f %% of the rating for each kelvin of air temperature.", -100*slope))
+		r.observed = append(r.observed, shows("falls_with_heat", 1.2, 100*slope, 0, "%/K", "The plateau falls by %s of the rating for each kelvin of air temperature.", display.Percentage(-100*slope)))
 	}
 	if h.hot > 0 && h.hot > h.peers+5 {
 		r.observed = append(r.observed, shows("cabinet_hot", 1.2, h.hot, h.peers, "°C", "Its cabinet reached %.0f °C when the others had %.0f °C.", h.hot, h.peers))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"app.sunloop/internal/display"
 )
 
 // Detectability states the smallest lasting loss of a unit that is detected.
@@ -81,8 +83,8 @@ func (d Detectability) Text() string {
 	if math.IsNaN(d.Detectable) {
 		return fmt.Sprintf("it is compared with %s; too few clear days are known yet to state the detectable losses", against)
 	}
-	return fmt.Sprintf("it is compared with %s, from which a day deviates by %.1f %%: a lasting loss of %.0f %% is detected within %d clear days",
-		against, 100*d.Noise, math.Ceil(100*d.Detectable), d.ClearDays)
+	return fmt.Sprintf("it is compared with %s, from which a day deviates by %s: a lasting loss of %s is detected within %s",
+		against, display.Percentage(100*d.Noise), display.Percent(math.Ceil(100*d.Detectable)/100), display.CountOf(d.ClearDays, "clear day", "clear days"))
 }
 
 // stepError is the standard error of a step after so many usable days, with so

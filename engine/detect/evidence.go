@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // shows returns an observation as numbers and as a sentence. The weight is an
@@ -82,25 +84,7 @@ func codeEvidence(code float64) Evidence {
 	return shows("event_code", 1.5, code, 0, "", "The unit reports event code %.0f, in SunSpec's reading %s.", code, strings.Join(names, ", "))
 }
 
-// FormatKWh is an amount of energy for people.
-func FormatKWh(v float64) string {
-	if v >= 100 {
-		return fmt.Sprintf("%.0f kWh", v)
-	}
-	return fmt.Sprintf("%.1f kWh", math.Round(v*10)/10+0) // no minus before a zero
-}
-
-// FormatDuration is a length of time for people.
-func FormatDuration(length float64) string {
-	minutes := int(math.Round(length))
-	switch {
-	case minutes < 60:
-		return fmt.Sprintf("%d min", minutes)
-	case minutes < 48*60 && minutes%60 != 0:
-		return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
-	case minutes < 48*60:
-		return fmt.Sprintf("%d h", minutes/60)
-	default:
-		return fmt.Sprintf("%.1f days", float64(minutes)/1440)
-	}
+// formatMinutes writes a length of time.
+func formatMinutes(length float64) string {
+	return display.Duration(time.Duration(length * float64(time.Minute)))
 }

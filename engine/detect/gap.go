@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // gaps finds times by day in which no new data arrive from a unit, and uses the
@@ -373,21 +374,21 @@ func gapEvidence(r *record) []Evidence {
 		end = r.end
 	}
 	hours := float64(end-r.start) / 3600
-	out := []Evidence{shows("rows_missing", 3, hours, 0, "h", "Nothing new arrived for %s.", FormatDuration(hours*60))}
+	out := []Evidence{shows("rows_missing", 3, hours, 0, "h", "Nothing new arrived for %s.", formatMinutes(hours*60))}
 	if others := f.heard - len(r.units); others > 0 {
-		out = append(out, shows("others_heard", 0.3, float64(others), float64(f.heard), "units", "%d of the site's %d units were heard meanwhile.", others, f.heard))
+		out = append(out, shows("others_heard", 0.3, float64(others), float64(f.heard), "units", "Meanwhile %d of %s sent data.", others, display.CountOf(f.heard, "unit", "units")))
 	} else if f.heard > 1 {
-		out = append(out, shows("all_silent", 0.5, float64(len(r.units)), float64(f.heard), "units", "All %d units fell silent together.", f.heard))
+		out = append(out, shows("all_silent", 0.5, float64(len(r.units)), float64(f.heard), "units", "All %s stopped sending at the same time.", display.CountOf(f.heard, "unit", "units")))
 	}
 	gained := f.counterTo - f.counterFrom
 	switch share := 100 * gained / f.counterKWh; {
 	case math.IsNaN(gained):
 	case r.class == Comms:
-		out = append(out, shows("counter_continues", 1.5, gained, f.counterKWh, "kWh", "Over the gap the counter gained %s, %.0f %% of the %s expected: the plant ran.",
-			FormatKWh(gained), share, FormatKWh(f.counterKWh)))
+		out = append(out, shows("counter_continues", 1.5, gained, f.counterKWh, "kWh", "Over the gap the counter gained %s, %s of the %s expected: the plant ran.",
+			display.Energy(gained), display.Percent(share/100), display.Energy(f.counterKWh)))
 	case r.class == Real:
-		out = append(out, shows("counter_short", -1, gained, f.counterKWh, "kWh", "Over the gap the counter gained only %s, %.0f %% of the %s expected; %.0f %% would still be usual.",
-			FormatKWh(gained), share, FormatKWh(f.counterKWh), 100*f.band))
+		out = append(out, shows("counter_short", -1, gained, f.counterKWh, "kWh", "Over the gap the counter gained only %s, %s of the %s expected; %s would still be usual.",
+			display.Energy(gained), display.Percent(share/100), display.Energy(f.counterKWh), display.Percent(f.band)))
 	}
 	return out
 }

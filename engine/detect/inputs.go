@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // inputLosses finds DC inputs of a unit that deliver no current, or less than they did,
@@ -319,11 +320,11 @@ func (u *unitInputs) word(v *view, k int, until int64) {
 			}
 		}
 		if in.lost > 1-inputDark {
-			u.record.observed = append(u.record.observed, shows("input_dead", 3, float64(numbers[n]), 0, "", "DC input %d of %d delivers no current while %d other inputs of the unit do.",
-				numbers[n], len(u.inputs), others))
+			u.record.observed = append(u.record.observed, shows("input_dead", 3, float64(numbers[n]), 0, "", "DC input %d of %d delivers no current while %s of the unit do.",
+				numbers[n], len(u.inputs), display.CountOf(others, "other input", "other inputs")))
 		} else {
-			u.record.observed = append(u.record.observed, shows("input_low", 2, float64(numbers[n]), 100*(1-in.lost), "%", "DC input %d of %d delivers %.0f %% of what is expected from %d other inputs of the unit.",
-				numbers[n], len(u.inputs), 100*(1-in.lost), others))
+			u.record.observed = append(u.record.observed, shows("input_low", 2, float64(numbers[n]), 100*(1-in.lost), "%", "DC input %d of %d delivers %s of what is expected from %s of the unit.",
+				numbers[n], len(u.inputs), display.Percent(1-in.lost), display.CountOf(others, "other input", "other inputs")))
 		}
 	}
 	u.record.observed = append(u.record.observed, shows("same_inverter", 1, float64(until-u.record.start)/3600, inputDarkFor, "h",

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // classifyCell classifies a cell. off means that the unit produces nothing although
@@ -360,7 +361,7 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 		r.family = GroundFault
 	} else if n := s.lateStarts(r); n >= lateStarts && sp.seen.tier == tierPeers {
 		r.family = GroundFault
-		r.observed = []Evidence{shows("wet_mornings", 1, float64(n+1), lateStarts, "mornings", "On %d mornings within %d days it started hours late and then ran as usual.", n+1, lateWithin/86400)}
+		r.observed = []Evidence{shows("wet_mornings", 1, float64(n+1), lateStarts, "mornings", "On %s within %s it started hours late and then ran as usual.", display.CountOf(n+1, "morning", "mornings"), display.CountOf(lateWithin/86400, "day", "days"))}
 	}
 	sp.record = s.open(r)
 	for j := max(int((sp.since-v.first)/v.step), 0); j <= i; j++ {

@@ -3,6 +3,8 @@ package detect
 import (
 	"fmt"
 	"math"
+
+	"app.sunloop/internal/display"
 )
 
 func outageEvidence(r *record) []Evidence {
@@ -13,18 +15,18 @@ func outageEvidence(r *record) []Evidence {
 	}
 	if r.family == SiteOutage && f.armedHours > 0 && !f.dark {
 		out = append(out, shows("simultaneous", 1.5, float64(f.together), float64(f.heard), "units",
-			"%d of %d units stopped within one sample of each other.", f.together, f.heard))
+			"%d of %s stopped within one sample of each other.", f.together, display.CountOf(f.heard, "unit", "units")))
 	}
 	if r.family != SiteOutage && f.together > 0 {
 		out = append(out, shows("neighbours", 0.3, float64(f.together), float64(f.heard-1), "units",
-			"%d of the %d other units stopped within one sample: a shared breaker is likely.", f.together, f.heard-1))
+			"%d of the %s stopped within one sample: a shared breaker is likely.", f.together, display.CountOf(f.heard-1, "other unit", "other units")))
 	}
 	if gained := f.counterTo - f.counterFrom; !math.IsNaN(gained) && f.counterKWh >= 1 {
 		kind, weight := "counter_flat", 1.5
 		if gained > 0.05*f.counterKWh {
 			kind, weight = "counter_moves", -1
 		}
-		out = append(out, shows(kind, weight, gained, f.counterKWh, "kWh", "The lifetime counter gained %s where %s was to be expected.", FormatKWh(gained), FormatKWh(f.counterKWh)))
+		out = append(out, shows(kind, weight, gained, f.counterKWh, "kWh", "The lifetime counter gained %s where %s was to be expected.", display.Energy(gained), display.Energy(f.counterKWh)))
 	}
 	if f.code > 0 {
 		out = append(out, codeEvidence(f.code))
@@ -43,10 +45,10 @@ func outageEvidence(r *record) []Evidence {
 		if g < 80 {
 			weight = -0.8
 		}
-		out = append(out, shows("irradiance", weight, g, 80, "W/m²", "The site's irradiance averaged %.0f W/m² meanwhile.", g))
+		out = append(out, shows("irradiance", weight, g, 80, "W/m²", "The site's irradiance averaged %s meanwhile.", display.Irradiance(g)))
 	}
 	if f.armedHours >= 2 {
-		out = append(out, shows(durationKind(r), min(0.25*f.armedHours, 1), f.armedHours, persistence.Hours(), "h", "It has been so through %s of sunshine hours.", FormatDuration(f.armedHours*60)))
+		out = append(out, shows(durationKind(r), min(0.25*f.armedHours, 1), f.armedHours, persistence.Hours(), "h", "It has been so through %s of sunshine hours.", formatMinutes(f.armedHours*60)))
 	}
 	if f.coldest <= 2 && f.tier != tierPeers {
 		out = append(out, shows("cold", -1, f.coldest, 2, "°C", "It was as cold as %.1f °C: snow on the modules would look the same.", f.coldest))
@@ -85,15 +87,15 @@ func powerEvidence(f *facts) Evidence {
 	case tierForecast:
 		source, weight = "the forecast", 0.8
 	}
-	return shows("power_zero", weight, f.maxKW, expected, "kW", "Power was at most %.1f kW over %s of daylight, while %s put the expectation at %.1f kW.",
-		f.maxKW, FormatDuration(f.armedHours*60), source, expected)
+	return shows("power_zero", weight, f.maxKW, expected, "kW", "Power was at most %s over %s of daylight, while %s put the expectation at %s.",
+		display.Power(f.maxKW), formatMinutes(f.armedHours*60), source, display.Power(expected))
 }
 
 func stateEvidence(f *facts) (Evidence, bool) {
 	names := map[float64]string{stateOff: "off", stateFault: "fault", stateStandby: "standby", stateSleeping: "sleeping"}
 	switch {
 	case f.running > 0.5*f.armedHours:
-		return shows("state_running", -1.5, f.state, 0, "state", "The unit says that it was running for %s of it.", FormatDuration(f.running*60)), true
+		return shows("state_running", -1.5, f.state, 0, "state", "The unit says that it was running for %s of it.", formatMinutes(f.running*60)), true
 	case f.state == stateFault:
 		return shows("state_fault", 0.7, f.state, 0, "state", "The unit says that its state is fault."), true
 	case names[f.state] != "":

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // ownHeat finds a unit that derates in heat, relative to a model of its
@@ -94,7 +95,7 @@ func (o *ownHeat) look(v *view, s *session, k int, b *baseline, m *moments, fact
 	f.rating = s.rating(k)
 	r := &record{family: ThermalDerating, units: []int{k}, start: v.startOf(recent[0].day), detected: v.end(), lastSeen: v.end(), losses: lost, fraction: 1 - one.ratio, seen: f, basis: referenceNames[b.ref]}
 	r.observed = []Evidence{
-		shows("low_plateau", 2, 100*level, 100, "%", "On %d days within %d it stood at about %.0f %% of its rating while %.0f %% more was expected from the irradiance.", len(recent), ownHeatWithin, 100*level, 100*(1/one.ratio-1)),
+		shows("low_plateau", 2, 100*level, 100, "%", "On %s within %d it stood at about %s of its rating while %s more was expected from the irradiance.", display.CountOf(len(recent), "day", "days"), ownHeatWithin, display.Percent(level), display.Percent(1/one.ratio-1)),
 		shows("sound_below", 1, 100*ownHeatSound, 100, "%", "In weaker light of these days it made its usual part."),
 	}
 	o.record, o.idle = s.open(r), 0

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // ownShade finds a unit that lacks irradiance while the sun is in one part of
@@ -260,8 +261,8 @@ func (o *ownShade) open(v *view, s *session, k, d int, start int64, losses loss.
 		from, to = math.Mod(540-to, 360), math.Mod(540-from, 360)
 	}
 	r.observed = []Evidence{
-		shows("sun_window", 2, from, to, "°", "On %d of the last %d days with sun it made %.0f %% less than usual while the sun stood between %.0f° and %.0f° from north.",
-			ownShadeOf, ownShadeDays, 100*share, from, to),
+		shows("sun_window", 2, from, to, "°", "On %d of the last %s with sun it made %s less than usual while the sun stood between %.0f° and %.0f° from north.",
+			ownShadeOf, display.CountOf(ownShadeDays, "day", "days"), display.Percent(share), from, to),
 		shows("sound_outside", 1.5, 100*(1-ownShadeSound), 100, "%", "At the other hours of these days it made its usual part."),
 	}
 	if old := s.losses.shadeOf(o); old != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // plateaus finds constant power by day where no other unit shows the expected
@@ -509,7 +510,7 @@ func (p *holding) stand(v *view, s *session, k, from, to int, seen int64, why st
 	}
 	r := &record{family: StuckSensor, units: []int{k}, start: start, detected: seen, lastSeen: max(end, start), seen: newFacts(), basis: p.basis(s, from, to)}
 	r.observed = []Evidence{
-		shows("equal_readings", 2.5, hours, plateauHours, "h", "The reading was %.4g kW for %s, to the last digit.", p.power[from], FormatDuration(60*hours)),
+		shows("equal_readings", 2.5, hours, plateauHours, "h", "The reading was %s for %s, to the last digit.", display.Power(p.power[from]), formatMinutes(60*hours)),
 		shows("stands_"+why, 1.5, hours, 0, "h", "%s", standWords[why]),
 	}
 	if to < len(p.t) {
@@ -536,9 +537,9 @@ func (p *holding) hold(v *view, s *session, k, from, to int, seen int64, lost lo
 	r.fraction = lost.Total() / (lost.Total() + p.power[from]*hours)
 	r.seen.level = p.power[from] / s.rating(k)
 	r.observed = []Evidence{
-		shows("own_plateau", 2, 100*p.power[from]/s.rating(k), 100, "%", "The power was held at %.4g kW, %.0f %% of the rating, for %s.", p.power[from], 100*p.power[from]/s.rating(k), FormatDuration(60*hours)),
+		shows("own_plateau", 2, 100*p.power[from]/s.rating(k), 100, "%", "The power was held at %s, %s of the rating, for %s.", display.Power(p.power[from]), display.Percent(p.power[from]/s.rating(k)), formatMinutes(60*hours)),
 		shows("held_"+why, 1.5, hours, 0, "h", "%s", holdWords[why]),
-		shows("headroom", 1, lost.Total(), 0, "kWh", "Without it about %s more would have been made.", FormatKWh(lost.Total())),
+		shows("headroom", 1, lost.Total(), 0, "kWh", "Without it about %s more would have been made.", display.Energy(lost.Total())),
 	}
 	p.limit = s.open(r)
 	p.limit.spans = append(p.limit.spans, stretch{start, end}.span())

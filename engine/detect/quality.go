@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/internal/display"
+)
 
 // quality removes from the view what is not a reading: values above what a unit
 // can produce, and rows in which a logger repeats its last values. It comes
@@ -72,7 +76,7 @@ func (q *quality) wild(v *view, s *session) {
 			}
 		}
 		if beyond*4 > v.cells {
-			s.note(s.in.Units[k].AssetID, "on some days the power is far beyond the capacity of %g kW; check the unit of the readings and the capacity", rating)
+			s.note(s.in.Units[k].AssetID, "on some days the power is far beyond the capacity of %s; check the unit of the readings and the capacity", display.Power(rating))
 		}
 	}
 }

@@ -2,6 +2,8 @@ package detect
 
 import (
 	"math"
+
+	"app.sunloop/internal/display"
 )
 
 // repeats finds data of the past under new times: the readings of all units are exactly
@@ -159,8 +161,8 @@ func (r *repeats) at(v *view, s *session, lag, i int) {
 	}
 	run.record.lastSeen = t + v.step
 	run.record.observed = []Evidence{
-		shows("equal_to_former_days", 3, float64(run.readings), repeatTimes, "readings", "%d readings are exactly those of %d d before.", run.readings, lag+1),
-		shows("resolution", 2, run.bits, repeatBits, "bits", "They hold %.0f bits: no weather repeats that for %s.", run.bits, FormatDuration(float64(t+v.step-run.since)/60)),
+		shows("equal_to_former_days", 3, float64(run.readings), repeatTimes, "readings", "%s exactly as %s before.", display.CountOf(run.readings, "reading is", "readings are"), display.CountOf(lag+1, "day", "days")),
+		shows("resolution", 2, run.bits, repeatBits, "bits", "They hold %.0f bits: no weather repeats that for %s.", run.bits, formatMinutes(float64(t+v.step-run.since)/60)),
 	}
 	claimAll(v, i)
 }

@@ -7,6 +7,7 @@ import (
 
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 )
 
 // reportedGap is how long a unit may be silent between two samples that report the same
@@ -29,7 +30,7 @@ const (
 // Reported returns what the newest sample of each unit says of a fault, by its state and
 // event bits: open events, which need no history and are seen within one sample. A unit
 // that reports nothing, or whose newest sample is older than a day, has none. If half of
-// the units report that they have stopped, it is one event of the site.
+// the units report a stop, it is one event of the site.
 func Reported(in Input) []Event {
 	var events, stopped []Event
 	heard := 0
@@ -65,7 +66,7 @@ func together(stopped []Event, heard int) Event {
 			site.LastSeen = e.LastSeen
 		}
 	}
-	site.Evidence = append(site.Evidence, shows("reported_together", 1.5, float64(len(stopped)), float64(heard), "units", "%d of %d units report that they have stopped.", len(stopped), heard))
+	site.Evidence = append(site.Evidence, shows("reported_together", 1.5, float64(len(stopped)), float64(heard), "units", "%d of %s report a stop.", len(stopped), display.CountOf(heard, "unit", "units")))
 	return site
 }
 
@@ -180,7 +181,7 @@ func (r report) evidence() (out []Evidence) {
 		out = append(out, shows("state_throttled", 0.7, r.state, 0, "state", "The unit says that it is throttled."))
 	}
 	if !math.IsNaN(r.power) {
-		out = append(out, shows("power_now", 0, r.power, 0, "kW", "It reports a power of %.1f kW.", r.power))
+		out = append(out, shows("power_now", 0, r.power, 0, "kW", "It reports a power of %s.", display.Power(r.power)))
 	}
 	return out
 }

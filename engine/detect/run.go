@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // SunSpec operating states (models 101-103).
@@ -185,7 +186,7 @@ func (s *session) choose() (step, first int64) {
 			s.note(u.AssetID, "a single row shows no fault")
 			continue
 		case interval > int64(coarsest/time.Second):
-			s.note(u.AssetID, "one reading in %s is too rare to see outages or gaps; two hours is the limit", FormatDuration(float64(interval)/3600*60))
+			s.note(u.AssetID, "one reading in %s is too rare to see outages or gaps; two hours is the limit", formatMinutes(float64(interval)/3600*60))
 			continue
 		}
 		step = max(step, interval, int64(finest/time.Second))
@@ -274,7 +275,7 @@ func (s *session) sentences() []string {
 		case len(units) <= 3:
 			out = append(out, strings.Join(units, ", ")+": "+text)
 		default:
-			out = append(out, fmt.Sprintf("%s, %s and %d more units: %s", units[0], units[1], len(units)-2, text))
+			out = append(out, fmt.Sprintf("%s, %s and %s: %s", units[0], units[1], display.CountOf(len(units)-2, "more unit", "more units"), text))
 		}
 	}
 	slices.Sort(out)

@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/internal/display"
+)
 
 // scaleErrors finds power readings in another unit than the unit's own, and values
 // that no unit can give: registers without a reading, for example.
@@ -150,7 +154,7 @@ func (m *scaleState) follow(v *view, s *session, k, i int) {
 	m.record.lastSeen = t
 	m.record.seen.samples = m.samples
 	m.record.observed = []Evidence{
-		shows("factor", 2.5, m.factor, 1, "", "The power reading was about %.4g times what was to be expected, in %d samples.", m.factor, m.samples),
+		shows("factor", 2.5, m.factor, 1, "", "The power reading was about %.4g times what was to be expected, in %s.", m.factor, display.CountOf(m.samples, "sample", "samples")),
 		shows("factor_of_units", 1.5, m.factor, 1, "", "That is a factor between units of measurement."),
 	}
 }
@@ -173,7 +177,7 @@ func (m *scaleState) recordOutOfRange(v *view, s *session, k, i int) {
 	u.claimed[i] = DataQuality
 	m.wild.lastSeen = t + v.step
 	m.wild.observed = []Evidence{
-		shows("sentinel", 2.5, u.raw[i], s.rating(k), "kW", "%d readings were beyond what the unit can give, the last %.4g kW.", m.wildRows, u.raw[i]),
+		shows("sentinel", 2.5, u.raw[i], s.rating(k), "kW", "%s beyond what the unit can produce, the last %s.", display.CountOf(m.wildRows, "reading was", "readings were"), display.Power(u.raw[i])),
 		shows("beyond_rating", 1.5, u.raw[i]/s.rating(k), highestShare, "", "That is %.3g times its rating.", u.raw[i]/s.rating(k)),
 	}
 }

@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/internal/display"
+)
 
 // sensor finds an irradiance sensor that does not follow the plant's power.
 // While the sensor is suspect, its readings are excluded. The stage examines a
@@ -135,12 +139,12 @@ func (o *sensor) announce(s *session, start, now int64, missing float64, kind st
 	for k := range s.in.Units {
 		r.units = append(r.units, k)
 	}
-	first := shows(kind, 2, value, sensorHours, "h", "The sensor said night for %.1f h while the plant made power.", value)
+	first := shows(kind, 2, value, sensorHours, "h", "The sensor measured no irradiance for %s while the plant produced.", display.Hours(value))
 	if kind == "light_low" {
 		first = shows(kind, 1.5, value, sensorDays, "days", "For %.0f days in a row the plant made more power on its light than it ever had.", value)
 	}
 	r.observed = []Evidence{first,
-		shows("light_missing", 1.5, 100*missing, 100*sensorStep, "%", "By the plant's power %.0f %% of the light is missing from the reading.", 100*missing),
+		shows("light_missing", 1.5, 100*missing, 100*sensorStep, "%", "By the plant's power %s of the light is missing from the reading.", display.Percent(missing)),
 		shows("all_units", 0.5, float64(len(r.units)), float64(len(r.units)), "units", "All units say the same."),
 	}
 	o.record = s.open(r)

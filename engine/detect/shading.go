@@ -5,6 +5,7 @@ import (
 
 	"app.sunloop/engine/loss"
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 )
 
 // shading finds units that lack irradiance only while the sun is in one part of
@@ -289,8 +290,8 @@ func (m *shadingState) book(v *view, s *session, k int, o *shading, count bool) 
 	r.fraction = min(m.loss(), 1)
 	r.observed = []Evidence{
 		shows("sun_window", 2, float64(m.window[0]*shadeBin), float64((m.window[1]+1)*shadeBin), "°",
-			"On %d days with sun it made %.0f %% less than its peers while the sun stood between %d° and %d° from north.",
-			m.days, 100*r.fraction, m.window[0]*shadeBin, (m.window[1]+1)*shadeBin),
+			"On %s with sun it made %s less than its peers while the sun stood between %d° and %d° from north.",
+			display.CountOf(m.days, "day", "days"), display.Percent(r.fraction), m.window[0]*shadeBin, (m.window[1]+1)*shadeBin),
 		shows("sound_outside", 1.5, 100*(1-shadeSound), 100, "%", "At the other hours of these days it made its usual part."),
 	}
 }

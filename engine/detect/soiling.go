@@ -7,6 +7,7 @@ import (
 
 	"app.sunloop/engine/loss"
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 )
 
 // soiling finds a site whose yield per irradiation falls day by day because of
@@ -461,9 +462,9 @@ func soilingEvidence(r *record) []Evidence {
 		common = "The unit is compared with a model of its history, which knows season, temperature and weak irradiance."
 	}
 	return []Evidence{
-		shows("yield_slope", 2, 100*f.level, 100*f.spread, "%/day", "Yield on %s sank by %.2f %% a day over the weeks before it was noticed, at least %.2f %% with 95 %% certainty.",
-			f.source, -100*f.level, -100*f.spread),
-		shows("loss_now", 0.7, 100*r.fraction, 100*soilingLoss, "%", "It is now %.1f %% below the start of the decline, after %d days of high irradiance.", 100*r.fraction, f.days),
+		shows("yield_slope", 2, 100*f.level, 100*f.spread, "%/day", "Yield on %s sank by %s a day over the weeks before it was noticed, at least %s with 95 %% certainty.",
+			f.source, display.FinePercentage(-100*f.level), display.FinePercentage(-100*f.spread)),
+		shows("loss_now", 0.7, 100*r.fraction, 100*soilingLoss, "%", "It is now %s below the start of the decline, after %s of high irradiance.", display.Percentage(100*r.fraction), display.CountOf(f.days, "day", "days")),
 		shows("all_units", 0.5, float64(len(r.units)), float64(len(r.units)), "units", "%s", common),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"app.sunloop/engine/loss"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // losses follows each unit's production relative to a model of its history,
@@ -528,8 +529,8 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 	low, high := 1-math.Exp(f.size+1.96*f.sigma), 1-math.Exp(f.size-1.96*f.sigma)
 	st.record.observed = []Evidence{
 		shows("relative_yield", min(1+0.3*(-f.z()-stepLimitPeers), 3), 100*(1-share), 100, "%",
-			"On %d clear days it made %.1f %% less than expected from %s (%.1f to %.1f %%), after it had made its usual part; a day usually strays by %.1f %%.",
-			facts.days, 100*share, referenceWords[b.ref], 100*max(low, 0), 100*high, 100*facts.spread),
+			"On %s it made %s less than expected from %s (%s to %s), after it had made its usual part; a day usually strays by %s.",
+			display.CountOf(facts.days, "clear day", "clear days"), display.Percentage(100*share), referenceWords[b.ref], display.Percentage(100*max(low, 0)), display.Percentage(100*high), display.Percentage(100*facts.spread)),
 		shows("all_day", 0.8, 100*share, 0, "%", "The loss shows before and after noon, in weak light as in strong."),
 	}
 	if f.sinks() {
@@ -542,7 +543,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 		r.units, r.losses, r.lastSeen = append(r.units, k), loss.Sum(r.losses, st.record.losses), st.record.lastSeen
 		slices.Sort(r.units)
 		r.observed = slices.DeleteFunc(slices.Clone(r.observed), func(e Evidence) bool { return e.Kind == "same_day" })
-		r.observed = append(r.observed, shows("same_day", 0.5, float64(len(r.units)), 1, "units", "%d units lost about the same part within %d days: one cause.", len(r.units), togetherDays))
+		r.observed = append(r.observed, shows("same_day", 0.5, float64(len(r.units)), 1, "units", "%s lost about the same part within %s: one cause.", display.CountOf(len(r.units), "unit", "units"), display.CountOf(togetherDays, "day", "days")))
 		st.record = r
 	} else if st.record.family != StringOutage || !s.inputs.open(k) { // else the record of the input says it
 		st.record = s.open(st.record)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // stringOutages finds units whose yield against their peers steps down and
@@ -218,17 +219,17 @@ func (s *session) stringEvidence(r *record) []Evidence {
 	f := &r.seen
 	if len(r.observed) > 0 {
 		if k, n, ok := s.wholeStrings(r); ok {
-			return append(r.observed, shows("whole_strings", 0.7, float64(k), float64(n), "strings", "That is %d of %d strings.", k, n))
+			return append(r.observed, shows("whole_strings", 0.7, float64(k), float64(n), "strings", "That is %d of %s.", k, display.CountOf(n, "string", "strings")))
 		}
 		return r.observed
 	}
 	out := []Evidence{
-		shows("relative_yield", 2, 100*(1-r.fraction), 100, "%", "On %d days the unit made %.1f %% of what was expected from its peers; a day usually strays by %.1f %%.",
-			f.days, 100*(1-r.fraction), 100*f.spread),
+		shows("relative_yield", 2, 100*(1-r.fraction), 100, "%", "On %s the unit made %s of what was expected from its peers; a day usually strays by %s.",
+			display.CountOf(f.days, "day", "days"), display.Percentage(100*(1-r.fraction)), display.Percentage(100*f.spread)),
 		shows("all_day", 0.8, 100*r.fraction, 0, "%", "The loss shows in the morning, at noon and in the afternoon, in weak light as in strong."),
 	}
 	if k, n, ok := s.wholeStrings(r); ok {
-		out = append(out, shows("whole_strings", 0.7, float64(k), float64(n), "strings", "That is %d of %d strings.", k, n))
+		out = append(out, shows("whole_strings", 0.7, float64(k), float64(n), "strings", "That is %d of %s.", k, display.CountOf(n, "string", "strings")))
 	}
 	if f.code > 0 {
 		out = append(out, codeEvidence(f.code))

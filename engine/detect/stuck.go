@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // stuck finds power readings that are constant by day while the unit's power
@@ -168,10 +169,10 @@ func stuckEvidence(r *record) []Evidence {
 	if len(r.observed) > 0 {
 		return r.observed
 	}
-	out := []Evidence{shows("equal_readings", 2.5, float64(f.samples), stuckSamples, "samples", "The reading was %.3f kW in %d samples in a row.", f.maxKW, f.samples),
-		shows("expected_moved", 1.5, f.expectedKWh, stuckMoves*f.rating, "kW", "Meanwhile what was to be expected moved by %.1f kW.", f.expectedKWh)}
+	out := []Evidence{shows("equal_readings", 2.5, float64(f.samples), stuckSamples, "samples", "The reading was %s in %s in a row.", display.Power(f.maxKW), display.CountOf(f.samples, "sample", "samples")),
+		shows("expected_moved", 1.5, f.expectedKWh, stuckMoves*f.rating, "kW", "Meanwhile what was to be expected moved by %s.", display.Power(f.expectedKWh))}
 	if gained := f.counterTo - f.counterFrom; gained > 0 {
-		out = append(out, shows("counter_moved", 1, gained, 0, "kWh", "The lifetime counter continued: %s.", FormatKWh(gained)))
+		out = append(out, shows("counter_moved", 1, gained, 0, "kWh", "The lifetime counter continued: %s.", display.Energy(gained)))
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // trackers finds modules on trackers that do not follow the sun: part of the
@@ -154,8 +155,8 @@ func (m *trackerState) take(v *view, s *session, k int, parts [3]float64) {
 	r.fraction = 1 - medianOf(m.ratios[max(len(m.ratios)-7, 0):])
 	r.observed = []Evidence{
 		shows("uneven_day", 2, 100*min(parts[0], parts[1], parts[2]), 100*max(parts[0], parts[1], parts[2]), "%",
-			"On the last of %d such days it made %.0f, %.0f and %.0f %% of what was expected from its peers in the morning, around noon and in the afternoon.",
-			len(m.ratios), 100*parts[0], 100*parts[1], 100*parts[2]),
+			"On the last of %d such days it made %s, %s and %s of what was expected from its peers in the morning, around noon and in the afternoon.",
+			len(m.ratios), display.Percent(parts[0]), display.Percent(parts[1]), display.Percent(parts[2])),
 		shows("peers_follow", 1.2, 100, 100, "%", "The other trackers of the site follow the sun."),
 	}
 	if parts[1] > parts[0]/trackerRight && parts[1] > parts[2]/trackerRight {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // trips finds units that stop again and again for less than half an hour.
@@ -146,7 +147,7 @@ func (m *tripping) book(stop stretch, lost loss.Ledger) {
 	}
 	r.fraction = 1
 	r.observed = []Evidence{
-		shows("short_stops", 2, float64(len(r.spans)), tripsADay, "stops", "It stopped %d times for %.0f min on average, while its peers ran.", len(r.spans), 60*hours/float64(len(r.spans))),
+		shows("short_stops", 2, float64(len(r.spans)), tripsADay, "stops", "It stopped %s for %s on average, while its peers ran.", display.CountOf(len(r.spans), "time", "times"), formatMinutes(60*hours/float64(len(r.spans)))),
 		shows("returns", 1.5, float64(len(r.spans)), 0, "times", "Each time it came back by itself in less than half an hour."),
 	}
 	if r.seen.code > 0 {

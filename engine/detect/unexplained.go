@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"app.sunloop/engine/loss"
+	"app.sunloop/internal/display"
 )
 
 // unexplained finds units that make less than they did, day after day, without
@@ -93,7 +94,7 @@ func (m *deficitState) day(v *view, s *session, k int) {
 func (m *deficitState) word() {
 	r := m.record
 	r.observed = []Evidence{
-		shows("relative_yield", 1.2, 100*(1-r.fraction), 100, "%", "On %d days it made about %.1f %% of what it used to make against its peers.", len(m.shares), 100*(1-r.fraction)),
+		shows("relative_yield", 1.2, 100*(1-r.fraction), 100, "%", "On %s it made about %s of what it used to make against its peers.", display.CountOf(len(m.shares), "day", "days"), display.Percentage(100*(1-r.fraction))),
 		shows("came_slowly", 0.6, float64(len(m.shares)), lagDays, "days", "It came on over days, and is neither a whole number of strings at once nor bound to hours or heat."),
 	}
 }

@@ -18,14 +18,14 @@ func (c *context) summary(e detect.Event) string {
 	case len(e.Units) == len(c.rating):
 		who = "The whole site"
 	case len(e.Units) > 1:
-		who, was, has = fmt.Sprintf("%d units", len(e.Units)), "were", "have"
+		who, was, has = display.CountOf(len(e.Units), "unit", "units"), "were", "have"
 	}
 	since := "since " + c.clock(e.Start)
 	if e.End != nil {
-		since = fmt.Sprintf("from %s for %s", c.clock(e.Start), detect.FormatDuration(e.End.Sub(e.Start).Minutes()))
+		since = fmt.Sprintf("from %s for %s", c.clock(e.Start), display.Duration(e.End.Sub(e.Start)))
 	}
 	value := func(kind string) float64 { v, _ := e.Find(kind); return v.Value }
-	lost := detect.FormatKWh(e.LostKWh)
+	lost := display.Energy(e.LostKWh)
 	switch e.Family {
 	case detect.CommunicationGap:
 		switch {
@@ -54,11 +54,11 @@ func (c *context) summary(e detect.Event) string {
 		}
 		return fmt.Sprintf("The power reading of %s holds values that no unit can give %s.", who, since)
 	case detect.TimeShift:
-		return fmt.Sprintf("The stamps of %s are %.0f min %s %s; the readings are corrected.", who, math.Abs(value("noon_moved")), clockOffset(value("noon_moved")), since)
+		return fmt.Sprintf("The timestamps of %s are %s %s %s; the readings are corrected.", who, display.Duration(time.Duration(math.Abs(value("noon_moved"))*float64(time.Minute))), clockOffset(value("noon_moved")), since)
 	case detect.StuckSensor:
 		return fmt.Sprintf("The power reading of %s is frozen %s.", who, since)
 	case detect.IrradianceSensor:
-		return fmt.Sprintf("The irradiance sensor misses %.0f %% of the light %s; the plant makes its power.", value("light_missing"), since)
+		return fmt.Sprintf("The irradiance sensor misses %s of the light %s; the plant makes its power.", display.Percent(value("light_missing")/100), since)
 	case detect.GroundFault:
 		return fmt.Sprintf("%s reports or behaves as with a ground fault %s; %s lost so far.", who, since, lost)
 	case detect.ArcFault:
@@ -66,17 +66,17 @@ func (c *context) summary(e detect.Event) string {
 	case detect.IntermittentTrip:
 		return fmt.Sprintf("%s stops several times a day %s, %.0f times so far; %s lost.", who, since, value("short_stops"), lost)
 	case detect.Clipping:
-		return fmt.Sprintf("%s reached the rating on %d days %s: by design, no fault.", who, len(e.Occasions), since)
+		return fmt.Sprintf("%s reached the rating on %s %s: by design, no fault.", who, display.CountOf(len(e.Occasions), "day", "days"), since)
 	case detect.Curtailment:
-		return fmt.Sprintf("%s %s held at %.0f %% of the rating %s; %s not made.", who, was, value("common_plateau")+value("own_plateau"), since, lost)
+		return fmt.Sprintf("%s %s held at %s of the rating %s; %s not made.", who, was, display.Percent((value("common_plateau")+value("own_plateau"))/100), since, lost)
 	case detect.ThermalDerating:
 		if _, ok := e.Find("low_plateau"); !ok {
 			return fmt.Sprintf("%s reports that it is too hot %s.", who, since)
 		}
-		return fmt.Sprintf("%s derates at about %.0f %% of its rating when it is hot %s; %s lost.", who, value("low_plateau"), since, lost)
+		return fmt.Sprintf("%s derates at about %s of its rating when it is hot %s; %s lost.", who, display.Percent(value("low_plateau")/100), since, lost)
 	case detect.SnowCover:
 		if n := len(e.Occasions); n > 1 {
-			return fmt.Sprintf("Snow covered the modules %d times %s, with production in between; %s not made.", n, since, lost)
+			return fmt.Sprintf("Snow covered the modules %s %s, with production in between; %s not made.", display.CountOf(n, "time", "times"), since, lost)
 		}
 		return fmt.Sprintf("Snow lies on the modules %s; %s not made.", since, lost)
 	case detect.TrackerFault:
@@ -84,26 +84,26 @@ func (c *context) summary(e detect.Event) string {
 	case detect.StringOutage:
 		switch text, dead := e.Inputs(); {
 		case dead:
-			return fmt.Sprintf("%s gets no current from %s %s: %.1f %% of its production; %s lost.", who, text, since, 100*e.LossFraction, lost)
+			return fmt.Sprintf("%s gets no current from %s %s: %s of its production; %s lost.", who, text, since, display.Percentage(100*e.LossFraction), lost)
 		case text != "":
-			return fmt.Sprintf("%s gets less current from %s than before %s: %.1f %% of its production is missing; %s lost.", who, text, since, 100*e.LossFraction, lost)
+			return fmt.Sprintf("%s gets less current from %s than before %s: %s of its production is missing; %s lost.", who, text, since, display.Percentage(100*e.LossFraction), lost)
 		case e.LossFraction == 0:
 			return fmt.Sprintf("%s reports a blown string fuse %s.", who, since)
 		}
-		return fmt.Sprintf("%s makes %.1f %% less than %s %s%s; %s lost.", who, 100*e.LossFraction, basis(e), since, wholeStrings(e), lost)
+		return fmt.Sprintf("%s makes %s less than %s %s%s; %s lost.", who, display.Percentage(100*e.LossFraction), basis(e), since, wholeStrings(e), lost)
 	case detect.CapacityChange:
-		return fmt.Sprintf("%s makes %.1f %% more than before %s.", who, value("relative_yield")-100, since)
+		return fmt.Sprintf("%s makes %s more than before %s.", who, display.Percentage(value("relative_yield")-100), since)
 	case detect.PartialShading:
 		return fmt.Sprintf("%s is in shade while the sun is at %s %s; %s lost.", who, window(e), since, lost)
 	case detect.Soiling:
 		if e.Basis != "" {
-			return fmt.Sprintf("Dirt takes about %.1f %% of what %s makes %s; %s lost.", 100*e.LossFraction, who, since, lost)
+			return fmt.Sprintf("Dirt takes about %s of what %s makes %s; %s lost.", display.Percentage(100*e.LossFraction), who, since, lost)
 		}
-		return fmt.Sprintf("Dirt takes about %.1f %% of the site's production %s; %s lost.", 100*e.LossFraction, since, lost)
+		return fmt.Sprintf("Dirt takes about %s of the site's production %s; %s lost.", display.Percentage(100*e.LossFraction), since, lost)
 	case detect.Degradation:
-		return fmt.Sprintf("%s loses %.1f %% of its yield a year.", who, -value("yearly_change"))
+		return fmt.Sprintf("%s loses %s of its yield a year.", who, display.Percentage(-value("yearly_change")))
 	case detect.Underperformance:
-		return fmt.Sprintf("%s makes %.1f %% less than expected %s, of unknown cause; %s lost.", who, 100*e.LossFraction, since, lost)
+		return fmt.Sprintf("%s makes %s less than expected %s, of unknown cause; %s lost.", who, display.Percentage(100*e.LossFraction), since, lost)
 	}
 	if e.End == nil {
 		return fmt.Sprintf("%s %s made no power %s; %s lost so far.", who, has, since, lost)

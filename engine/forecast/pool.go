@@ -10,6 +10,7 @@ import (
 	"app.sunloop/engine/learn/backtest"
 	"app.sunloop/engine/learn/frame"
 	"app.sunloop/engine/weather"
+	"app.sunloop/internal/display"
 )
 
 // A pool holds learners trained on the histories of a fleet. Their targets are
@@ -62,14 +63,14 @@ func join(ctx context.Context, site Site, h History, o Options) (*Model, Report,
 	}
 	rep := y.report
 	if rep.Days < joinDays {
-		return nil, rep, unfit("%d days with power; to learn from its fleet a site needs %d", rep.Days, joinDays)
+		return nil, rep, unfit("%s with power; to learn from its fleet a site needs %d", display.CountOf(rep.Days, "day", "days"), joinDays)
 	}
 	p, err := gatherPool(ctx, y.training, h.Siblings)
 	if err != nil {
 		return nil, rep, err
 	}
 	if len(p.sites) < MinimumSiblings {
-		return nil, rep, unfit("%d other sites of the fleet have %d days with power and weather like its own; %d are needed", len(p.sites), MinimumDays, MinimumSiblings)
+		return nil, rep, unfit("%s of the fleet with %s of power and weather as this site has; %d are needed", display.CountOf(len(p.sites), "other site", "other sites"), display.CountOf(MinimumDays, "day", "days"), MinimumSiblings)
 	}
 	rep.Siblings, rep.FleetShare = p.names(), 1
 	m := y.model(nil)
@@ -212,7 +213,7 @@ func (p *pool) fit(ctx context.Context, t *training, s spec, own *siteContext, e
 		return nil, fitReport{}, err
 	}
 	if all.Len() < 500 {
-		return nil, fitReport{}, unfit("only %d intervals in daylight have power", all.Len())
+		return nil, fitReport{}, unfit("only %s power in daylight", display.CountOf(all.Len(), "interval has", "intervals have"))
 	}
 	at := make([]int32, all.Len())
 	for i := range at {

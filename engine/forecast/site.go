@@ -10,6 +10,7 @@ import (
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
+	"app.sunloop/internal/display"
 )
 
 // Site describes a site apart from its measurements.
@@ -57,7 +58,7 @@ const overCapacity = 1.3
 func plausible(site Site, power series.Series) (share series.Series, peakKW float64, notes []string, err error) {
 	switch {
 	case !(site.CapacityKW > 0) || math.IsInf(site.CapacityKW, 0):
-		return share, 0, nil, unfit("a capacity of %g kW", site.CapacityKW)
+		return share, 0, nil, unfit("a capacity of %s", display.Power(site.CapacityKW))
 	case !(math.Abs(site.Location.LatitudeDeg) <= 90) || !(math.Abs(site.Location.LongitudeDeg) <= 180):
 		return share, 0, nil, unfit("no place at %g, %g", site.Location.LatitudeDeg, site.Location.LongitudeDeg)
 	case power.Step <= 0 || power.Step > time.Hour:
@@ -80,13 +81,13 @@ func plausible(site Site, power series.Series) (share series.Series, peakKW floa
 	slices.Sort(shining)
 	peakKW = shining[int(0.999*float64(len(shining)-1))]
 	if peakKW > overCapacity*site.CapacityKW {
-		return share, 0, nil, unfit("power reaches %.4g kW, %.1f times the capacity of %.4g kW; correct the capacity or the unit of the power", peakKW, peakKW/site.CapacityKW, site.CapacityKW)
+		return share, 0, nil, unfit("power reaches %s, %.1f times the capacity of %s; correct the capacity or the unit of the power", display.Power(peakKW), peakKW/site.CapacityKW, display.Power(site.CapacityKW))
 	}
 	if peakKW < 0.3*site.CapacityKW {
-		notes = append(notes, fmt.Sprintf("power reaches only %.4g kW of a capacity of %.4g kW", peakKW, site.CapacityKW))
+		notes = append(notes, fmt.Sprintf("power reaches only %s of a capacity of %s", display.Power(peakKW), display.Power(site.CapacityKW)))
 	}
 	if n := len(shining) - upper(shining, site.CapacityKW); n*1000 > len(shining) {
-		notes = append(notes, fmt.Sprintf("%d intervals lie above the capacity of %.4g kW", n, site.CapacityKW))
+		notes = append(notes, fmt.Sprintf("%s lie above the capacity of %s", display.CountOf(n, "interval", "intervals"), display.Power(site.CapacityKW)))
 	}
 	for i, v := range share.Values {
 		// A spike beyond any plausible power is no measurement.

@@ -12,6 +12,7 @@ import (
 	"app.sunloop/engine/learn/tree"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
+	"app.sunloop/internal/display"
 )
 
 // MinimumDays is the number of days with power that [Train] requires;
@@ -47,7 +48,7 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 		return nil, Report{}, fmt.Errorf("train site %s: %w", site.ID, err)
 	}
 	if rep.Days < MinimumDays {
-		words := strings.Join(append([]string{fmt.Sprintf("%d days with power; training needs %d", rep.Days, MinimumDays)}, rep.Notes...), "; ")
+		words := strings.Join(append([]string{fmt.Sprintf("%s with power; training needs %d", display.CountOf(rep.Days, "day", "days"), MinimumDays)}, rep.Notes...), "; ")
 		return nil, rep, fmt.Errorf("train site %s: %w", site.ID, unfit("%s", words))
 	}
 	if err := ctx.Err(); err != nil {
@@ -56,7 +57,7 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 	o.Progress("preparing", 0)
 	g := fitGeometry(site, t.hourly, t.fine)
 	if g.late != 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("production comes %d minutes later than the sun at the given place; its clock, its labels or the place may be off", g.late*15))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("production comes %s later than the sun at the given place; its clock, its labels or the place may be off", display.CountOf(g.late*15, "minute", "minutes")))
 	}
 	light := lookUp(site.Location, g, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
 	m := &Model{site: site, geometry: g, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles}
@@ -129,7 +130,7 @@ func prepare(site Site, h History, o Options) (*training, Report, error) {
 	rep := Report{From: share.Start.UTC(), To: share.End().UTC(), Step: step, PeakKW: peak, Notes: notes, Seed: o.Seed}
 	rep.Days = daysWithPower(t.hourly)
 	if sunless > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%d days are left out: their power is as high by night as by day", sunless))
+		rep.Notes = append(rep.Notes, display.CountOf(sunless, "day is", "days are")+" left out, with power as high by night as by day")
 	}
 	return t, rep, nil
 }
@@ -252,7 +253,7 @@ func (t *training) final(ctx context.Context, s spec, w *siteContext) (*learners
 		return nil, fitReport{}, nil, err
 	}
 	if a.Len() < 500 {
-		return nil, fitReport{}, nil, unfit("only %d intervals in daylight have power", a.Len())
+		return nil, fitReport{}, nil, unfit("only %s power in daylight", display.CountOf(a.Len(), "interval has", "intervals have"))
 	}
 	l, rep, err := fit(ctx, a, s, t.o.Quantiles, s.effort(), t.o, t.site.ID)
 	return l, rep, a, err

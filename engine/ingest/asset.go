@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 // assetData holds the columns of one asset, from which its frame is built.
@@ -115,7 +117,7 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 			for _, other := range order[i+1:] {
 				if other.column != nil && (other.column.count > tooFew*o.column.count || isZero(o.column) && a.hasProduction(other.column, other.kind)) {
 					rep.addRunnerUp("columns", "%s instead of %s", o.column.label(), other.column.label())
-					rep.warn("columns", "%s has values in %d rows only, %s in %d; the latter is used", o.column.label(), o.column.count, other.column.label(), other.column.count)
+					rep.warn("columns", "%s has values in %s only, %s in %d; the latter is used", o.column.label(), display.CountOf(o.column.count, "row", "rows"), other.column.label(), other.column.count)
 					o = other
 					break
 				}
@@ -133,7 +135,7 @@ func (a *assetData) choose(step time.Duration, former string, rep *report) bool 
 	}
 	if a.main == doubtful {
 		rep.addRunnerUp("values", "%s is the energy of each day, not a counter", a.main.label())
-		rep.warn("values", "%s may also be the energy of each day, on days that became brighter; its %d values fit both", a.main.label(), a.main.count)
+		rep.warn("values", "%s may also be the energy of each day, on days that became brighter; its %s fit both", a.main.label(), display.CountOf(a.main.count, "value", "values"))
 	}
 	a.keepEnergy(interval, counter, daily)
 	return true
@@ -491,20 +493,20 @@ func (n counterNotes) report(name string, rep *report) {
 	}
 	var parts []string
 	for _, p := range []struct {
-		n    int
-		text string
+		n         int
+		one, many string
 	}{
-		{n.glitches, "%d readings that a counter cannot have had were dropped"},
-		{n.rollovers, "%d roll-overs at the end of the register were undone"},
+		{n.glitches, "impossible counter reading dropped", "impossible counter readings dropped"},
+		{n.rollovers, "roll-over at the end of the register removed", "roll-overs at the end of the register removed"},
 	} {
 		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf(p.text, p.n))
+			parts = append(parts, display.CountOf(p.n, p.one, p.many))
 		}
 	}
 	if len(parts) > 0 {
 		rep.decide("counter", "%s%s", strings.Join(parts, ", "), of)
 	}
 	if n.outside > 0 {
-		rep.warn("values", "%d values%s are far beyond the capacity and count as missing", n.outside, of)
+		rep.warn("values", "%s far beyond the capacity counted as missing", display.CountOf(n.outside, "value"+of, "values"+of))
 	}
 }

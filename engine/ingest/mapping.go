@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // Mapping states how a file is to be read. Roles and settings that it does not
@@ -176,7 +177,7 @@ func (m Mapping) check() error {
 			continue
 		case e.Role == MapAsset:
 			if assets++; assets > 2 {
-				return fmt.Errorf("asset is given %d times; two columns at most name a unit", assets)
+				return fmt.Errorf("asset is given %s; two columns at most name a unit", display.CountOf(assets, "time", "times"))
 			}
 			continue
 		case seen[key] && productionRoles[e.Role] != roleNone && e.Asset == "":

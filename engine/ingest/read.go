@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 // Read imports one file. The error is a *[Refusal] if the file itself cannot be
@@ -122,7 +124,7 @@ func readContent(c content, o Options) (*Result, error) {
 		}
 	}
 	if n, lines := scan.conflicts(scan.indexes(p.keys)...); n*100 > len(scan.times) {
-		return nil, refuse(ConflictingRows, lines[1], "%d of %d rows contradict another row of the same unit and time, such as lines %d and %d; no column distinguishes the units", n, len(scan.times), lines[0], lines[1])
+		return nil, refuse(ConflictingRows, lines[1], "%d of %s contradict another row of the same unit and time, such as lines %d and %d; no column distinguishes the units", n, display.CountOf(len(scan.times), "row", "rows"), lines[0], lines[1])
 	}
 	return nil, err
 }
@@ -198,7 +200,7 @@ func (p *plan) timeWords() string {
 	case p.time.slot.column >= 0:
 		words += fmt.Sprintf(", with the part of the day of %q, %g seconds each", p.title(p.time.slot.column), p.time.slot.seconds)
 	case len(p.hours) > 0:
-		words += fmt.Sprintf(", with %d columns for the parts of the day", len(p.hours))
+		words += fmt.Sprintf(", with %s for the parts of the day", display.CountOf(len(p.hours), "column", "columns"))
 	}
 	return words
 }
@@ -228,7 +230,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 			c.dropSentinels(o.CapacityKW)
 		}
 		if c.sentinels > 0 {
-			rep.decide("values", "%d readings of %s are the limits of a register that is not set; they count as missing", c.sentinels, c.label())
+			rep.decide("values", "%s of %s counted as missing: the limit of a register that is not set", display.CountOf(c.sentinels, "reading", "readings"), c.label())
 		}
 	}
 	utc, reversed := t.times(p.zone, o.Now, rep)
@@ -237,7 +239,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a possible time")
 	}
 	if n := t.conflicts(groups); n > fewConflicts && float64(n) > maxConflicts*float64(len(t.walls)) {
-		return nil, refuse(ConflictingRows, t.firstLine, "%d of %d rows contradict another row of the same unit and time", n, len(t.walls))
+		return nil, refuse(ConflictingRows, t.firstLine, "%d of %s contradict another row of the same unit and time", n, display.CountOf(len(t.walls), "row", "rows"))
 	}
 	step := interval(groups)
 	var assets []*assetData
@@ -388,7 +390,7 @@ func settleMilliwatts(assets []*assetData) {
 func warnOfPower(assets []*assetData, rep *report) {
 	for _, a := range assets {
 		if p := peak(a.powerKW); p > mostPowerKW {
-			rep.warn("values", "the highest power of %s is %.3g GW, more than any plant has: check the unit", a.main.label(), p/1e6)
+			rep.warn("values", "the highest power of %s is %s, more than any plant has: check the unit", a.main.label(), display.Power(p))
 			return
 		}
 	}
@@ -404,7 +406,7 @@ func (t *table) warnOfUnread(assets []*assetData, rep *report) {
 			continue
 		}
 		said[c] = true
-		rep.warn("values", "%d cells of %s have digits but are no numbers that can be read, and count as missing; %d are read", c.unread, c.label(), c.count)
+		rep.warn("values", "%s of %s with digits but no readable number counted as missing; %d are read", display.CountOf(c.unread, "cell", "cells"), c.label(), c.count)
 	}
 }
 
@@ -508,7 +510,7 @@ func (t *table) finish(res *Result, groups []*group, assets []*assetData, step t
 		}
 		if a.mostlyOutside() { // then the capacity or the unit is wrong
 			a.derive(step, t.plan.zone, 0)
-			rep.warn("values", "most values of %s are far beyond the capacity of %g kW; check the capacity and the unit", a.main.label(), o.CapacityKW)
+			rep.warn("values", "most values of %s are far beyond the capacity of %s; check the capacity and the unit", a.main.label(), display.Power(o.CapacityKW))
 		}
 		a.notes.report(a.name, rep)
 		if !slices.Contains(kinds, a.kind) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // tableResult is what was read from one table of a file, or from several with the same header.
@@ -116,7 +117,7 @@ func joinSequences(tables []tableResult, o Options, rep *report) []tableResult {
 			out = append(out, group...)
 			continue
 		}
-		rep.decide("file", "%d tables with the same header are read as one, from %s to %s", len(group), group[0].name, group[len(group)-1].name)
+		rep.decide("file", "%s with the same header are read as one, from %s to %s", display.CountOf(len(group), "table", "tables"), group[0].name, group[len(group)-1].name)
 		out = append(out, joined)
 	}
 	return out

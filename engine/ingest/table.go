@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"app.sunloop/internal/display"
 )
 
 // table holds the used cells of the file, one row for each asset and time, in the
@@ -65,8 +67,8 @@ func (p *plan) fill(text []byte, d dialect) (*table, error) {
 		t = p.tabulate(text, d, false)
 	}
 	if t.surplus*5 > t.read {
-		return nil, refuse(InconsistentColumns, t.surplusLine, "the header has %d columns but %d of %d data rows have more cells: the delimiter also occurs inside unquoted numbers",
-			p.cells, t.surplus, t.read)
+		return nil, refuse(InconsistentColumns, t.surplusLine, "the header has %s but %d of %d data rows have more cells: the delimiter also occurs inside unquoted numbers",
+			display.CountOf(p.cells, "column", "columns"), t.surplus, t.read)
 	}
 	if t.otherLine > 0 {
 		return nil, refuse(InconsistentColumns, t.otherLine, "another header, with other columns than that of line %d, is among the data: two files were joined", p.head.stack[0].line)

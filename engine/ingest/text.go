@@ -15,6 +15,8 @@ import (
 	"golang.org/x/text/encoding/traditionalchinese"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
+
+	"app.sunloop/internal/display"
 )
 
 // headBytes is the length of the start of a file that is examined to determine
@@ -39,7 +41,7 @@ func decodeText(raw []byte) (text []byte, name string, err error) {
 		return text, name, nil
 	}
 	if share := controlShare(raw); share > 0.1 {
-		return nil, "", refuse(NotText, 1, "%.0f %% of the first bytes are control characters: the file is not text", 100*share)
+		return nil, "", refuse(NotText, 1, "%s of the first bytes are control characters: the file is not text", display.Percent(share))
 	}
 	if text, ok := bytes.CutPrefix(raw, []byte("\xef\xbb\xbf")); ok && utf8.Valid(text) {
 		return text, "UTF-8 with a byte order mark", nil

@@ -3,6 +3,8 @@ package ingest
 import (
 	"math"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 // civilClock converts wall times of a zone to UTC. It keeps the last span without a
@@ -178,10 +180,10 @@ func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64,
 		res = t.settleSummerTime(res, zone, reversed, rep)
 	}
 	if res.doubled > 0 {
-		rep.decide("zone", "%d times occur twice when %s sets the clock back; distinguished by their order", res.doubled, zone)
+		rep.decide("zone", "%s twice when %s sets the clock back; distinguished by their order", display.CountOf(res.doubled, "time occurs", "times occur"), zone)
 	}
 	if res.leading > 0 {
-		rep.decide("zone", "%d times at the beginning come twice when %s puts the clock back; taken as the second hour, on which the next ones follow", res.leading, zone)
+		rep.decide("zone", "%s the file in the hour that comes twice when %s sets the clock back; taken as the second hour, as the next rows follow it", display.CountOf(res.leading, "time begins", "times begin"), zone)
 	}
 	if res.inGap > 0 && len(t.plan.hours) == 0 {
 		t.skipped[SkipNoSuchTime] += res.inGap
@@ -198,7 +200,7 @@ func (t *table) settleSummerTime(res resolution, zone *time.Location, reversed b
 	moved, known := t.clockMoves(zone)
 	switch {
 	case known && moved > 0.5:
-		rep.decide("zone", "%d rows are in the hour that %s skips in spring; production moves with the clock, so they are fillers and left out", res.inGap, zone)
+		rep.decide("zone", "%s in the hour that %s skips in spring and left out: the other times follow the change of the clock", display.CountOf(res.inGap, "row is", "rows are"), zone)
 	case known && len(res.folds) > 0 && res.doubled > 0, !known:
 		rep.addRunnerUp("zone", "another zone than %s, or times without summer time", zone)
 		rep.warn("zone", "there are values in the hour that %s skips in spring; they are left out. Perhaps the file has another zone", zone)
@@ -253,9 +255,9 @@ func (t *table) dropImpossible(utc []int64, now time.Time, rep *report) {
 	if future == 0 {
 		return
 	}
-	add, text := rep.decide, "%d of %d rows are left out: their times are in the future, up to %s"
+	add, text := rep.decide, "%d of %s left out: times in the future, up to %s"
 	if float64(future) > fewFuture*float64(len(utc)) {
 		add, text = rep.warn, text+"; check the year, the order of day and month, and whether these are measurements"
 	}
-	add("time", text, future, len(utc), time.Unix(last, 0).UTC().Format(time.RFC3339))
+	add("time", text, future, display.CountOf(len(utc), "row", "rows"), time.Unix(last, 0).UTC().Format(time.RFC3339))
 }

@@ -15,6 +15,7 @@ import (
 	"app.sunloop/engine/learn/neural"
 	"app.sunloop/engine/learn/tree"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // LearningDays with daylight measured are what the learners need. A shorter
@@ -101,7 +102,7 @@ func prepare(site forecast.Site, power series.Series, wx Weather, o Options) (*M
 		return nil, nil, unfit("no power above nothing was measured")
 	case !(site.CapacityKW > 0) || math.IsInf(site.CapacityKW, 0):
 		site.CapacityKW = high
-		notes = append(notes, fmt.Sprintf("the capacity is not known: the highest power seen, %.4g kW, is used for it", high))
+		notes = append(notes, fmt.Sprintf("the capacity is not known: the highest power seen, %s, is used for it", display.Power(high)))
 	}
 	share, peak, seen, err := forecast.Plausible(site, power)
 	if err != nil {
@@ -152,10 +153,10 @@ func (t *training) learn(ctx context.Context) error {
 	switch roles := m.roles(); {
 	case m.report.Learned:
 	case roles != nil:
-		m.report.Notes = append(m.report.Notes, fmt.Sprintf("%d days with daylight measured are too few to learn from (%d): simpler methods fill", m.report.Days, LearningDays))
+		m.report.Notes = append(m.report.Notes, fmt.Sprintf("only %s with measured daylight, %d are needed for training: simpler methods fill gaps", display.CountOf(m.report.Days, "day", "days"), LearningDays))
 		fadeBy, m.weather = toChoose, false
 	default:
-		m.report.Notes = append(m.report.Notes, fmt.Sprintf("%d days with daylight measured are too few to measure methods by (%d)", m.report.Days, choosingDays))
+		m.report.Notes = append(m.report.Notes, fmt.Sprintf("only %s with measured daylight, %d are needed to compare methods", display.CountOf(m.report.Days, "day", "days"), choosingDays))
 		m.weather = false
 		return ctx.Err()
 	}
@@ -357,7 +358,7 @@ func (t *training) fitTrees(ctx context.Context) error {
 func (t *training) fitNetwork(ctx context.Context) error {
 	s := t.coarse
 	if len(s.lit) < 2*windowSteps {
-		return unfit("only %d hours in daylight", len(s.lit))
+		return unfit("only %s in daylight", display.CountOf(len(s.lit), "hour", "hours"))
 	}
 	c := neural.DefaultSequence(inputCount)
 	c.Steps, c.Seed, c.Workers, c.Plain = windowSteps, t.o.Seed, t.o.Workers, t.o.plain

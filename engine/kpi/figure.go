@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 // Figure is a KPI as it is shown: with its unit, its window, its formula and
@@ -129,7 +131,7 @@ func NewFigure(name string, value float64, from, to time.Time, dataAvailability 
 	case math.IsNaN(dataAvailability):
 		f.Note = "It is not known how much of the data arrived."
 	case dataAvailability < LeastData:
-		f.Note = fmt.Sprintf("Only %.0f %% of the data arrived; %.0f %% are needed.", arrivedPercent(dataAvailability), 100*LeastData)
+		f.Note = fmt.Sprintf("Only %s of the data arrived; %s are needed.", display.Percent(arrivedPercent(dataAvailability)/100), display.Percent(LeastData))
 	case math.IsNaN(value):
 		f.Note = "The data that it is computed from are missing."
 	}
@@ -160,7 +162,7 @@ func (f Figure) WithIrradiance(r Irradiance) Figure {
 func (f Figure) WithCovered(share float64, what string) Figure {
 	f.Covered = share
 	if f.Note == "" && share < LeastData {
-		f.Note, f.Value = fmt.Sprintf("%s covers only %.0f %% of the insolation that is due; %.0f %% are needed.", what, math.Floor(100*share), 100*LeastData), math.NaN()
+		f.Note, f.Value = fmt.Sprintf("%s covers only %s of the insolation that is due; %s are needed.", what, display.Percent(math.Floor(100*share)/100), display.Percent(LeastData)), math.NaN()
 	}
 	return f
 }
@@ -219,7 +221,7 @@ func (r RatingBasis) side() string {
 
 // Description is the rating with its side and, if it is inferred, its source.
 func (r RatingBasis) Description() string {
-	words := fmt.Sprintf("%.6g kW %s", r.KW, r.side())
+	words := fmt.Sprintf("%s %s", display.Power(r.KW), r.side())
 	if r.Source != RatingSet {
 		words += ", inferred: " + r.Source.Description()
 	}
@@ -251,7 +253,7 @@ func (r Irradiance) Description() string {
 		words += ", class unknown"
 	}
 	if !math.IsNaN(r.Uncertainty) {
-		words += fmt.Sprintf(", ±%.0f %%", 100*r.Uncertainty)
+		words += ", ±" + display.Percent(r.Uncertainty)
 	}
 	return words
 }

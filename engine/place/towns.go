@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"app.sunloop/internal/display"
 )
 
 // Place is a town, or a pair of coordinates with the zone of the town nearest.
@@ -90,7 +92,7 @@ func unpack(b []byte) (*gazetteer, error) {
 func (g *gazetteer) add(line string) error {
 	c := strings.Split(line, "\t")
 	if len(c) != 8 {
-		return fmt.Errorf("%q has %d columns", line, len(c))
+		return fmt.Errorf("%q has %s", line, display.CountOf(len(c), "column", "columns"))
 	}
 	lat, errLat := strconv.ParseFloat(c[4], 64)
 	lon, errLon := strconv.ParseFloat(c[5], 64)

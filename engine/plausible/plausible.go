@@ -14,6 +14,7 @@ import (
 	"app.sunloop/engine/place"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 )
 
 // Site is what is known of the site of a file.
@@ -108,7 +109,7 @@ func darkness(r *ingest.Result, at solar.Location, zone *time.Location) string {
 	if all == 0 || dark <= mostDark*all {
 		return ""
 	}
-	text := fmt.Sprintf("%.0f %% of the energy would be produced while the sun is below the horizon of the place", 100*dark/all)
+	text := display.Percent(dark/all) + " of the energy would be produced while the sun is below the horizon of the place"
 	shift, fits := bestShift(samples, at)
 	if !fits || shift == 0 {
 		return text + "; no zone explains that: check the place, and whether the values are production"
@@ -164,9 +165,9 @@ func rating(r *ingest.Result, capacityKW float64) string {
 	}
 	switch share := peak / capacityKW; {
 	case share > mostOfRating:
-		return fmt.Sprintf("the highest power is %.4g kW, %.0f %% of the capacity of %.4g kW: check the capacity and the unit", peak, 100*share, capacityKW)
+		return fmt.Sprintf("the highest power is %s, %s of the capacity of %s: check the capacity and the unit", display.Power(peak), display.Percent(share), display.Power(capacityKW))
 	case peak > 0 && share < leastOfRating && r.Last.Sub(r.First) > month:
-		return fmt.Sprintf("the power never exceeds %.4g kW, %.1f %% of the capacity of %.4g kW: check the capacity and the unit, or whether units are missing", peak, 100*share, capacityKW)
+		return fmt.Sprintf("the power never exceeds %s, %s of the capacity of %s: check the capacity and the unit, or whether units are missing", display.Power(peak), display.Percentage(100*share), display.Power(capacityKW))
 	}
 	return ""
 }

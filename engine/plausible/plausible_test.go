@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 		"nothing known":  {plant(3, 5*time.Hour), plausible.Site{}, nil},
 		"zone of Tokyo":  {plant(3, -7*time.Hour), plausible.Site{Location: &graz, Zone: tokyo}, []string{"Europe/Vienna would fit", "Asia/Tokyo and the longitude 15.4°"}},
 		"wrong offset":   {plant(3, 6*time.Hour), plausible.Site{Location: &graz, Zone: vienna}, []string{"UTC+8"}},
-		"too small":      {plant(3, 0), plausible.Site{CapacityKW: 5}, []string{"181 % of the capacity of 5 kW"}},
+		"too small":      {plant(3, 0), plausible.Site{CapacityKW: 5}, []string{"181 % of the capacity of 5.00 kW"}},
 		"far too large":  {plant(40, 0), plausible.Site{CapacityKW: 9000}, []string{"never exceeds"}},
 		"energy of days": {daily(60), plausible.Site{Location: &graz, Zone: vienna}, nil},
 		"a few bad days": {plant(3, 0), plausible.Site{CapacityKW: 9000}, nil},

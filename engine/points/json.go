@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // JSON reads an object with points, units or both:
@@ -223,7 +224,7 @@ func (c *collector) unitOf(s *scanner, i int) error {
 			case err != nil:
 				return err
 			case k >= len(times):
-				return &Error{at(field), fmt.Sprintf("it has more values than the %d timestamps", len(times))}
+				return &Error{at(field), "it has more values than the " + display.CountOf(len(times), "timestamp", "timestamps")}
 			case null || times[k] == leftOut:
 				return nil
 			case !known:
@@ -238,7 +239,7 @@ func (c *collector) unitOf(s *scanner, i int) error {
 			return nil
 		})
 		if err == nil && n < len(times) {
-			err = &Error{at(field), fmt.Sprintf("it has %d values for %d timestamps", n, len(times))}
+			err = &Error{at(field), fmt.Sprintf("it has %s for %s", display.CountOf(n, "value", "values"), display.CountOf(len(times), "timestamp", "timestamps"))}
 		}
 		return err
 	})

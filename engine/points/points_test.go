@@ -67,8 +67,8 @@ func TestJSON(t *testing.T) {
 		{"no offset", `{"points":[{"asset_id":"A","timestamp":"2026-04-14 12:00","quantity":"power_kw","value":1}]}`, "points[0].timestamp: it is not a time such as 2026-04-14T12:00:00Z"},
 		{"twice", `{"points":[],"points":[]}`, "points: it is there twice"},
 		{"a quantity twice", `{"points":[{"asset_id":"A","timestamp":` + n + `,"values":{"power_kw":1,"power_kw":2}}]}`, "power_kw: it is there twice"},
-		{"fewer values", `{"units":[{"asset_id":"A","timestamps":[` + n + `],"values":{"power_kw":[]}}]}`, "units[0].values.power_kw: it has 0 values for 1 timestamps"},
-		{"more values", `{"units":[{"asset_id":"A","timestamps":[` + n + `],"values":{"power_kw":[1,2]}}]}`, "units[0].values.power_kw: it has more values than the 1 timestamps"},
+		{"fewer values", `{"units":[{"asset_id":"A","timestamps":[` + n + `],"values":{"power_kw":[]}}]}`, "units[0].values.power_kw: it has 0 values for 1 timestamp"},
+		{"more values", `{"units":[{"asset_id":"A","timestamps":[` + n + `],"values":{"power_kw":[1,2]}}]}`, "units[0].values.power_kw: it has more values than the 1 timestamp"},
 		{"control character", `{"points":[{"asset_id":"A\u001b[2J"}]}`, "points[0].asset_id: the id of the unit has characters that cannot be printed, or spaces around it"},
 		{"not UTF-8", "{\"points\xff\":[]}", "body: it is not UTF-8"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
+	"app.sunloop/internal/display"
 )
 
 // Data are a site's measured power and its weather, as the files have them.
@@ -118,10 +119,10 @@ func (d *Data) setPower(p *Plan, c column) error {
 	case shining == 0:
 		return fmt.Errorf("%s: %s is never above 0", names, p.power.column)
 	case float64(over) > tooMany*float64(shining):
-		return fmt.Errorf("%s: %s reaches %.4g kW, and %d of %d values lie above 1.3 times site.capacity_kw, %.4g; that or data.unit is wrong",
-			names, p.power.column, top, over, shining, p.Site.CapacityKW)
+		return fmt.Errorf("%s: %s reaches %s, and %d of %s lie above 1.3 times site.capacity_kw, %.4g; that or data.unit is wrong",
+			names, p.power.column, display.Power(top), over, display.CountOf(shining, "value", "values"), p.Site.CapacityKW)
 	case over > 0:
-		d.Notes = append(d.Notes, fmt.Sprintf("%d values above 1.3 times the capacity, up to %.4g kW, are taken as missing", over, top))
+		d.Notes = append(d.Notes, fmt.Sprintf("%s above 1.3 times the capacity, up to %s, taken as missing", display.CountOf(over, "value", "values"), display.Power(top)))
 	}
 	step := time.Hour
 	for _, s := range []time.Duration{15 * time.Minute, 30 * time.Minute} {

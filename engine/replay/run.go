@@ -13,6 +13,7 @@ import (
 
 	"app.sunloop/engine/replay/metric"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // Replay is a site that is ready to be replayed.
@@ -262,7 +263,7 @@ func (s *Replay) conclude(parts []*part) (*Result, error) {
 	}
 	r.Notes = append(r.Notes, parts[len(parts)-1].notes...)
 	if young > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d models are of a site with short history: %v", young, r.Fits, reason))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of %s are of a site with short history: %v", young, display.CountOf(r.Fits, "model", "models"), reason))
 	}
 	if tallies[""].Len() == 0 {
 		return nil, fmt.Errorf("from %s to %s there is no measured power to score", r.FirstTest, r.LastTest)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // table is what was read of a sheet: ascending times, as labels of their
@@ -131,7 +132,7 @@ func (s sheet) readFile(open Opener, name string, columns []string, out *raw) er
 		}
 		line, _ := r.FieldPos(0)
 		if len(cells) <= need {
-			return fmt.Errorf("%s line %d has %d cells; %s is the %s", name, line, len(cells), head[need], ordinal(need+1))
+			return fmt.Errorf("%s line %d has %s; %s is the %s", name, line, display.CountOf(len(cells), "cell", "cells"), head[need], ordinal(need+1))
 		}
 		out.stamps = append(out.stamps, strings.TrimSpace(cells[at[0]]))
 		for j := range columns {

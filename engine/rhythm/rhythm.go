@@ -9,9 +9,10 @@
 package rhythm
 
 import (
-	"fmt"
 	"slices"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 // Figures of the rules.
@@ -119,13 +120,13 @@ func (v Evaluation) Describe() string {
 	case minutes >= 22*60 && minutes <= 26*60:
 		return "each day"
 	case minutes >= 48*60:
-		return fmt.Sprintf("every %d days", (minutes+12*60)/(24*60))
+		return "every " + display.CountOf((minutes+12*60)/(24*60), "day", "days")
 	case minutes >= 120:
-		return fmt.Sprintf("every %d hours", (minutes+30)/60)
+		return "every " + display.CountOf((minutes+30)/60, "hour", "hours")
 	case minutes <= 1:
 		return "every minute"
 	}
-	return fmt.Sprintf("every %d minutes", minutes)
+	return "every " + display.CountOf(minutes, "minute", "minutes")
 }
 
 // Judge reports whether the data of a site have stopped.

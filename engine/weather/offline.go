@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 )
 
 // Descriptions of [Offline].
@@ -37,7 +38,7 @@ func (o Offline) Forecast(ctx context.Context, loc solar.Location, issue time.Ti
 	start := issue.UTC().Truncate(step)
 	n := int((issue.Add(horizon).Sub(start) + step - 1) / step)
 	if n > maximumIntervals {
-		return Forecast{}, fmt.Errorf("weather for %v in steps of %v: %d intervals, more than %d", horizon, step, n, maximumIntervals)
+		return Forecast{}, fmt.Errorf("weather for %v in steps of %v: %s, more than %d", horizon, step, display.CountOf(n, "interval", "intervals"), maximumIntervals)
 	}
 	f := Forecast{IssuedAt: issue, Start: start, Step: step, Source: SourceClimatology, Conditions: make([]Conditions, n)}
 	anomaly := 0.0

@@ -45,7 +45,17 @@ func TestNumbers(t *testing.T) {
 		{"percent of none", Percentage(math.NaN()), "– %"},
 		{"percent", Percentage(12.34), "12.3 %"},
 		{"no minus before a zero", Percentage(-0.04), "0.0 %"},
+		{"small percent", FinePercentage(0.123), "0.12 %"},
+		{"no minus before a small zero", FinePercentage(-0.004), "0.00 %"},
+		{"small percent of none", FinePercentage(math.NaN()), "– %"},
+		{"rise", Change(1.23), "+1.2 %"},
+		{"fall", Change(-1.27), "-1.3 %"},
+		{"no change", Change(-0.04), "+0.0 %"},
+		{"change of none", Change(math.NaN()), "– %"},
 		{"bytes", Bytes(999), "999 B"},
+		{"a limit", Bytes(25 << 20), "25 MB"},
+		{"a large limit", Bytes(uint64(2 << 30)), "2 GB"},
+		{"specific yield", SpecificYield(4.321), "4.32 kWh/kWp"},
 		{"kilobytes", Bytes(64_300), "63 kB"},
 		{"megabytes", Bytes(8_478_177), "8.1 MB"},
 		{"gigabytes", Bytes(1_234_000_000), "1.1 GB"},
@@ -56,6 +66,12 @@ func TestNumbers(t *testing.T) {
 		{"hours", Hours(2.5), "2.5 h"},
 		{"one", CountOf(1, "unit", "units"), "1 unit"},
 		{"none", CountOf(0, "unit", "units"), "0 units"},
+		{"energy in a format", Format{".", ","}.Energy(1234.5), "1,23 MWh"},
+		{"groups", Format{".", ","}.Energy(-1.2345e9), "-1.234 GWh"},
+		{"unknown in a format", Format{",", "."}.Energy(math.NaN()), "– kWh"},
+		{"percent in a format", Format{"\u202f", ","}.Percentage(1234.56), "1\u202f234,6 %"},
+		{"count in a format", Format{",", "."}.CountOf(1234567, "row", "rows"), "1,234,567 rows"},
+		{"plain format", Format{}.Percentage(12.34), "12.3 %"},
 		{"several", CountOf(2, "unit", "units"), "2 units"},
 	} {
 		if tt.got != tt.want {
@@ -127,7 +143,7 @@ func TestDurations(t *testing.T) {
 		}
 	}
 	for d, want := range map[time.Duration]string{
-		0: "0 min", 59 * time.Minute: "59 min", 65 * time.Minute: "1 h 05 min", 47*time.Hour + 59*time.Minute: "47 h 59 min", 50 * time.Hour: "2 d 2 h",
+		0: "0 min", 59 * time.Minute: "59 min", 65 * time.Minute: "1 h 05 min", 47*time.Hour + 59*time.Minute: "47 h 59 min", 50 * time.Hour: "2 d 2 h", 3 * time.Hour: "3 h", 72 * time.Hour: "3 d",
 	} {
 		if got := Duration(d); got != want {
 			t.Errorf("Duration(%v) = %q, want %q", d, got, want)

@@ -8,9 +8,11 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // scales of a unit, from large to small, each a thousand times the next.
@@ -86,6 +88,29 @@ func Percentage(x float64) string {
 	return fmt.Sprintf("%.1f %%", x)
 }
 
+// FinePercentage writes percent with two digits behind the point, for values that are small
+// as a rule, such as a loss in a day.
+func FinePercentage(x float64) string {
+	if math.IsNaN(x) {
+		return "– %"
+	}
+	if math.Abs(x) < 0.005 {
+		x = 0 // no "-0.00"
+	}
+	return fmt.Sprintf("%.2f %%", x)
+}
+
+// Change writes a change in percent with its sign and one digit behind the point.
+func Change(percent float64) string {
+	if math.IsNaN(percent) {
+		return "– %"
+	}
+	if math.Abs(percent) < 0.05 {
+		percent = 0 // no "-0.0"
+	}
+	return fmt.Sprintf("%+.1f %%", percent)
+}
+
 // Money writes an amount with its currency, whole from a hundred on; empty without
 // a currency.
 func Money(amount float64, currency string) string {
@@ -100,16 +125,20 @@ func Money(amount float64, currency string) string {
 
 // Bytes writes a size with the unit that fits. A unit is 1024 times the one before, as in
 // the limits that the service states.
-func Bytes(n int64) string {
+func Bytes[N ~int | ~int64 | ~uint64](n N) string {
+	unit, suffix := N(1), " B"
 	switch {
 	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+		unit, suffix = 1<<30, " GB"
 	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+		unit, suffix = 1<<20, " MB"
 	case n >= 1<<10:
 		return fmt.Sprintf("%.0f kB", float64(n)/(1<<10))
 	}
-	return fmt.Sprintf("%d B", n)
+	if n%unit == 0 {
+		return fmt.Sprint(n/unit) + suffix
+	}
+	return fmt.Sprintf("%.1f%s", float64(n)/float64(unit), suffix)
 }
 
 // ByteRate writes bytes a second with the unit that fits.
@@ -118,6 +147,9 @@ func ByteRate(perSecond float64) string { return Bytes(int64(perSecond)) + "/s" 
 // Irradiance writes an irradiance in W/m².
 func Irradiance(wm2 float64) string { return fmt.Sprintf("%.0f W/m²", wm2) }
 
+// SpecificYield writes energy for each kW of capacity.
+func SpecificYield(kWhPerKWp float64) string { return fmt.Sprintf("%.2f kWh/kWp", kWhPerKWp) }
+
 // Wind writes a speed of the wind in m/s.
 func Wind(ms float64) string { return fmt.Sprintf("%.1f m/s", ms) }
 
@@ -125,9 +157,39 @@ func Wind(ms float64) string { return fmt.Sprintf("%.1f m/s", ms) }
 func Rain(mm float64) string { return fmt.Sprintf("%.1f mm", mm) }
 
 // CountOf writes a number with its noun.
-func CountOf(n int, one, many string) string {
+func CountOf[N ~int | ~int32 | ~int64 | ~uint32 | ~uint64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Format is how a reader's country writes numbers: what separates groups of three digits,
+// and the decimal mark. The zero Format separates no groups and has a point.
+type Format struct{ Group, Mark string }
+
+// Energy writes an energy as [Energy] does.
+func (f Format) Energy(kwh float64) string { return f.of(Energy(kwh)) }
+
+// Percentage writes percent as [Percentage] does.
+func (f Format) Percentage(x float64) string { return f.of(Percentage(x)) }
+
+// CountOf writes a number with its noun as [CountOf] does.
+func (f Format) CountOf(n int, one, many string) string { return f.of(CountOf(n, one, many)) }
+
+// of writes the number that begins a text in the format.
+func (f Format) of(text string) string {
+	number, rest, _ := strings.Cut(text, " ")
+	whole, fraction, _ := strings.Cut(number, ".")
+	sign := ""
+	if digits, negative := strings.CutPrefix(whole, "-"); negative {
+		sign, whole = "-", digits
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + f.Group + whole[i:]
+	}
+	if fraction != "" {
+		whole += cmp.Or(f.Mark, ".") + fraction
+	}
+	return sign + whole + " " + rest
 }

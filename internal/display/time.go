@@ -93,15 +93,20 @@ func When(t, now time.Time, zone *time.Location) string {
 	return Date(a)
 }
 
-// Duration writes how long something has lasted, in the two units that matter.
+// Duration writes how long something has lasted, in the two units that matter; in one if
+// the smaller is zero.
 func Duration(d time.Duration) string {
 	d = d.Round(time.Minute)
 	minutes, hours := int(d.Minutes()), int(d.Hours())
 	switch {
 	case hours == 0:
 		return fmt.Sprintf("%d min", minutes)
+	case hours < 48 && minutes%60 == 0:
+		return fmt.Sprintf("%d h", hours)
 	case hours < 48:
 		return fmt.Sprintf("%d h %02d min", hours, minutes%60)
+	case hours%24 == 0:
+		return fmt.Sprintf("%d d", hours/24)
 	}
 	return fmt.Sprintf("%d d %d h", hours/24, hours%24)
 }

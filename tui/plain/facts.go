@@ -54,7 +54,7 @@ func History(h api.History, zone *time.Location) []string {
 		out = append(out, line+", "+units(f.AssetIDs))
 	}
 	if h.LostKWh > 0 {
-		out = append(out, "lost in all: "+display.Energy(h.LostKWh))
+		out = append(out, "total lost: "+display.Energy(h.LostKWh))
 	}
 	for _, f := range h.LargestLoss[:min(len(h.LargestLoss), historyLargest)] {
 		until := "now"
@@ -74,14 +74,14 @@ func units(ids []string) string {
 	if len(ids) <= 3 {
 		return strings.Join(ids, " ")
 	}
-	return fmt.Sprintf("%d units", len(ids))
+	return display.CountOf(len(ids), "unit", "units")
 }
 
 func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return fmt.Sprintf("%d times", n)
+	return display.CountOf(n, "time", "times")
 }
 
 // lasted returns a duration of hours in hours or days.

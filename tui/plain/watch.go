@@ -162,7 +162,7 @@ func (w *watcher) look(ctx context.Context) error {
 
 // begin prints the first line.
 func (w *watcher) begin() {
-	sites := fmt.Sprintf("%d sites", len(w.plants.Sites))
+	sites := display.CountOf(len(w.plants.Sites), "site", "sites")
 	switch len(w.plants.Sites) {
 	case 0:
 		sites = "no site yet"

@@ -96,7 +96,7 @@ func Vitals(d api.SiteSummary) string {
 		words += fmt.Sprintf(", %d of %s active", d.ActiveInverters, display.CountOf(d.TotalInverters, "unit", "units"))
 	}
 	if d.FleetPRPct != nil {
-		words += fmt.Sprintf(", performance ratio %s", display.Percent(*d.FleetPRPct/100))
+		words += ", performance ratio " + display.Percent(*d.FleetPRPct/100)
 	}
 	if d.FleetAvailabilityPct != nil {
 		words += fmt.Sprintf(", availability %s %%", Number(*d.FleetAvailabilityPct))
@@ -108,7 +108,7 @@ func Vitals(d api.SiteSummary) string {
 func Unit(assetID string, all []string) string {
 	switch {
 	case len(all) > 1:
-		return fmt.Sprintf("%d units", len(all))
+		return display.CountOf(len(all), "unit", "units")
 	case assetID == "":
 		return wholeSite
 	}

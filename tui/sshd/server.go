@@ -227,7 +227,7 @@ func (s *Server) acquire(user string) (refusal string) {
 	case s.sessions[user] >= s.Limits.UserSessions:
 		return fmt.Sprintf("You have %d open consoles, the maximum of a user: close one first.", s.sessions[user])
 	case s.consoles >= s.Limits.Sessions:
-		return fmt.Sprintf("%d consoles are open, the maximum: try again later.", s.consoles)
+		return fmt.Sprintf("The maximum of %d open consoles is reached: try again later.", s.consoles)
 	}
 	s.sessions[user]++
 	s.consoles++
@@ -256,5 +256,5 @@ func algorithms() gossh.Algorithms {
 
 // refuseChannel rejects requests for anything but a session.
 func refuseChannel(_ *ssh.Server, _ *gossh.ServerConn, c gossh.NewChannel, _ ssh.Context) {
-	_ = c.Reject(gossh.Prohibited, "Sunloop forwards nothing: only the console is available")
+	_ = c.Reject(gossh.Prohibited, "Forwarding is disabled: only the console is available")
 }

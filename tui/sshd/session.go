@@ -247,7 +247,7 @@ func (t *terminal) leave(cause, err error, idle time.Duration) {
 	case errors.Is(cause, errEnding):
 		fmt.Fprint(t.Stderr(), "The console was closed: the service is ending.\r\n")
 	case err != nil:
-		fmt.Fprint(t.Stderr(), "The console failed; the log of the service says why.\r\n")
+		fmt.Fprint(t.Stderr(), "The console failed; see the log of the service.\r\n")
 	default:
 		t.exit(0)
 		return

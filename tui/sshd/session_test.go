@@ -199,7 +199,7 @@ func TestPanic(t *testing.T) {
 	if _, err := s.in.Write([]byte("p")); err != nil {
 		t.Fatal(err)
 	}
-	if got := status(s.Wait()); got != 1 || !strings.Contains(s.err.text(), "The console failed; the log of the service says why.") {
+	if got := status(s.Wait()); got != 1 || !strings.Contains(s.err.text(), "The console failed; see the log of the service.") {
 		t.Errorf("ended with %d and said %q", got, s.err.text())
 	}
 	if _, err := stays.in.Write([]byte("q")); err != nil || status(stays.Wait()) != 0 {

@@ -13,6 +13,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // List returns the availability of a site's units, by their ids. Without to the
@@ -87,7 +88,7 @@ func (s *Service) window(zone *time.Location, r api.AvailabilityRequest, units i
 	}
 	most = max(most, 1)
 	if to.Sub(from) > time.Duration(most)*24*time.Hour {
-		return from, to, api.InvalidField("from", fmt.Sprintf("a window of a site of %d units has at most %d days, so from must be %s or later", units, most, api.At(to.AddDate(0, 0, -most))))
+		return from, to, api.InvalidField("from", fmt.Sprintf("a window of a site of %s has at most %d days, so from must be %s or later", display.CountOf(units, "unit", "units"), most, api.At(to.AddDate(0, 0, -most))))
 	}
 	return from, to, nil
 }

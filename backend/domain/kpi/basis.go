@@ -13,6 +13,7 @@ import (
 	"app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 )
 
 // basis is what figures of a window rest on: ratings, irradiance in the plane of
@@ -291,7 +292,7 @@ func (b basis) words() string {
 	if b.assumed {
 		of = "assumed"
 	}
-	return fmt.Sprintf("cell temperature by Sandia's model for the mounting %s from the measured air and wind (1 m/s where none is measured); %.3g %%/K, %s", mounting, 100*b.gamma, of)
+	return fmt.Sprintf("cell temperature by Sandia's model for the mounting %s from the measured air and wind (1 m/s where none is measured); %s/K, %s", mounting, display.FinePercentage(100*b.gamma), of)
 }
 
 // figure adds what a figure of the window is made with.

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/engine/energy"
 	"app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // dayEnergy is the production of units in a window: that of telemetry, dailies and
@@ -52,7 +53,7 @@ func (e dayEnergy) flag() string {
 	if d == nil || !d.Flagged {
 		return ""
 	}
-	return fmt.Sprintf("; counters and interval energy differ from power by %+.1f %%, more than %g %%", 100*d.Share, 100*energy.DifferenceLimit)
+	return fmt.Sprintf("; counters and interval energy differ from power by %s, more than %s", display.Change(100*d.Share), display.Percentage(100*energy.DifferenceLimit))
 }
 
 // windowEnergy is the production of units in the window of r: the stored sums of

@@ -206,7 +206,7 @@ func TestEnergyOfGapsWithCounter(t *testing.T) {
 				wantFigures(t, got, map[string]float64{"energy": 400, "specific_yield": 4})
 			}
 			f := got["energy"]
-			if k.Reportable || (f.Value != nil) != c.known || strings.Contains(f.Basis, "known of 100 % of the daylight") != c.known || *f.DataAvailability != 0.85 || got["performance_ratio"].Value != nil {
+			if k.Reportable || (f.Value != nil) != c.known || strings.Contains(f.Basis, "known for 100.0 % of the daylight") != c.known || *f.DataAvailability != 0.85 || got["performance_ratio"].Value != nil {
 				t.Errorf("of %v of the data: energy %v of %q, ratio %v", *f.DataAvailability, f.Value, f.Basis, got["performance_ratio"].Value)
 			}
 		})

@@ -19,6 +19,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // Service computes KPIs of what is stored. It keeps the figures of windows that are
@@ -89,8 +90,8 @@ func (s *Service) window(zone *time.Location, from, to time.Time, units int) (ti
 	}
 	most := api.MaxKPIUnitDays / max(units, 1)
 	if asked := to.Sub(from); asked > time.Duration(most)*24*time.Hour {
-		return from, to, api.InvalidParameter("from", fmt.Sprintf("the window from %s to %s has %d days; for a site of %d units a window has at most %d days, so from must be %s or later",
-			api.At(from), api.At(to), int(asked.Hours()/24), units, most, api.At(to.AddDate(0, 0, -most))))
+		return from, to, api.InvalidParameter("from", fmt.Sprintf("the window from %s to %s has %s; for a site of %s a window has at most %d days, so from must be %s or later",
+			api.At(from), api.At(to), display.CountOf(int(asked.Hours()/24), "day", "days"), display.CountOf(units, "unit", "units"), most, api.At(to.AddDate(0, 0, -most))))
 	}
 	return from, to, nil
 }
@@ -138,7 +139,7 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	if f.Reportable {
 		f.Low, f.High = record.Number(loss.Low), record.Number(loss.High)
 	} else if long.share >= kpi.LeastData {
-		f.Note = fmt.Sprintf("%d pairs of days a year apart are too few.", loss.Pairs)
+		f.Note = "Too few pairs of days a year apart: " + fmt.Sprint(loss.Pairs) + "."
 	}
 	out.Figures = append(out.Figures, f)
 
@@ -256,7 +257,7 @@ func basisContract(c availability.Contract) string {
 			excluded = append(excluded, strings.ReplaceAll(string(category), "_", " "))
 		}
 	}
-	return fmt.Sprintf("%s of all installed units, by rating; target %g %%; excluded: %s", time, 100*c.Target, strings.Join(excluded, ", "))
+	return fmt.Sprintf("%s of all installed units, by rating; target %s; excluded: %s", time, display.Percentage(100*c.Target), strings.Join(excluded, ", "))
 }
 
 // excludedHours are the hours, by one extent, of the categories that rules exclude.

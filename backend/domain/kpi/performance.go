@@ -1,7 +1,6 @@
 package kpi
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // performance are the yields and ratios of the window. Yields and performance
@@ -19,7 +19,7 @@ func (r *reading) performance(measured, data float64) []api.KPI {
 	// Of energy the share is that which is known, as counters run through gaps of the data.
 	share, ran := data, ""
 	if known := r.energyKnown(); known >= kpi.LeastData && known > data {
-		share, ran = known, fmt.Sprintf("; counters ran through gaps, so that it is known of %.3g %% of the daylight", 100*known)
+		share, ran = known, "; known for "+display.Percentage(100*known)+" of the daylight, as counters continued through gaps"
 	}
 	ofEnergy := func(name string, value float64) kpi.Figure {
 		f := kpi.NewFigure(name, value, r.from, r.to, share)

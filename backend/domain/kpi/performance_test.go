@@ -41,7 +41,7 @@ func TestRatingsOfFigures(t *testing.T) {
 	if r := k.Ratings; r == nil || r.DCKW != 125 || r.ACKW != 80 || r.DCInferred || r.ACInferred || r.Inferred || math.Abs(*r.DCACRatio-1.5625) > 1e-3 {
 		t.Errorf("ratings %+v", k.Ratings)
 	}
-	if basis := got["corrected_performance_ratio"].Basis; !strings.Contains(basis, "close_roof") || !strings.Contains(basis, "-0.4 %/K, set") {
+	if basis := got["corrected_performance_ratio"].Basis; !strings.Contains(basis, "close_roof") || !strings.Contains(basis, "-0.40 %/K, set") {
 		t.Errorf("made of %q", basis)
 	}
 	d.AddUnit("INV-3", "South") // has not reported: the others have a share of the site's rating

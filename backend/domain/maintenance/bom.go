@@ -11,6 +11,7 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/display"
 )
 
 // bom is the record of a bill of materials. Costs are what the catalogue said
@@ -159,7 +160,7 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 			return fmt.Errorf("store bill of materials %s: %w", b.BOMID, err)
 		}
 		return s.note(tx, b.CustomerID, b.SiteID, b.AssetID, api.PhaseDecide, "Bill of materials made",
-			fmt.Sprintf("%d items, %.2f %s", len(b.Items), b.toAPI().TotalCost, b.Currency), scope.Actor)
+			fmt.Sprintf("%s, %.2f %s", display.CountOf(len(b.Items), "item", "items"), b.toAPI().TotalCost, b.Currency), scope.Actor)
 	})
 	return b.toAPI(), err
 }

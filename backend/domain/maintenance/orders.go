@@ -11,6 +11,7 @@ import (
 	"app.sunloop/backend/domain/issue"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/display"
 )
 
 // order is a work order: the fields of the contract, of which the clocks and the
@@ -78,7 +79,7 @@ func (s *Service) orderResponse(o order) api.Order {
 	out := o.Order
 	out.Clocks = o.clocks(s.limits(o), s.Now())
 	if !o.ExpiredAt.IsZero() && o.open() {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("The parts were released on %s: the order should have begun %d days before. They are reserved again when it starts.", o.ExpiredAt, int(api.ReservationLasts/day)))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("The parts were released on %s: the order should have begun %s before. They are reserved again when it starts.", o.ExpiredAt, display.CountOf(int(api.ReservationLasts/day), "day", "days")))
 	}
 	out.Parts = slices.Clone(o.Parts)
 	for i, p := range out.Parts {

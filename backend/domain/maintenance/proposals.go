@@ -15,6 +15,7 @@ import (
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/solar"
+	"app.sunloop/internal/display"
 )
 
 // grid is how far apart windows begin.
@@ -69,15 +70,15 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 	if out.Bundle, err = s.nearby(ctx, site, windows[0].Start.Time); err != nil {
 		return out, err
 	}
-	out.Message = fmt.Sprintf("%d windows", len(windows))
+	out.Message = display.CountOf(len(windows), "window", "windows")
 	if len(state.findings) > 0 {
-		out.Message += fmt.Sprintf("; %s makes %.0f %% of its production at present, by %d findings", cmp.Or(r.AssetID, "the site"), 100*state.producing, len(state.findings))
+		out.Message += fmt.Sprintf("; %s makes %s of its production at present, by %s", cmp.Or(r.AssetID, "the site"), display.Percent(state.producing), display.CountOf(len(state.findings), "finding", "findings"))
 	}
 	if !windows[0].WeatherKnown {
 		out.Message += "; wind and rain are not known"
 	}
 	if n := len(out.Bundle); n > 0 {
-		out.Message += fmt.Sprintf("; %d other pieces of work at the site could be done on the same journey", n)
+		out.Message += fmt.Sprintf("; %s of work at the site could be done on the same journey", display.CountOf(n, "other piece", "other pieces"))
 	}
 	return out, nil
 }

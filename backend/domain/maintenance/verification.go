@@ -10,6 +10,7 @@ import (
 	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/display"
 )
 
 // A repair is good when on a clear day the unit made at least wellShare of
@@ -87,7 +88,7 @@ func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
 		return nil // decided when the finding has ended
 	case ill || yield.Ratio < failedShare:
 		v.State = api.VerificationFailed
-		text := fmt.Sprintf("On %s, a clear day, the unit made %.0f %% of what was expected", v.Day, 100*yield.Ratio)
+		text := fmt.Sprintf("On %s, a clear day, the unit made %s of what was expected", v.Day, display.Percent(yield.Ratio))
 		if ill {
 			text += ", and the fault is still seen"
 		}
@@ -102,7 +103,7 @@ func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
 		if err != nil {
 			return err
 		}
-		if _, err := s.Domain.Issues.SetStatus(tx, i, api.IssueResolved, "detector", fmt.Sprintf("order %s: on %s the unit made %.0f %% of what was expected", o.OrderID, v.Day, 100*yield.Ratio)); err != nil {
+		if _, err := s.Domain.Issues.SetStatus(tx, i, api.IssueResolved, "detector", fmt.Sprintf("order %s: on %s the unit made %s of what was expected", o.OrderID, v.Day, display.Percent(yield.Ratio))); err != nil {
 			return err
 		}
 	}

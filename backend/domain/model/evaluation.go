@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
+	"app.sunloop/internal/display"
 )
 
 // Pinball is the mean pinball loss of P10, P50 and P90 against what came, in
@@ -36,9 +37,9 @@ func EvaluateHoldout(production, challenger api.ModelScore, window api.Window, a
 	e := api.ModelEvaluation{Method: api.EvaluatedHeldOut, Window: &window, Samples: challenger.Samples, Production: &production, Challenger: &challenger}
 	e.GainPercent = gain(production.PinballPercent, challenger.PinballPercent)
 	days := int(math.Round(window.End.Sub(window.Start.Time).Hours() / 24))
-	e.Verdict = fmt.Sprintf("on %d days that neither model had seen its loss is lower by %.1f %%", days, e.GainPercent)
+	e.Verdict = fmt.Sprintf("on %s that neither model had seen its loss is lower by %s", display.CountOf(days, "day", "days"), display.Percentage(e.GainPercent))
 	if e.GainPercent < 0 {
-		e.Verdict = fmt.Sprintf("on %d days that neither model had seen its loss is higher by %.1f %%", days, -e.GainPercent)
+		e.Verdict = fmt.Sprintf("on %s that neither model had seen its loss is higher by %s", display.CountOf(days, "day", "days"), display.Percentage(-e.GainPercent))
 	}
 	needed := neededGainPercent
 	if age >= staleAfter {
@@ -47,13 +48,13 @@ func EvaluateHoldout(production, challenger api.ModelScore, window api.Window, a
 	off := func(s api.ModelScore) float64 { return math.Abs(s.Coverage80 - 0.8) }
 	switch {
 	case challenger.Samples < neededHours:
-		e.Verdict += fmt.Sprintf(", but %d hours of daylight are too few for a comparison", challenger.Samples)
+		e.Verdict += fmt.Sprintf(", but %s of daylight too few for a comparison", display.CountOf(challenger.Samples, "hour", "hours"))
 	case e.GainPercent < needed:
-		e.Verdict += fmt.Sprintf("; %.0f %% is asked", needed)
+		e.Verdict += fmt.Sprintf("; %s is asked", display.Percent(needed/100))
 	case challenger.NMAEPercent > (1+allowedWorse)*production.NMAEPercent:
-		e.Verdict += fmt.Sprintf(", but its mean error is %.1f %% of capacity against %.1f %%", challenger.NMAEPercent, production.NMAEPercent)
+		e.Verdict += fmt.Sprintf(", but its mean error is %s of capacity against %s", display.Percentage(challenger.NMAEPercent), display.Percentage(production.NMAEPercent))
 	case off(challenger) > off(production)+allowedOffCoverage:
-		e.Verdict += fmt.Sprintf(", but its bands hold %.0f %% of the actuals against %.0f %%, where 80 %% are claimed", 100*challenger.Coverage80, 100*production.Coverage80)
+		e.Verdict += fmt.Sprintf(", but its bands hold %s of the actuals against %s, where 80 %% are claimed", display.Percent(challenger.Coverage80), display.Percent(production.Coverage80))
 	default:
 		e.Eligible = true
 	}
@@ -90,14 +91,14 @@ func CompareBacktests(production, challenger Model) api.ModelEvaluation {
 	if common >= neededOrigins {
 		e := api.ModelEvaluation{Method: api.EvaluatedRollingOrigin, GainPercent: gain(p, c)}
 		e.Eligible = wins >= neededOrigins && e.GainPercent >= neededGainPercent
-		e.Verdict = fmt.Sprintf("its loss is lower on %d of %d common origins, by %.1f %% in the mean", wins, common, e.GainPercent)
+		e.Verdict = fmt.Sprintf("its loss is lower on %d of %d common origins, by %s in the mean", wins, common, display.Percentage(e.GainPercent))
 		return e
 	}
 	e := api.ModelEvaluation{Method: api.EvaluatedOwnBacktest, GainPercent: gain(meanLoss(production), meanLoss(challenger))}
 	later := challenger.TrainingDataWindow.End.After(production.TrainingDataWindow.End.Time)
 	more := float64(challenger.Points) >= moreData*float64(production.Points)
 	e.Eligible = (later || more) && e.GainPercent >= -100*allowedWorse
-	e.Verdict = fmt.Sprintf("the backtests have %d origins in common; its own loss differs by %+.1f %%", common, -e.GainPercent)
+	e.Verdict = fmt.Sprintf("the backtests have %s in common; its own loss differs by %s", display.CountOf(common, "origin", "origins"), display.Change(-e.GainPercent))
 	switch {
 	case later:
 		e.Verdict += ", and it saw later data"
@@ -115,7 +116,7 @@ func CompareFillers(production, challenger api.ModelScore) api.ModelEvaluation {
 	e := api.ModelEvaluation{Method: api.EvaluatedHiddenSamples, Samples: challenger.Samples, Production: &production, Challenger: &challenger}
 	e.GainPercent = gain(production.NMAEPercent, challenger.NMAEPercent)
 	e.Eligible = e.GainPercent >= worst
-	e.Verdict = fmt.Sprintf("its error on hidden samples is %.2f %% of capacity, the former's was %.2f %%", challenger.NMAEPercent, production.NMAEPercent)
+	e.Verdict = fmt.Sprintf("its error on hidden samples is %s of capacity, the former's was %s", display.FinePercentage(challenger.NMAEPercent), display.FinePercentage(production.NMAEPercent))
 	return e
 }
 

@@ -36,7 +36,7 @@ func TestHeldOut(t *testing.T) {
 		"worse":                         {api.ModelScore{Samples: 400, PinballPercent: 3.3, NMAEPercent: 7.5, Coverage80: 0.82}, false, "higher by 10.0 %; 1 % is asked", 0},
 		"another figure":                {api.ModelScore{Samples: 400, PinballPercent: 2.7, NMAEPercent: 8.2, Coverage80: 0.82}, false, "its mean error is 8.2 % of capacity against 8.0 %", 0},
 		"bands that are none":           {api.ModelScore{Samples: 400, PinballPercent: 2.7, NMAEPercent: 7.5, Coverage80: 0.65}, false, "hold 65 % of the actuals against 75 %", 0},
-		"too few hours":                 {api.ModelScore{Samples: 99, PinballPercent: 2.7, NMAEPercent: 7.5, Coverage80: 0.82}, false, "99 hours of daylight are too few", 0},
+		"too few hours":                 {api.ModelScore{Samples: 99, PinballPercent: 2.7, NMAEPercent: 7.5, Coverage80: 0.82}, false, "99 hours of daylight too few", 0},
 	} {
 		e := model.EvaluateHoldout(production, c.challenger, window, c.age)
 		if e.Eligible != c.want || !strings.Contains(e.Verdict, c.words) || e.Samples != c.challenger.Samples || *e.Production != production {

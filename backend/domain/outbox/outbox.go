@@ -11,6 +11,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
+	"app.sunloop/internal/display"
 )
 
 // Config is what a [Queue] is made from.
@@ -204,7 +205,7 @@ func (h Health) Record(out webhook.PostResult) {
 	case out.Gone:
 		*h.Status, *h.Reason = api.SubscriptionDisabled, "it answered 410"
 	case at.Sub(h.FailingSince.Time) >= SilentFor:
-		*h.Status, *h.Reason = api.SubscriptionDisabled, fmt.Sprintf("it has received nothing for %d days", int(SilentFor.Hours()/24))
+		*h.Status, *h.Reason = api.SubscriptionDisabled, "it has received nothing for "+display.CountOf(int(SilentFor.Hours()/24), "day", "days")
 	case out.Next.IsZero():
 		*h.Status, *h.Reason = api.SubscriptionFailing, "a delivery was given up: "+out.Failure
 	}

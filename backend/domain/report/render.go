@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,44 +25,22 @@ func (r Report) Message(id, publicURL string) notify.Message {
 
 const unknown = "unknown"
 
-// number writes a number with digits after the decimal mark.
-func (r Report) number(v float64, digits int) string {
-	text := strconv.FormatFloat(math.Abs(v), 'f', digits, 64)
-	whole, fraction, _ := strings.Cut(text, ".")
-	group, mark := ",", "."
+// format is how the numbers of the report are written.
+func (r Report) format() display.Format {
 	switch r.Numbers {
 	case "comma":
-		group, mark = ".", ","
+		return display.Format{Group: ".", Mark: ","}
 	case "space":
-		group, mark = "\u202f", ","
+		return display.Format{Group: "\u202f", Mark: ","}
 	}
-	var b strings.Builder
-	if v < 0 && strings.Trim(text, "0.") != "" {
-		b.WriteString("−")
-	}
-	for i, c := range whole {
-		if i > 0 && (len(whole)-i)%3 == 0 {
-			b.WriteString(group)
-		}
-		b.WriteRune(c)
-	}
-	if fraction != "" {
-		b.WriteString(mark + fraction)
-	}
-	return b.String()
+	return display.Format{Group: ",", Mark: "."}
 }
 
-// energy writes an energy in kWh, or in MWh from ten thousand on.
 func (r Report) energy(v *float64) string {
-	switch {
-	case v == nil:
+	if v == nil {
 		return unknown
-	case math.Abs(*v) >= 10_000:
-		return r.number(*v/1000, 1) + " MWh"
-	case math.Abs(*v) < 100:
-		return r.number(*v, 1) + " kWh"
 	}
-	return r.number(*v, 0) + " kWh"
+	return r.format().Energy(*v)
 }
 
 // percent writes a share.
@@ -72,17 +48,14 @@ func (r Report) percent(v *float64) string {
 	if v == nil {
 		return unknown
 	}
-	return r.number(100**v, 1) + " %"
+	return r.format().Percentage(100 * *v)
 }
 
-func count(n *int, one, more string) string {
-	switch {
-	case n == nil:
+func (r Report) count(n *int, one, more string) string {
+	if n == nil {
 		return more + " " + unknown
-	case *n == 1:
-		return "1 " + one
 	}
-	return strconv.Itoa(*n) + " " + more
+	return r.format().CountOf(*n, one, more)
 }
 
 // days is the time of the report in words.
@@ -128,7 +101,7 @@ func (t totals) of(n int) string {
 	if n == t.n {
 		return ""
 	}
-	return fmt.Sprintf("; %d of %d sites known", n, t.n)
+	return fmt.Sprintf("; %d of %s known", n, display.CountOf(t.n, "site", "sites"))
 }
 
 func (r Report) title() string {
@@ -206,7 +179,7 @@ func (r Report) entries(s Site) [][2]string {
 		var words []string
 		for i, l := range list {
 			if i == maxLosses {
-				words = append(words, fmt.Sprintf("%d more causes", len(list)-i))
+				words = append(words, display.CountOf(len(list)-i, "more cause", "more causes"))
 				break
 			}
 			words = append(words, strings.ReplaceAll(l.FaultFamily, "_", " ")+" "+r.energy(&l.LostKWh))
@@ -219,7 +192,7 @@ func (r Report) entries(s Site) [][2]string {
 		{"Availability", r.percent(s.Availability)},
 		{"Performance ratio", r.percent(s.Ratio)},
 		{"Data that arrived", r.percent(s.Data)},
-		{"Open", strings.Join([]string{count(s.Alarms, "alarm", "alarms"), count(s.Orders, "work order", "work orders"), count(s.Overdue, "overdue schedule", "overdue schedules")}, ", ")},
+		{"Open", strings.Join([]string{r.count(s.Alarms, "alarm", "alarms"), r.count(s.Orders, "work order", "work orders"), r.count(s.Overdue, "overdue schedule", "overdue schedules")}, ", ")},
 	}
 	if r.Kind == Daily {
 		windows := s.NoWindows
@@ -261,7 +234,7 @@ func (r Report) more() string {
 	if r.More == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d further sites are not part of this report.", r.More)
+	return display.CountOf(r.More, "further site is", "further sites are") + " not part of this report."
 }
 
 func (r Report) lines() []string {

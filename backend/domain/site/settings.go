@@ -7,6 +7,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/record"
+	"app.sunloop/internal/display"
 )
 
 // settings are the fields that sites and assets have in common which KPIs are
@@ -93,7 +94,7 @@ func (s settings) check() error {
 		}
 	}
 	if *s.dcKW > 0 && *s.acKW > 0 && !record.Within(*s.dcKW / *s.acKW, leastDCRatio, mostDCRatio) {
-		return api.InvalidField("dc_rating_kw", fmt.Sprintf("%g kW of DC for %g kW of AC: the ratio is not within %g to %g", *s.dcKW, *s.acKW, leastDCRatio, mostDCRatio))
+		return api.InvalidField("dc_rating_kw", fmt.Sprintf("%s of DC for %s of AC: the ratio is not within %g to %g", display.Power(*s.dcKW), display.Power(*s.acKW), leastDCRatio, mostDCRatio))
 	}
 	if (*s.sensorTilt == nil) != (*s.sensorAzimuth == nil) {
 		return api.InvalidField("irradiance_tilt_deg", "irradiance_tilt_deg and irradiance_azimuth_deg come together")

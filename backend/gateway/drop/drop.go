@@ -22,6 +22,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/internal/clock"
+	"app.sunloop/internal/display"
 )
 
 // Kinds of sources.
@@ -117,7 +118,7 @@ func (e *nameError) Error() string {
 	if e.count == 1 {
 		return fmt.Sprintf("a file is not read: %q: %s", e.first, e.why)
 	}
-	return fmt.Sprintf("%d files are not read, the first is %q: %s", e.count, e.first, e.why)
+	return fmt.Sprintf("%s not read, the first is %q: %s", display.CountOf(e.count, "file is", "files are"), e.first, e.why)
 }
 
 // add counts a file that cannot be used. e may be nil.

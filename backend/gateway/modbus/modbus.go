@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"app.sunloop/internal/clock"
+	"app.sunloop/internal/display"
 	wire "github.com/simonvetter/modbus"
 )
 
@@ -196,7 +197,7 @@ const (
 // read sends a request when no other one is in progress.
 func (l *Line) read(ctx context.Context, unit uint8, address uint16, count int, kind wire.RegType) ([]uint16, error) {
 	if count < 1 || count > 125 || int(address)+count > 0x10000 {
-		return nil, fmt.Errorf("read %d registers from %d: %w", count, address, ErrRefused)
+		return nil, fmt.Errorf("read %s from %d: %w", display.CountOf(count, "register", "registers"), address, ErrRefused)
 	}
 	select {
 	case l.turn <- struct{}{}:

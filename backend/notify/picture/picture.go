@@ -62,7 +62,7 @@ func PNG(d Day) ([]byte, error) {
 	hours := d.End.Sub(d.Start).Hours()
 	switch {
 	case d.Step <= 0 || hours < 1 || hours > 26:
-		return nil, fmt.Errorf("draw day: step of %s in a day of %.1f h", d.Step, hours)
+		return nil, fmt.Errorf("draw day: step of %s in a day of %s", d.Step, display.Hours(hours))
 	case len(d.Actual) > maxPoints || len(d.Expected) > maxPoints:
 		return nil, fmt.Errorf("draw day: more than %d points", maxPoints)
 	}

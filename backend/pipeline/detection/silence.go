@@ -110,7 +110,7 @@ func silenceEvidence(record rhythm.Record, r rhythm.Evaluation, now time.Time) [
 	}
 	if r.Repeating {
 		out = append(out, detect.Evidence{Kind: "old_data", Weight: 1, Value: float64(record.Old), Unit: "deliveries",
-			Text: fmt.Sprintf("%d deliveries since held no newer sample: the sender repeats old data.", record.Old)})
+			Text: display.CountOf(record.Old, "delivery", "deliveries") + " since held no newer sample: the sender repeats old data."})
 	}
 	return out
 }

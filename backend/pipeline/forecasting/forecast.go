@@ -13,6 +13,7 @@ import (
 	forecasts "app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/domain/record"
+	"app.sunloop/internal/display"
 
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
@@ -99,7 +100,7 @@ func (fc *Forecaster) Issue(ctx context.Context, siteID string) error {
 			return err
 		}
 		return fc.Domain.Activities.Record(tx, activity.Record{CustomerID: s.site.CustomerID, SiteID: siteID, Phase: api.PhaseDecide, Title: "Forecast issued",
-			Description: fmt.Sprintf("%d hours ahead by %s %s", f.HorizonHours, f.ModelName, f.ModelVersion), Actor: sitedata.Actor})
+			Description: fmt.Sprintf("%s ahead by %s %s", display.CountOf(f.HorizonHours, "hour", "hours"), f.ModelName, f.ModelVersion), Actor: sitedata.Actor})
 	})
 	if err == nil {
 		fc.Hooks.Forecast()

@@ -209,7 +209,7 @@ func (f *siteFiller) compare(ctx context.Context) error {
 		return err
 	}
 	f.model = model
-	f.notes[len(f.notes)-1] = fmt.Sprintf("errors are those of %d units' power, each taken up to the site's size, on samples that were measured, hidden and filled again", len(units))
+	f.notes[len(f.notes)-1] = fmt.Sprintf("errors are those of the power of %s, each scaled to the site, on samples that were measured, hidden and filled again", display.CountOf(len(units), "unit", "units"))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/pipeline/sitedata"
+	"app.sunloop/internal/display"
 )
 
 // Interpolations lists the results of gap filling, newest first.
@@ -135,7 +136,7 @@ func (g *Filler) readValues(ctx context.Context, key string, each func(filledVal
 		case line == 1:
 			continue // the header
 		case len(row) != 6:
-			return fmt.Errorf("filled values %s: line %d has %d fields", key, line, len(row))
+			return fmt.Errorf("filled values %s: line %d has %s", key, line, display.CountOf(len(row), "field", "fields"))
 		}
 		f := filledValue{assetID: row[1], method: row[5]}
 		at, err := api.ParseTime(row[0], time.UTC)

@@ -16,6 +16,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // resolveAssets finds the site and the assets of a file and creates missing ones;
@@ -34,7 +35,7 @@ func (im *Importer) resolveAssets(ctx context.Context, u upload.Upload, r *inges
 			words = append(words, fmt.Sprintf("site: %s was not known and is now, in the time zone %s", site.SiteID, site.Timezone))
 		}
 		if kW := u.Request.CapacityKW; !made && kW != 0 && kW != site.CapacityKW {
-			words = append(words, fmt.Sprintf("site: %s keeps its capacity of %.4g kW; %.4g kW came with the file", site.SiteID, site.CapacityKW, kW))
+			words = append(words, fmt.Sprintf("site: %s keeps its capacity of %s; %s came with the file", site.SiteID, display.Power(site.CapacityKW), display.Power(kW)))
 		}
 		if zone := u.Request.Timezone; !made && zone != "" && zone != site.Timezone {
 			words = append(words, fmt.Sprintf("site: the days of %s stay those of %s", site.SiteID, site.Timezone))
@@ -54,7 +55,7 @@ func (im *Importer) resolveAssets(ctx context.Context, u upload.Upload, r *inges
 					if err := im.keepCapacity(tx, u, asset.AssetID, there.CapacityKW); err != nil {
 						return err
 					}
-					words = append(words, fmt.Sprintf("unit: the capacity of %s is now taken as %.4g kW, the highest power seen", asset.AssetID, asset.CapacityKW))
+					words = append(words, fmt.Sprintf("unit: the capacity of %s is now taken as %s, the highest power seen", asset.AssetID, display.Power(asset.CapacityKW)))
 				}
 				units = append(units, asset)
 				continue
@@ -72,7 +73,7 @@ func (im *Importer) resolveAssets(ctx context.Context, u upload.Upload, r *inges
 			}
 			if made {
 				newUnits = append(newUnits, asset.AssetID)
-				words = append(words, fmt.Sprintf("unit: %s was not known and is now, with %.4g kW, %s", asset.AssetID, asset.CapacityKW, why))
+				words = append(words, fmt.Sprintf("unit: %s was not known and is now, with %s, %s", asset.AssetID, display.Power(asset.CapacityKW), why))
 			}
 			known = append(known, asset)
 			units = append(units, asset)
@@ -101,7 +102,7 @@ func checkAssetCount(r *ingest.Result) error {
 	if len(r.Assets) <= maxAssets {
 		return nil
 	}
-	return &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("the file speaks of %d units; %d are the most", len(r.Assets), maxAssets)}
+	return &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("the file speaks of %s; %d are the most", display.CountOf(len(r.Assets), "unit", "units"), maxAssets)}
 }
 
 // findAsset returns the asset with a name: its id, its name, that of a unit that was

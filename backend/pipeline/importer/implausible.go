@@ -12,6 +12,7 @@ import (
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // dropImplausible removes power from the frames of a file of live data that its unit cannot
@@ -52,8 +53,8 @@ func (im *Importer) dropImplausible(ctx context.Context, u upload.Upload, r *ing
 			}
 		}
 		f.Set(series.PowerKW, power)
-		words = append(words, fmt.Sprintf("power: %d of %d values of %s are left out, as it cannot have them: up to %.0f kW, and its capacity is %.4g kW",
-			dropped, len(power), unit.AssetID, highest, unit.CapacityKW))
+		words = append(words, fmt.Sprintf("power: %d of %s of %s are left out, as it cannot have them: up to %s, and its capacity is %s",
+			dropped, display.CountOf(len(power), "value", "values"), unit.AssetID, display.Power(highest), display.Power(unit.CapacityKW)))
 	}
 	return words, nil
 }

@@ -18,6 +18,7 @@ import (
 	"app.sunloop/engine/energy"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // RunJob turns an upload's object into telemetry. What was stored before a crash
@@ -89,7 +90,7 @@ func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
 		return err
 	}
 	if replaced > 0 {
-		words = append(words, fmt.Sprintf("rows: the values of %d rows of units replaced others that were stored", replaced))
+		words = append(words, fmt.Sprintf("rows: the values of %s replaced stored values", display.CountOf(replaced, "row", "rows")))
 	}
 	if err := im.storeFrames(ctx, u.UploadID, site, result.Assets, units); err != nil {
 		return err
@@ -244,7 +245,7 @@ func holdValues(r *ingest.Result, zone *time.Location) {
 		}
 	}
 	if held > 0 {
-		r.Decisions = append(r.Decisions, ingest.Decision{Topic: "values", Text: fmt.Sprintf("%d of %d units were written when a value changed; each value holds until the next one", held, len(r.Assets))})
+		r.Decisions = append(r.Decisions, ingest.Decision{Topic: "values", Text: fmt.Sprintf("%d of %s were written when a value changed; each value holds until the next one", held, display.CountOf(len(r.Assets), "unit", "units"))})
 	}
 }
 
@@ -468,5 +469,5 @@ func (im *Importer) FinishUpload(tx store.Tx, id string, words ...string) error 
 		return err // a live feed would drown all else
 	}
 	return im.Domain.Activities.Record(tx, activity.Record{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "File imported",
-		Description: fmt.Sprintf("%s: %d readings of %d units", name(u), u.RowsStored, len(u.AssetIDs)), Actor: u.Actor})
+		Description: fmt.Sprintf("%s: %s of %s", name(u), display.CountOf(u.RowsStored, "reading", "readings"), display.CountOf(len(u.AssetIDs), "unit", "units")), Actor: u.Actor})
 }

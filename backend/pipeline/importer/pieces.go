@@ -22,6 +22,7 @@ import (
 	"app.sunloop/engine/ingest/format"
 	"app.sunloop/engine/ingest/piece"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // maxWarnings bounds the warnings about all pieces of a file.
@@ -93,7 +94,7 @@ func (p *pieces) read(v piece.Piece) (*ingest.Result, error) {
 		n := bytes.Count(v.Data, []byte("\n"))
 		p.total.Rows.Read += n
 		p.total.Rows.Skipped["no value"] += n
-		p.warn(ingest.Decision{Topic: "rows", Text: fmt.Sprintf("%d rows in a row have no value that is usable", n)})
+		p.warn(ingest.Decision{Topic: "rows", Text: display.CountOf(n, "consecutive row", "consecutive rows") + " without a usable value"})
 		return nil, nil
 	}
 	if p.n > 1 {
@@ -240,9 +241,9 @@ func (im *Importer) importPieces(ctx context.Context, u upload.Upload) error {
 		return err
 	}
 	p.total.Warnings = append(p.total.Warnings, doubts...)
-	words = append(words, fmt.Sprintf("file: read in %d pieces", p.n))
+	words = append(words, "file: read in "+display.CountOf(p.n, "piece", "pieces"))
 	if replaced > 0 {
-		words = append(words, fmt.Sprintf("rows: the values of %d rows of units replaced others that were stored", replaced))
+		words = append(words, fmt.Sprintf("rows: the values of %s replaced stored values", display.CountOf(replaced, "row", "rows")))
 	}
 	return im.recordImport(ctx, u, site, units, p.total, words)
 }
@@ -341,7 +342,7 @@ func openText(r io.Reader, most int64) (io.Reader, error) {
 			text = d.IOReadCloser()
 		}
 	case format.Packed(start) || bytes.IndexByte(start, 0) >= 0:
-		return nil, &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("a file of this format may have %d MB: extract it, or export it as CSV, which may have %d MB", api.MaxUploadBytes>>20, most>>20)}
+		return nil, &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("a file of this format may have %s: extract it, or export it as CSV, which may have %s", display.Bytes(api.MaxUploadBytes), display.Bytes(most))}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, &ingest.Refusal{Kind: ingest.NotCSV, Message: "the compressed file is damaged: " + err.Error()}
@@ -362,7 +363,7 @@ func (b *boundedText) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("the text of the file is larger than %d MB: split it", b.most>>20)}
+		return 0, &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("the text of the file is larger than %s: split it", display.Bytes(b.most))}
 	}
 	if err != nil && isCorrupt(err) {
 		return n, &ingest.Refusal{Kind: ingest.NotCSV, Message: "the compressed file is damaged: " + err.Error()}

@@ -18,6 +18,7 @@ import (
 	"app.sunloop/backend/store/block"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // Revert undoes an import: it restores the values that the import replaced and
@@ -150,7 +151,7 @@ func (im *Importer) Revert(ctx context.Context, scope api.Scope, uploadID string
 
 func (im *Importer) recordRevert(tx store.Tx, u upload.Upload, actor string) error {
 	return im.Domain.Activities.Record(tx, activity.Record{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "Import reverted",
-		Description: fmt.Sprintf("%s: %d rows removed, %d rows have their former values again", name(u), u.RowsRemoved, u.RowsRestored), Actor: actor})
+		Description: fmt.Sprintf("%s: %s removed, %s restored to their former values", name(u), display.CountOf(u.RowsRemoved, "row", "rows"), display.CountOf(u.RowsRestored, "row", "rows")), Actor: actor})
 }
 
 // hasData reports whether an upload has stored values that are not reverted, or may

@@ -16,6 +16,7 @@ import (
 	"app.sunloop/engine/energy"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // Rezoning is another reading of all uploads of a site, in another time zone.
@@ -71,7 +72,7 @@ func (im *Importer) Rezone(ctx context.Context, is api.Site, zone string) (*Rezo
 		im.Progress.SetUpload(is.SiteID, sitedata.StageValidating, float64(i+1)/float64(len(all)))
 	}
 	if z.Effects.UploadsGone > 0 {
-		z.Effects.Notes = append(z.Effects.Notes, fmt.Sprintf("the files of %d uploads are not kept any more: their values stay at their times", z.Effects.UploadsGone))
+		z.Effects.Notes = append(z.Effects.Notes, fmt.Sprintf("the files of %s are no longer stored: their values keep their times", display.CountOf(z.Effects.UploadsGone, "upload", "uploads")))
 	}
 	return z, nil
 }

@@ -20,6 +20,7 @@ import (
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
+	"app.sunloop/internal/display"
 )
 
 // sessionLives is how long a session stays without another part, and how long a
@@ -95,11 +96,11 @@ func (im *Importer) CreateSession(ctx context.Context, scope api.Scope, r api.Up
 		case own >= api.MaxUploadSessions:
 			return api.TooMany("The caller", api.MaxUploadSessions, "unfinished uploads in parts: finish or cancel one")
 		case all >= maxSessions:
-			return api.SessionsFull(fmt.Sprintf("%d uploads", maxSessions))
+			return api.SessionsFull(display.CountOf(maxSessions, "upload", "uploads"))
 		case reserved > sessionFiles*most:
-			return api.SessionsFull(fmt.Sprintf("%d MB of all their files", sessionFiles*most>>20))
+			return api.SessionsFull(display.Bytes(sessionFiles*most) + " of all their files")
 		case known && needed+sessionReserve > free:
-			return api.ErrNoSpace.With("reason", fmt.Sprintf("the unfinished uploads and this one need %d MB, and %d MB are free: ask the operator for disk space, or split the file", (needed+sessionReserve)>>20, free>>20))
+			return api.ErrNoSpace.With("reason", fmt.Sprintf("the unfinished uploads and this one need %s, and %s are free: ask the operator for disk space, or split the file", display.Bytes(needed+sessionReserve), display.Bytes(free)))
 		}
 		return upload.PutSession(tx, v)
 	})

@@ -20,6 +20,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/ingest"
+	"app.sunloop/internal/display"
 )
 
 // Importer takes files in and turns them into telemetry.
@@ -228,7 +229,7 @@ func (im *Importer) checkFile(ctx context.Context, uploadID string, req api.Uplo
 			return err
 		}
 		if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
-			return api.ErrInvalidCSV.With("reason", fmt.Sprintf("no line ends in the first %d KB", maxImmediateCheck>>10))
+			return api.ErrInvalidCSV.With("reason", "no line ends in the first "+display.Bytes(maxImmediateCheck))
 		}
 		return nil
 	}

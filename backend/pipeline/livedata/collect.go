@@ -15,6 +15,7 @@ import (
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // gateway is what is stored of the batches of a gateway: a sender that numbers them from
@@ -332,7 +333,7 @@ func (l *Live) dropImplausible(ctx context.Context, s *site, w *api.WriteQuery, 
 			if !(math.Abs(v) > most) {
 				continue
 			}
-			reason := fmt.Sprintf("unit %s cannot have %.0f kW, as at %s: its capacity is %.4g kW", id, v, time.Unix(f.Times[k], 0).UTC().Format(time.RFC3339), capacity)
+			reason := fmt.Sprintf("unit %s cannot have %s, as at %s: its capacity is %s", id, display.Power(v), time.Unix(f.Times[k], 0).UTC().Format(time.RFC3339), display.Power(capacity))
 			if w.Invalid != api.InvalidSkip {
 				return nil, api.InvalidField(series.PowerKW.String(), reason)
 			}

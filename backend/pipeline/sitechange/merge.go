@@ -14,6 +14,7 @@ import (
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
+	"app.sunloop/internal/display"
 )
 
 // farPast and farFuture bound all telemetry.
@@ -66,7 +67,7 @@ func (c *Changer) EffectsOfMerge(ctx context.Context, scope api.Scope, siteID, t
 			e.RowsEqual++
 		}
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("%d rows of %s fill gaps of %s; at %d rows both have values that differ, and those of %s stay", e.RowsFilled, from, to, e.RowsConflict, to))
+	e.Notes = append(e.Notes, fmt.Sprintf("%s of %s moved into gaps of %s; %s in conflict: the values of %s are kept", display.CountOf(e.RowsFilled, "row", "rows"), from, to, display.CountOf(e.RowsConflict, "row", "rows"), to))
 	return e, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
+	"app.sunloop/internal/display"
 )
 
 // EffectsOfZone says what another time zone of a site changes.
@@ -105,7 +106,7 @@ func (c *Changer) changeZone(ctx context.Context, change site.Change) error {
 		if err := c.dataChanged(tx, change.SiteID, first, last); err != nil {
 			return err
 		}
-		return c.record(tx, change, "Time zone changed", fmt.Sprintf("from %s to %s; %d files were read again", change.Former, change.Timezone, z.Effects.UploadsRead))
+		return c.record(tx, change, "Time zone changed", fmt.Sprintf("from %s to %s; %s read again", change.Former, change.Timezone, display.CountOf(z.Effects.UploadsRead, "file", "files")))
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"app.sunloop/engine/interpolate"
 	"app.sunloop/engine/learn/artifact"
 	"app.sunloop/engine/learn/neural"
+	"app.sunloop/internal/display"
 )
 
 // ModelType is the registry's type of the models that forecast.
@@ -176,7 +177,7 @@ func (d *Data) ReadObject(ctx context.Context, key string) (b []byte, err error)
 	case err != nil:
 		return nil, fmt.Errorf("read object %s: %w", key, err)
 	case len(b) > maxArtefact:
-		return nil, fmt.Errorf("object %s is larger than %d MB", key, maxArtefact>>20)
+		return nil, fmt.Errorf("object %s is larger than %s", key, display.Bytes(maxArtefact))
 	}
 	return b, nil
 }

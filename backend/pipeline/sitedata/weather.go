@@ -12,6 +12,7 @@ import (
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
+	"app.sunloop/internal/display"
 )
 
 // WeatherFor returns the provider's forecast, overlaid with the forecasts in the
@@ -60,7 +61,7 @@ func (d *Data) ArchivedWeather(ctx context.Context, loc solar.Location, h Histor
 		d.Logger.Warn("archived weather unavailable, training without", "error", err)
 		return "weather: training goes without; " + err.Error(), nil
 	}
-	return fmt.Sprintf("weather: the files contain none; %d quantities of it come from the provider's archive", len(columns)), columns
+	return fmt.Sprintf("weather: the files contain none; %s from the provider's archive", display.CountOf(len(columns), "quantity is", "quantities are")), columns
 }
 
 // oldestWeather is the greatest age of a weather forecast at the issue of a power
@@ -120,6 +121,6 @@ func overlay(wx *weather.Forecast, h History) {
 		}
 	}
 	if given > 0 {
-		wx.Source = fmt.Sprintf("the customer's own forecast for %d of %d hours, else %s", given, len(wx.Conditions), wx.Source)
+		wx.Source = fmt.Sprintf("the customer's own forecast for %d of %s, else %s", given, display.CountOf(len(wx.Conditions), "hour", "hours"), wx.Source)
 	}
 }

@@ -168,7 +168,7 @@ func backcastWords(list []forecasts.Day, stored int, p forecasting.Past) string 
 	for _, d := range list {
 		sum.Merge(d.Backcast.Score)
 	}
-	words := fmt.Sprintf("%d days were forecast afterwards, ", stored)
+	words := "hindcasts of " + display.CountOf(stored, "day", "days") + ", "
 	if p.Version == "" {
 		words += "by a model trained on the data before " + display.Date(p.TrainedTo.In(p.Zone))
 	} else {
@@ -176,7 +176,7 @@ func backcastWords(list []forecasts.Day, stored int, p forecasting.Past) string 
 	}
 	if sum.N > 0 {
 		score := sum.Score()
-		words += fmt.Sprintf("; error in daylight %.1f %% of capacity, %.0f %% of hours within P10 to P90", score.NMAEPercent, 100*score.Coverage80)
+		words += fmt.Sprintf("; error in daylight %s of capacity, %s of hours within P10 to P90", display.Percentage(score.NMAEPercent), display.Percent(score.Coverage80))
 	}
 	return words + "; weather: " + list[len(list)-1].Backcast.Weather + "."
 }

@@ -78,7 +78,7 @@ func (tr *Trainer) RunJob(ctx context.Context, job store.Claimed) error {
 	}
 	defer tr.Progress.Forget(site.SiteID)
 	tr.Progress.SetSite(site.SiteID, sitedata.StageTraining, 0)
-	words := fmt.Sprintf("training: the model has learned from these data before, up to %s", display.Date(state.TrainedEnd))
+	words := "training: the model has learned from these data before, up to " + display.Date(state.TrainedEnd)
 	if !state.HasModel || state.Data != state.Trained {
 		if words, err = tr.TrainSite(ctx, site, state); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (tr *Trainer) TrainSite(ctx context.Context, site api.Site, state sitedata.
 		}
 	}
 	if s.history.ColdStart && len(s.history.Peers) < forecast.MinimumSiblings {
-		return fmt.Sprintf("training: it starts at %d days of data; there are %d", tr.TrainingDays, s.history.Days), tr.recordAttempt(ctx, site.SiteID, state)
+		return fmt.Sprintf("training: it starts at %s of data; the site has %d", display.CountOf(tr.TrainingDays, "day", "days"), s.history.Days), tr.recordAttempt(ctx, site.SiteID, state)
 	}
 	tr.addWeather(ctx, &s)
 	t, err := tr.trainChallenger(ctx, s.Site, s.history)
@@ -177,14 +177,14 @@ func (tr *Trainer) TrainSite(ctx context.Context, site api.Site, state sitedata.
 		return "", err
 	}
 	if n := len(t.report.Siblings); n > 0 {
-		s.decisions = append(s.decisions, fmt.Sprintf("fleet: the model also learns from %d other sites, with %.0f %% of the weight: %s", n, 100*t.report.FleetShare, strings.Join(t.report.Siblings, ", ")))
+		s.decisions = append(s.decisions, fmt.Sprintf("fleet: the model also learns from %s, with %s of the weight: %s", display.CountOf(n, "other site", "other sites"), display.Percent(t.report.FleetShare), strings.Join(t.report.Siblings, ", ")))
 	}
 	record, err := tr.register(ctx, site, state, t, s)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("training: model %s from %d days is %s; its error in daylight is %.1f %% of capacity (%s)", record.ModelVersion,
-		t.report.Days, record.Status, 100*t.report.Score.NMAE, record.Evaluation.Verdict), nil
+	return fmt.Sprintf("training: model %s from %s is %s; its error in daylight is %s of capacity (%s)", record.ModelVersion,
+		display.CountOf(t.report.Days, "day", "days"), record.Status, display.Percentage(100*t.report.Score.NMAE), record.Evaluation.Verdict), nil
 }
 
 // recordAttempt records that these data gave no model, so that training waits for

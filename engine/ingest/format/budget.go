@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"app.sunloop/internal/display"
 )
 
 // Budget bounds the expanded size of one file. A Budget is used for one file.
@@ -107,7 +109,7 @@ func damaged(err error, what string) error {
 
 func size(n int64) string {
 	if n >= 1<<20 {
-		return fmt.Sprintf("%d MB", n>>20)
+		return display.Bytes(n)
 	}
 	return fmt.Sprintf("%d bytes", n)
 }

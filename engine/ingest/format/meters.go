@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 const (
@@ -36,7 +38,7 @@ func nem12(text []byte, b *Budget) ([]Table, error) {
 		switch cells[0] {
 		case "200":
 			if len(cells) < 9 {
-				return fail(Damaged, "line %d of the NEM12 file describes a register in %d fields; there are 9 at least", line, len(cells))
+				return fail(Damaged, "line %d of the NEM12 file describes a register in %s; there are 9 at least", line, display.CountOf(len(cells), "field", "fields"))
 			}
 			meter, unit = strings.TrimSpace(cells[1]), strings.TrimSpace(cells[7])
 			parameter = nemRegister(strings.TrimSpace(cells[4]))

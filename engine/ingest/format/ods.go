@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"app.sunloop/internal/display"
 )
 
 // readODS reads a spreadsheet of OpenDocument 1.2, table by table, as a stream.
@@ -190,7 +192,7 @@ func (o *odsReader) endCell() error {
 	case value == "":
 		o.column += o.span
 	case o.copies && o.span > mostCopies:
-		return fail(TooLarge, "the spreadsheet repeats a cell %d times", o.span)
+		return fail(TooLarge, "the spreadsheet repeats a cell %s", display.CountOf(o.span, "time", "times"))
 	case o.copies:
 		for range o.span {
 			if err := o.g.set(o.column, value); err != nil {
@@ -224,7 +226,7 @@ func (o *odsReader) endRow() error {
 			break
 		}
 		if i > mostCopies {
-			return fail(TooLarge, "the spreadsheet repeats a row %d times", o.repeat)
+			return fail(TooLarge, "the spreadsheet repeats a row %s", display.CountOf(o.repeat, "time", "times"))
 		}
 		o.g.row, o.g.cells = o.row+i, cells
 		if err := o.g.end(); err != nil {

@@ -188,7 +188,7 @@ func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, 
 			*f.to = t
 		}
 		if !q.To.IsZero() && !q.To.After(q.From.Time) {
-			d.Refuse(slices.Index(d.Names, "to"), "The end is before the beginning.")
+			d.Refuse(slices.Index(d.Names, "to"), "The end must be after the start.")
 			return nil
 		}
 		ask(q)
@@ -261,7 +261,7 @@ func auditDetail(v view.Context, records []api.AuditRecord, id string) []widget.
 	add("from", a.Address)
 	add("outcome", fmt.Sprintf("%s (%d)", Outcome(a), a.Status))
 	if a.Omitted > 0 {
-		add("omitted", fmt.Sprintf("%d refusals of the same actor before this one", a.Omitted))
+		add("omitted", display.CountOf(a.Omitted, "refusal", "refusals")+" of the same actor before this one")
 	}
 	if a.Replayed {
 		add("replayed", "the answer of a former request with the same Idempotency-Key")

@@ -224,7 +224,7 @@ func (l *Log) drawFoot(r terminal.Region, v view.Context) {
 	if l.service && v.Admin != nil && v.Admin.Log.Err != nil && !v.Admin.Log.At.IsZero() {
 		left += ", " + display.Age(v.Now.Sub(v.Admin.Log.At)) + " old: " + state.Reason(v.Admin.Log.Err)
 	}
-	right := fmt.Sprintf("%d lines", len(l.shown))
+	right := display.CountOf(len(l.shown), "line", "lines")
 	r.PutRight(w, 0, right, v.Palette.Style(themes.Dim))
 	r.PutIn(0, 0, w-len(right)-2, left, v.Palette.Style(themes.Dim), v.ASCII)
 }

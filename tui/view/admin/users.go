@@ -310,7 +310,7 @@ func lineForm(heading, verb, words, name string, field widget.Field, send func(f
 
 // NewPasswordForm asks for a user's new password.
 func NewPasswordForm(u api.UserRecord) *widget.FieldsForm {
-	return lineForm("Set the password of "+u.Username, "set", "All sessions of the user are ended. Give the password to the user by another way than e-mail.", "password", newPassword("Password"),
+	return lineForm("Set the password of "+u.Username, "set", "All sessions of the user are ended. Send the password to the user through a channel other than e-mail.", "password", newPassword("Password"),
 		func(from view.Caller, text string) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.ResetPassword(ctx, u.UserID, text)
@@ -351,7 +351,7 @@ func NewBlock(u api.UserRecord) *widget.Confirm {
 // NewUnlock asks whether a user's wrong passwords and codes are forgotten.
 func NewUnlock(u api.UserRecord) *widget.Confirm {
 	return &widget.Confirm{
-		Heading: "Unlock a user", No: "Leave it", Yes: "Unlock", Question: "Unlock " + u.Username + "? Wrong passwords and codes no longer count, and the next sign-in does not wait. Do it only if the user has asked for it.",
+		Heading: "Unlock a user", No: "Leave it", Yes: "Unlock", Question: "Unlock " + u.Username + "? Failed attempts are reset, and the next sign-in is not delayed. Do it only if the user has asked for it.",
 		Send: func(from view.Caller) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.UnlockUser(ctx, u.UserID)
@@ -363,7 +363,7 @@ func NewUnlock(u api.UserRecord) *widget.Confirm {
 // NewFactorReset asks whether a user's second factor is forgotten.
 func NewFactorReset(u api.UserRecord) *widget.Confirm {
 	d := &widget.Confirm{
-		Heading: "Reset a second factor", No: "Leave it", Yes: "Reset", Question: "Forget the authenticator and the recovery codes of " + u.Username + "? All sessions are ended, and the next sign-in sets up a new one. Be sure that it is the user who asks.",
+		Heading: "Reset a second factor", No: "Leave it", Yes: "Reset", Question: "Remove the authenticator and the recovery codes of " + u.Username + "? All sessions are ended, and the next sign-in sets up a new one. First verify that the user has asked for it.",
 		Send: func(from view.Caller) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.ResetMFA(ctx, u.UserID)

@@ -290,7 +290,7 @@ func Note(v view.Context, a api.Alert) string {
 		return "gone " + when(a.ResolvedAt)
 	}
 	if a.Occurrences > 1 {
-		return fmt.Sprintf("%d times", a.Occurrences)
+		return display.CountOf(a.Occurrences, "time", "times")
 	}
 	return ""
 }

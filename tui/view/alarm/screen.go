@@ -144,7 +144,7 @@ func (s *Screen) Draw(r terminal.Region, v view.Context) {
 // none returns the text for an empty list.
 func (s *Screen) none() string {
 	if s.only == 0 {
-		return fmt.Sprintf("No active alarms, and none cleared in the last %d days.", state.AlertLogDays)
+		return fmt.Sprintf("No active alarms, and none cleared in the last %s.", display.CountOf(state.AlertLogDays, "day", "days"))
 	}
 	return "No alarm is " + alarmStates[s.only] + "; f selects the next state."
 }
@@ -205,7 +205,7 @@ func (s *Screen) drawAlarm(r terminal.Region, v view.Context) int {
 	}
 	y := 0
 	if len(chosen) > 1 {
-		y = v.Paragraph(r, 0, y, fmt.Sprintf("%d alarms of one cause; the first came from %s. Enter opens them.", len(chosen), UnitOf(chosen[0])), themes.Text) + 1
+		y = v.Paragraph(r, 0, y, fmt.Sprintf("%s of one cause; the first came from %s. Enter opens them.", display.CountOf(len(chosen), "alarm", "alarms"), UnitOf(chosen[0])), themes.Text) + 1
 	}
 	a := chosen[0]
 	y = v.Paragraph(r, 0, y, UnitOf(a)+": "+widget.Family(a.AlertType), themes.Title)
@@ -262,10 +262,10 @@ var figures = []figure{
 	{"alarms a day", "≤ 150", func(h api.AlertHealth) string { return display.Significant(h.PerDay) }, func(h api.AlertHealth) bool { return h.PerDay <= 150 }},
 	{"most in 10 min", "≤ 10", func(h api.AlertHealth) string { return fmt.Sprint(h.Peak10Min) }, func(h api.AlertHealth) bool { return h.Peak10Min <= 10 }},
 	{"floods", "", func(h api.AlertHealth) string { return fmt.Sprint(h.Floods) }, func(h api.AlertHealth) bool { return true }},
-	{"time in flood", "< 1 %", func(h api.AlertHealth) string { return fmt.Sprintf("%.2f %%", h.FloodPercent) }, func(h api.AlertHealth) bool { return h.FloodPercent < 1 }},
+	{"time in flood", "< 1 %", func(h api.AlertHealth) string { return display.FinePercentage(h.FloodPercent) }, func(h api.AlertHealth) bool { return h.FloodPercent < 1 }},
 	{"chattering", "0", func(h api.AlertHealth) string { return fmt.Sprint(h.Chattering) }, func(h api.AlertHealth) bool { return h.Chattering == 0 }},
 	{"stale, now", "< 5", func(h api.AlertHealth) string { return fmt.Sprint(h.Stale) }, func(h api.AlertHealth) bool { return h.Stale < 5 }},
-	{"share of the ten most frequent", "≤ 5 %", func(h api.AlertHealth) string { return fmt.Sprintf("%.0f %%", h.TopTenPercent) }, func(h api.AlertHealth) bool { return h.Alarms < 100 || h.TopTenPercent <= 5 }},
+	{"share of the ten most frequent", "≤ 5 %", func(h api.AlertHealth) string { return display.Percent(h.TopTenPercent / 100) }, func(h api.AlertHealth) bool { return h.Alarms < 100 || h.TopTenPercent <= 5 }},
 	{"critical", "≤ 5 %", func(h api.AlertHealth) string { return shareOf(h, api.AlertCritical) }, func(h api.AlertHealth) bool {
 		return h.Alarms < 20 || float64(h.Priorities[api.AlertCritical]) <= 0.05*float64(h.Alarms)
 	}},
@@ -282,7 +282,7 @@ func shareOf(h api.AlertHealth, severities ...string) string {
 	if h.Alarms == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("%d, %.0f %%", n, 100*float64(n)/float64(h.Alarms))
+	return fmt.Sprintf("%d, %s", n, display.Percent(float64(n)/float64(h.Alarms)))
 }
 
 // drawFigures draws the performance of the alarm system with its targets, and
@@ -332,7 +332,7 @@ func plainTarget(s string, ascii bool) string {
 
 func windowWords(hours int) string {
 	if hours > 48 {
-		return fmt.Sprintf("%d days", hours/24)
+		return display.CountOf(hours/24, "day", "days")
 	}
 	return fmt.Sprintf("%d h", hours)
 }
@@ -458,7 +458,7 @@ func changeStatus(from view.Caller, alerts []api.Alert, r api.AlertsRequest, don
 	}
 	what := UnitOf(alerts[0]) + ", " + widget.Family(alerts[0].AlertType)
 	if len(ids) > 1 {
-		what = fmt.Sprintf("%d alarms", len(ids))
+		what = display.CountOf(len(ids), "alarm", "alarms")
 	}
 	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		for i, id := range ids {
@@ -515,7 +515,7 @@ func (d *Shelve) Draw(r terminal.Region, v view.Context) {
 	a := d.alerts[0]
 	what := UnitOf(a) + ", " + widget.Family(a.AlertType) + ", " + widget.AlarmPriority(a.AlertSeverity)
 	if len(d.alerts) > 1 {
-		what = fmt.Sprintf("%d alarms, the first of them %s", len(d.alerts), what)
+		what = fmt.Sprintf("%s, the first of them %s", display.CountOf(len(d.alerts), "alarm", "alarms"), what)
 	}
 	y := v.Paragraph(r, 0, 0, what+". It returns as unacknowledged when the time ends.", themes.Text)
 	d.DrawForm(r, y+1, v)

@@ -114,7 +114,7 @@ func newAvailability(p *period) *widget.Tab {
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		a := v.Site.OfUnits.Data
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
-		y = v.Paragraph(r, 0, y, fmt.Sprintf("Site: contractual %s of %.1f %%, operational %s, by energy %s, data %s.", shareOf(a.Site.ContractualAvailability), 100*a.Contract.Target,
+		y = v.Paragraph(r, 0, y, fmt.Sprintf("Site: contractual %s of %s, operational %s, by energy %s, data %s.", shareOf(a.Site.ContractualAvailability), display.Percentage(100*a.Contract.Target),
 			shareOf(a.Site.TimeAvailability), shareOf(a.Site.EnergyAvailability), shareOf(a.Site.DataAvailability)), themes.Text)
 		return v.Paragraph(r, 0, y, "Sun-up time: "+legend(a.Site.Categories), themes.Dim)
 	}
@@ -219,11 +219,11 @@ func availabilityReason(l *widget.Tab, a keymap.Action, v view.Context) string {
 	switch a {
 	case keymap.ChangeAvailability:
 		if l.Name != "availability" && l.Name != "stretches" {
-			return "select a unit or a stretch of the availability first"
+			return "select a unit or a period of the availability first"
 		}
 	case keymap.RevokeAvailability:
 		if _, s := stretchAt(v, l.List.Current()); l.Name != "stretches" || s == nil || s.Source != "change" {
-			return "select a stretch that a change assigned first"
+			return "select a period with an assigned category first"
 		}
 	}
 	return ""

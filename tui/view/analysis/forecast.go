@@ -38,7 +38,7 @@ func forecastStatus(v view.Context) widget.ValueStatus {
 }
 
 // noForecast is shown without a forecast.
-var noForecast = fmt.Sprintf("There is no forecast yet. It is made automatically when %d days of data are imported and the model is trained.", api.TrainingDays)
+var noForecast = fmt.Sprintf("There is no forecast yet. It is issued automatically once %s of data are imported and the model is trained.", display.CountOf(api.TrainingDays, "day", "days"))
 
 // forecastStep returns the length of a value.
 func forecastStep(f api.GeneratedForecast) time.Duration {
@@ -471,7 +471,7 @@ func newAccuracy() *widget.Tab {
 				coverage.Role = themes.Warning
 			}
 			rows = append(rows, widget.Row{ID: name, Sort: []any{float64(lead.FromHours), float64(lead.Samples), lead.NMAEPercent, lead.BiasPercent, lead.Coverage80, lead.WidthPercent, lead.PinballPercent, lead.NMAEPercent}, Cells: []widget.Cell{
-				widget.Text(name), widget.QuietText(fmt.Sprint(lead.Samples)), widget.Text(display.Percentage(lead.NMAEPercent)), widget.Text(fmt.Sprintf("%+.1f %%", lead.BiasPercent)), coverage,
+				widget.Text(name), widget.QuietText(fmt.Sprint(lead.Samples)), widget.Text(display.Percentage(lead.NMAEPercent)), widget.Text(display.Change(lead.BiasPercent)), coverage,
 				widget.QuietText(display.Percentage(lead.WidthPercent)), widget.QuietText(display.Percentage(lead.PinballPercent)), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, lead.NMAEPercent/max(top, 1e-9)) }},
 			}})
 		}

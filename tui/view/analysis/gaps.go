@@ -152,7 +152,7 @@ func newGapList(runs *widget.Tab) *widget.Tab {
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		w, h := r.Size()
 		all := v.Site.Gaps.Data
-		y := v.Paragraph(r, 0, 0, fmt.Sprintf("The %d longest of %d gaps of daylight. Measured telemetry is unchanged; filled values are stored separately.", all.Count, all.TotalGaps), themes.Dim)
+		y := v.Paragraph(r, 0, 0, fmt.Sprintf("The %d longest of %s of daylight. Measured telemetry is unchanged; filled values are stored separately.", all.Count, display.CountOf(all.TotalGaps, "gap", "gaps")), themes.Dim)
 		g := gapOf(v, id)
 		if g == nil || h-y < 6 || w < 30 {
 			return y

@@ -53,7 +53,7 @@ func (p *period) words(v view.Context) string {
 	if p.year {
 		return fmt.Sprintf("%s to %s: the current month and the eleven before it.", display.Date(from), display.Date(to.AddDate(0, 0, -1)))
 	}
-	return fmt.Sprintf("%s to %s, %d whole days; p selects another period.", display.Date(from), display.Date(to.AddDate(0, 0, -1)), p.days())
+	return fmt.Sprintf("%s to %s, %s; p selects another period.", display.Date(from), display.Date(to.AddDate(0, 0, -1)), display.CountOf(p.days(), "whole day", "whole days"))
 }
 
 // NewKPIs shows the site's KPIs, its energy by day and month against the
@@ -138,7 +138,7 @@ func kpiWords(k api.KPIs, when func(api.Time) string) string {
 		}
 		rated = display.Power(r.DCKW) + " DC" + mark(r.DCInferred) + ", " + display.Power(r.ACKW) + " AC" + mark(r.ACInferred)
 	}
-	words := fmt.Sprintf("%d units, %s", k.Units, rated)
+	words := fmt.Sprintf("%s, %s", display.CountOf(k.Units, "unit", "units"), rated)
 	if as := widget.RevisionWords(k.AsOf, k.Revision, when); as != "" {
 		words += "; as of " + as
 	}
@@ -223,7 +223,7 @@ func newFigures(p *period) *widget.Tab {
 			lines = append(lines, widget.Detail{Heading: "Sun-up time by category"})
 			for _, c := range k.Categories {
 				if c.Hours > 0 {
-					lines = append(lines, widget.Detail{Label: strings.ReplaceAll(c.Category, "_", " "), Text: fmt.Sprintf("%s h, %.1f %%", display.Significant(c.Hours), c.Share*100), Role: themes.Text})
+					lines = append(lines, widget.Detail{Label: strings.ReplaceAll(c.Category, "_", " "), Text: fmt.Sprintf("%s h, %s", display.Significant(c.Hours), display.Percentage(c.Share*100)), Role: themes.Text})
 				}
 			}
 		}
@@ -516,7 +516,7 @@ func resultTrend(t *chart.Trend, r terminal.Region, v view.Context, list []dayRe
 func newDaily(p *period) *widget.Tab {
 	l := widget.NewTab("days")
 	trend := &chart.Trend{}
-	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
+	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No complete day of this period has data."
 	l.Columns = resultColumns("day", true)
 	l.Rows = func(v view.Context) []widget.Row {
 		return resultRows(v, results(v, p), true, func(t time.Time) string { return display.DayName(t, v.SiteNow) })
@@ -581,7 +581,7 @@ func drawDays(c *chart.Calendar, r terminal.Region, v view.Context, list []dayRe
 func newMonthly(p *period) *widget.Tab {
 	l := widget.NewTab(monthsTab)
 	c := &chart.Calendar{Months: true}
-	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
+	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No complete day of this period has data."
 	l.Columns = resultColumns("month", false)
 	l.Rows = func(v view.Context) []widget.Row {
 		return resultRows(v, months(results(v, p)), false, display.ShortMonth)
@@ -626,7 +626,7 @@ func newLosses(p *period) *widget.Tab {
 	l.Status = func(v view.Context) widget.ValueStatus {
 		return widget.StatusOf(v.Site.KPIs, v.Now, lossesOf(v, p) == nil)
 	}
-	l.Empty = "No finding lost energy in this time."
+	l.Empty = "No energy was lost by findings in this period."
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		w, h := r.Size()
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)

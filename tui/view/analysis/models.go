@@ -185,7 +185,7 @@ func NewRollback(m api.Model) *widget.StepForm {
 func NewCancelTraining(u api.Upload) *widget.Confirm {
 	return &widget.Confirm{
 		Heading: "Cancel a training", No: "Continue training", Yes: "Cancel it",
-		Question: "Cancel " + plant.FileName(u) + ", which is " + plant.UploadState(u) + "? Readings that are stored stay; the site is trained again when more come.",
+		Question: "Cancel " + plant.FileName(u) + ", which is " + plant.UploadState(u) + "? Stored readings are kept; training starts again when new data arrive.",
 		Send: func(from view.Caller) view.Request {
 			return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 				if _, err := c.CancelUpload(ctx, u.UploadID); err != nil {
@@ -205,14 +205,14 @@ func newRegistry() *widget.Tab {
 	l.Status = func(v view.Context) widget.ValueStatus {
 		return widget.StatusOf(v.Site.Models, v.Now, len(v.Site.Models.Data) == 0)
 	}
-	l.Empty = fmt.Sprintf("No model is trained yet: training starts automatically with %d days of data.", api.TrainingDays)
+	l.Empty = fmt.Sprintf("No model is trained yet: training starts automatically with %s of data.", display.CountOf(api.TrainingDays, "day", "days"))
 	c := &chart.Day{}
 	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		w, h := r.Size()
 		y := 0
 		for _, u := range plant.Importing(v) {
 			widget.DrawBar(r.Region(terminal.Rect{Y: y, W: 12, H: 1}), v, u.Progress)
-			y = v.Paragraph(r, 13, y, fmt.Sprintf("%3.0f %%  %s  %s", u.Progress*100, plant.UploadState(u), plant.FileName(u)), themes.Text)
+			y = v.Paragraph(r, 13, y, fmt.Sprintf("%5s  %s  %s", display.Percent(u.Progress), plant.UploadState(u), plant.FileName(u)), themes.Text)
 		}
 		if m := modelOf(v, id); m != nil && len(m.TrainingMetrics.Curve) > 1 && h-y >= 7 && w >= 30 {
 			drawCurve(c, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, m.TrainingMetrics)
@@ -234,7 +234,7 @@ func newRegistry() *widget.Tab {
 			}
 			skill := ""
 			if m.SkillPercent != 0 {
-				skill = fmt.Sprintf("%+.1f %%", m.SkillPercent)
+				skill = display.Change(m.SkillPercent)
 			}
 			rows = append(rows, widget.Row{ID: modelID(m), Sort: []any{modelID(m), m.Status, m.ModelAccuracy, m.Coverage80, m.SkillPercent, m.LastTrainedAt.String()}, Cells: []widget.Cell{
 				{Text: modelID(m), Role: role}, {Text: m.Status, Role: role}, {Text: share(m.ModelAccuracy), Role: role}, {Text: share(m.Coverage80), Role: role},
@@ -313,7 +313,7 @@ func modelDetail(v view.Context, id string) []widget.Detail {
 	if m.ModelType == api.ModelForecasting {
 		add("accuracy", "%s: 1 minus the mean error over daylight as a share of capacity, in the backtest", display.Percent(m.ModelAccuracy))
 		add("coverage", "%s of actuals between P10 and P90 (nominal: 80 %%)", display.Percent(m.Coverage80))
-		add("skill", "%+.1f %% against smart persistence", m.SkillPercent)
+		add("skill", "%s against smart persistence", display.Change(m.SkillPercent))
 	} else if m.ModelAccuracy != 0 {
 		add("accuracy", "%s: 1 minus the mean error on samples that were measured, hidden and filled again", display.Percent(m.ModelAccuracy))
 	}
@@ -325,7 +325,7 @@ func modelDetail(v view.Context, id string) []widget.Detail {
 		}
 		lines = append(lines, widget.Detail{Label: "evaluation", Text: sentence(e.Verdict), Role: role})
 		if e.Production != nil && e.Challenger != nil {
-			add("gain", "%+.1f %% less loss over %d hours of daylight (%s)", e.GainPercent, e.Samples, evaluated[e.Method])
+			add("gain", "%s less loss over %s of daylight (%s)", display.Change(e.GainPercent), display.CountOf(e.Samples, "hour", "hours"), evaluated[e.Method])
 			add("production", "%s", scoreWords(*e.Production))
 			add("this one", "%s", scoreWords(*e.Challenger))
 		}

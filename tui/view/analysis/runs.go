@@ -36,7 +36,7 @@ var runActions = map[keymap.Action]string{keymap.TrainNow: api.RunTrain, keymap.
 func NewRuns() *widget.TableView {
 	return &widget.TableView{
 		Heading: "Runs", Query: state.QueryManual, Keys: keymap.RunList, List: widget.List{SortBy: -1},
-		Empty: "Nothing was started by hand. t trains a model now, f issues a forecast, i fills the gaps, d runs detection for a window of time, b computes the forecasts of past days. The service does all of these automatically when they are due.",
+		Empty: "Nothing was started by hand. t trains a model now, f issues a forecast, i fills the gaps, d runs detection for a period, b computes the forecasts of past days. The service does all of these automatically when they are due.",
 		Columns: []widget.Column{
 			{Title: "what", Width: 11}, {Title: "state", Width: 9}, {Title: "progress", Width: 12, Min: 10, Rank: 1}, {Title: "result", Min: 30}, {Title: "begun", Width: 12, Rank: 2}, {Title: "by", Width: 12, Min: 8, Rank: 3},
 		},
@@ -113,7 +113,7 @@ func NewDetectForm(v view.Context) *widget.StepForm {
 			return view.Call{}, false
 		}
 		if !r.From.Before(r.To.Time) {
-			d.Refuse(slices.Index(d.Names, "to"), "The end is after the begin.")
+			d.Refuse(slices.Index(d.Names, "to"), "The end must be after the start.")
 			return view.Call{}, false
 		}
 		return startRun(d, r), true
@@ -143,8 +143,8 @@ func runRows(v view.Context) []widget.Row {
 		if !r.Ended() {
 			progress = widget.Cell{Text: display.Percent(r.Progress), Draw: func(region terminal.Region) {
 				w, _ := region.Size()
-				widget.DrawBar(region.Region(terminal.Rect{W: max(w-5, 0), H: 1}), v, r.Progress)
-				v.PutIn(region, max(w-4, 0), 0, 4, fmt.Sprintf("%3.0f%%", r.Progress*100), themes.Dim)
+				widget.DrawBar(region.Region(terminal.Rect{W: max(w-6, 0), H: 1}), v, r.Progress)
+				v.PutIn(region, max(w-5, 0), 0, 5, fmt.Sprintf("%5s", display.Percent(r.Progress)), themes.Dim)
 			}}
 		}
 		rows = append(rows, widget.Row{ID: r.RunID, Sort: []any{RunName(r.Kind), words, r.Progress, r.Result, r.RequestedAt.String(), r.RequestedBy}, Cells: []widget.Cell{

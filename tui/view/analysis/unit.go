@@ -353,7 +353,7 @@ func (u *UnitView) drawRecent(r terminal.Region, y int, v view.Context) int {
 func (u *UnitView) drawAlarms(r terminal.Region, y int, v view.Context) int {
 	w, _ := r.Size()
 	alerts := AlertsOf(v, u.ID)
-	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Alarms and their history", fmt.Sprintf("%d days", state.AlertLogDays))
+	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Alarms and their history", display.CountOf(state.AlertLogDays, "day", "days"))
 	y++
 	if len(alerts) == 0 {
 		words := "None."

@@ -73,7 +73,7 @@ func (d *Certificate) paragraphs() []paragraph {
 	return []paragraph{
 		{"The certificate of " + service + " is not trusted: " + why + ". Nothing was sent.", themes.Text, 0, 1},
 		{"Its SHA-256:", themes.Dim, 0, 0}, {spaced(d.of.Fingerprint), themes.Accent, 2, 1},
-		{"Compare it with what sunloop tls prints on the machine of the service, or ask its administrator by another way, such as by phone. Accept it only if all digits are equal.", themes.Text, 0, 0},
+		{"Compare it with what sunloop tls prints on the machine of the service, or ask its administrator through another channel, such as by phone. Accept it only if all digits are equal.", themes.Text, 0, 0},
 		{"An accepted certificate is kept in " + d.file + "; any other is then refused.", themes.Dim, 0, 1},
 	}
 }

@@ -93,7 +93,7 @@ func (s *OrderScreen) Draw(r terminal.Region, v view.Context) {
 
 // trailOf returns the activities about the order's unit, and the changes of the order with their users.
 func (s *OrderScreen) trailOf(v view.Context, o api.Order) []widget.Detail {
-	lines := []widget.Detail{{Heading: "What was done about " + o.AssetID}}
+	lines := []widget.Detail{{Heading: "Activity on " + o.AssetID}}
 	for _, a := range v.Site.Activities.Data {
 		if a.AssetID == o.AssetID {
 			lines = append(lines, widget.Detail{Label: display.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Text: a.Title + ", " + a.Actor + ": " + a.Description, Role: themes.Text})
@@ -213,7 +213,7 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 	}
 	technician := func(d *widget.StepForm, r *api.OrderRequest) bool {
 		r.AssignedTechnician = d.Value("assigned_technician")
-		return d.Need("assigned_technician", "Who is to do it?")
+		return d.Need("assigned_technician", "Who carries it out?")
 	}
 	switch action {
 	case api.ActionAssign:
@@ -232,13 +232,13 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 		}
 		f.Add("assigned_technician", widget.NewField("Technician", "a name", who))
 		if short != "" {
-			f = form("Begin", "begin without them", func(d *widget.StepForm, r *api.OrderRequest) bool {
+			f = form("Begin", "start without them", func(d *widget.StepForm, r *api.OrderRequest) bool {
 				r.Note, r.Force = d.Value("note"), true
 				return technician(d, r) && d.Need("note", "Why without these parts?")
 			})
 			f.Intro = []string{"Short of " + short + "."}
 			f.Add("assigned_technician", widget.NewField("Technician", "a name", who))
-			f.Add("note", widget.NewField("Note", "why it begins without them", ""))
+			f.Add("note", widget.NewField("Note", "why it starts without them", ""))
 		}
 		if other != "" {
 			f.Intro = append([]string{other}, f.Intro...)
@@ -252,7 +252,7 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 			}
 			return true
 		})
-		f.Intro = []string{"The clocks stop for weather, utility and access; for other reasons they continue."}
+		f.Intro = []string{"The time limits pause for weather, utility and access; for other reasons they continue."}
 		f.Add("hold_reason", widget.NewChoice("Reason", api.HoldReasons(), widget.Verbatim))
 		f.Add("note", widget.NewField("Note", "until when, and for whom", ""))
 		return view.OpenDialog{Dialog: f}
@@ -261,7 +261,7 @@ func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 	case api.ActionCancel, api.ActionReopen:
 		title, verb := "Cancel", "cancel the order"
 		if action == api.ActionReopen {
-			title, verb = "Reopen", "open it again"
+			title, verb = "Reopen", "reopen the order"
 		}
 		f := form(title, verb, func(d *widget.StepForm, r *api.OrderRequest) bool {
 			r.Reason = d.Value("reason")
@@ -290,9 +290,9 @@ func otherDay(o api.Order, v view.Context) string {
 	case days == 0:
 		return ""
 	case days > 0:
-		return fmt.Sprintf("It is planned for %s, in %s. Begin it now?", display.DayClock(planned), display.CountOf(days, "day", "days"))
+		return fmt.Sprintf("It is planned for %s, in %s. Start it now?", display.DayClock(planned), display.CountOf(days, "day", "days"))
 	}
-	return fmt.Sprintf("It was planned for %s, %s ago. Begin it now?", display.DayClock(planned), display.CountOf(-days, "day", "days"))
+	return fmt.Sprintf("It was planned for %s, %s ago. Start it now?", display.DayClock(planned), display.CountOf(-days, "day", "days"))
 }
 
 // newCompletion asks what was done, in how many hours, and how many of each
@@ -319,7 +319,7 @@ func newCompletion(o api.Order, form func(title, verb string, take func(*widget.
 		return ok
 	})
 	f.Add("completion_notes", widget.Paragraph(widget.NewField("Notes", "what was done", ""), 3))
-	f.Add("actual_hours", widget.NewField("Hours", "empty: since it was begun, without holds", ""))
+	f.Add("actual_hours", widget.NewField("Hours", "empty: since the start, without holds", ""))
 	for _, p := range o.Parts {
 		f.Add(p.PartNumber, widget.NewField(terminal.Truncate(p.Description, 26, false), p.PartNumber, fmt.Sprint(p.Reserved)))
 	}

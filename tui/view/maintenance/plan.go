@@ -86,10 +86,10 @@ func (o *outline) begin() (at time.Time, why string) {
 	}
 	if !o.day.IsZero() {
 		if at := o.day.Add(7 * time.Hour); at.After(o.now) {
-			return at, "No window is known on the selected day: its morning."
+			return at, "No window on the selected day: its morning is proposed."
 		}
 	}
-	return nextMorning(o.now), "No window is proposed: the next morning."
+	return nextMorning(o.now), "No window: the next morning is proposed."
 }
 
 // nextMorning is seven o'clock of the next working day.
@@ -129,7 +129,7 @@ func filled(d *widget.StepForm, o outline, ask func(ctx context.Context, c *clie
 // materials of the repair is made, unless there is one.
 func NewOrderForm(v view.Context, day time.Time) view.Request {
 	o := outlineOf(v, day)
-	d := &widget.StepForm{Heading: "Work order for " + o.selection.AssetID, Verb: "make the order", Waits: "Asking for parts and for the best time …"}
+	d := &widget.StepForm{Heading: "Work order for " + o.selection.AssetID, Verb: "create the order", Waits: "Asking for parts and for the best time …"}
 	return filled(d, o, func(ctx context.Context, c *client.Client, o *outline) error {
 		if o.bill == nil {
 			r := api.BOMRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.selection.AssetID}
@@ -148,7 +148,7 @@ func NewOrderForm(v view.Context, day time.Time) view.Request {
 
 func fillOrder(d *widget.StepForm, o outline) {
 	bill := *o.bill
-	parts := fmt.Sprintf("%d items, %s", bill.ItemCount, display.Money(bill.TotalCost, bill.Currency))
+	parts := fmt.Sprintf("%s, %s", display.CountOf(bill.ItemCount, "item", "items"), display.Money(bill.TotalCost, bill.Currency))
 	if bill.FaultFamily != "" {
 		parts = widget.Family(bill.FaultFamily) + ": " + parts
 	}
@@ -187,8 +187,8 @@ func NewPartsForm(v view.Context) *widget.StepForm {
 	if o.finding != nil {
 		family = o.finding.FaultFamily
 	}
-	d := &widget.StepForm{Heading: "Parts for " + o.selection.AssetID, Verb: "make the bill of materials",
-		Intro: []string{"What the repair takes: parts by the fault, the unit's size and its components, and hours of work."}}
+	d := &widget.StepForm{Heading: "Parts for " + o.selection.AssetID, Verb: "create the bill of materials",
+		Intro: []string{"What the repair requires: parts by the fault, the unit's size and its components, and hours of work."}}
 	d.Add("maintenance_type", widget.ChoiceField("Maintenance", api.MaintenanceTypes(), widget.Verbatim, kind))
 	d.Add("fault_family", widget.NewField("Fault", "empty: the worst finding of the unit", family))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
@@ -204,7 +204,7 @@ func NewPartsForm(v view.Context) *widget.StepForm {
 			}
 			b := *answer.BOM
 			return view.Result{Refresh: workQueries(), Focus: view.Decide, Apply: func(s *state.Site) { s.KnowBOM(b) },
-				Notice: view.Notice(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, display.Money(b.TotalCost, b.Currency), display.Number(b.EstimatedHours)))}, nil
+				Notice: view.Notice(fmt.Sprintf("%s: %s, %s, %s h of work.", b.AssetID, display.CountOf(b.ItemCount, "item", "items"), display.Money(b.TotalCost, b.Currency), display.Number(b.EstimatedHours)))}, nil
 		}}, true
 	}
 	return d
@@ -234,7 +234,7 @@ func fillPlan(d *widget.StepForm, o outline) {
 	d.Add("maintenance_type", widget.ChoiceField("Maintenance", api.MaintenanceTypes(), widget.Verbatim, kind))
 	d.Add("scheduled_date", widget.NewField("Date", display.DateTimeLayout+", by the site's clock", display.DateTime(begin.In(o.zone))))
 	d.Add("priority", widget.ChoiceField("Priority", api.Priorities(), widget.Verbatim, priority))
-	d.Add("reason", widget.Paragraph(widget.NewField("Reason", "what is to be done, and why", reason), 3))
+	d.Add("reason", widget.Paragraph(widget.NewField("Reason", "the work, and its reason", reason), 3))
 	if reason == "" {
 		d.At = len(d.Fields) - 1
 	}
@@ -245,7 +245,7 @@ func fillPlan(d *widget.StepForm, o outline) {
 		if r.ScheduledDate, ok = d.Date("scheduled_date", "The date", begin); !ok {
 			return view.Call{}, false
 		}
-		return sendSchedule(d, api.ActionCreate, r), d.Need("reason", "What is to be done, and why?")
+		return sendSchedule(d, api.ActionCreate, r), d.Need("reason", "What work is planned, and why?")
 	}
 }
 
@@ -268,7 +268,7 @@ func NewRecurringForm(v view.Context, day time.Time) *widget.StepForm {
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
 		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.selection.AssetID, MaintenanceType: api.MaintenancePreventive,
 			Priority: d.Value("priority"), Task: d.Value("task"), Reason: d.Value("task")}
-		if !d.Need("task", "What is to be done each time?") {
+		if !d.Need("task", "What work is done each time?") {
 			return view.Call{}, false
 		}
 		var ok bool

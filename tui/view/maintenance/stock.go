@@ -29,7 +29,7 @@ func NewStock() *Stock {
 	s := &Stock{}
 	s.TableView = &widget.TableView{
 		Heading: "Stock", Query: state.QueryParts, Period: workPeriod, Keys: keymap.StockList,
-		Empty: "No part is listed. Parts come with the catalogue of the service.",
+		Empty: "No parts. They come from the parts catalogue of the service.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "part", Width: 18, Min: 12}, {Title: "description", Min: 16, Rank: 1}, {Title: "on hand", Width: 7, Right: true}, {Title: "reserved", Width: 8, Right: true, Rank: 2},
@@ -114,13 +114,13 @@ func partDetail(v view.Context, id string) []widget.Detail {
 		add("on hand", strconv.Itoa(p.OnHand))
 		add("free", strconv.Itoa(p.Available))
 	} else {
-		add("on hand", "never counted: it is not reported as short")
+		add("on hand", "never counted: not reported as short")
 	}
 	add("reserved", fmt.Sprintf("%d, by work orders", p.Reserved))
 	add("minimum", strconv.Itoa(p.Minimum))
 	add("price", display.Money(p.UnitCost, p.Currency))
 	if p.Essential {
-		add("essential", "work does not begin while it is short")
+		add("essential", "work does not start while it is short")
 	}
 	if !p.UpdatedAt.IsZero() {
 		add("changed", display.DateTime(p.UpdatedAt.In(v.Zone())))
@@ -185,7 +185,7 @@ func stockRequest(p api.Part, v view.Context) api.PartsRequest {
 // NewReceiveForm asks how many of a part came, or went.
 func NewReceiveForm(p api.Part, v view.Context) *widget.StepForm {
 	base := stockRequest(p, v)
-	d := &widget.StepForm{Heading: "Receive or issue " + p.PartNumber, Verb: "book it", Intro: []string{fmt.Sprintf("%s: %d on hand, %d reserved by work orders. What an order uses is booked when it is finished.", p.Description, p.OnHand, p.Reserved)}}
+	d := &widget.StepForm{Heading: "Receive or issue " + p.PartNumber, Verb: "book it", Intro: []string{fmt.Sprintf("%s: %d on hand, %d reserved by work orders. Parts that an order used are booked when it is completed.", p.Description, p.OnHand, p.Reserved)}}
 	d.Add("change", widget.NewField("Came", "such as 20; negative for issued parts: -3", ""))
 	d.Add("reason", widget.NewField("Reason", "delivery note, lent to, broken", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
@@ -204,7 +204,7 @@ func NewReceiveForm(p api.Part, v view.Context) *widget.StepForm {
 // NewCountForm asks what was counted of a part, and what is to be kept.
 func NewCountForm(p api.Part, v view.Context) *widget.StepForm {
 	base := stockRequest(p, v)
-	d := &widget.StepForm{Heading: "Count " + p.PartNumber, Verb: "set the stock", Intro: []string{p.Description + ". Stock reserved by work orders is on hand too: count it."}}
+	d := &widget.StepForm{Heading: "Count " + p.PartNumber, Verb: "set the stock", Intro: []string{p.Description + ". Include stock that is reserved by work orders."}}
 	d.Add("on_hand", widget.NewField("On hand", "as counted", strconv.Itoa(p.OnHand)))
 	d.Add("minimum", widget.NewField("Minimum", "to keep free", strconv.Itoa(p.Minimum)))
 	d.Add("reason", widget.NewField("Reason", "", "counted"))

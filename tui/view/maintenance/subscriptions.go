@@ -151,7 +151,7 @@ func subscriptionDetail(v view.Context, id string) []widget.Detail {
 		for _, one := range d.Data {
 			lines = append(lines, widget.Detail{Label: display.When(one.CreatedAt.Time, v.SiteNow, v.Zone()), Text: workflow.OrderStatus(one.Event.Status) + ": " + deliveryWords(v, one), Role: deliveryRole(one.Status)})
 		}
-		lines = append(lines, widget.Detail{Text: "enter: each of them, to be posted again.", Role: themes.Dim})
+		lines = append(lines, widget.Detail{Text: "enter: each of them, to be sent again.", Role: themes.Dim})
 	}
 	if mayAudit(v) {
 		lines = append(lines, auditOf(v, id)...)
@@ -208,7 +208,7 @@ func subscriptionAct(a keymap.Action, id string, v view.Context) view.Request {
 			return c.ResumeSubscription(ctx, id)
 		})
 	case keymap.RotateSecret:
-		return view.OpenDialog{Dialog: newSure("Rotate the secret", "rotate it", "A new secret signs what is posted to "+s.CallbackURL+fmt.Sprintf("; the former one also signs for %d h.", int(api.SecretOverlap.Hours())),
+		return view.OpenDialog{Dialog: newSure("Rotate the secret", "rotate it", "A new secret signs events to "+s.CallbackURL+fmt.Sprintf("; the former one also signs for %d h.", int(api.SecretOverlap.Hours())),
 			func(d *widget.StepForm) view.Call {
 				return sendTrack(d, func(ctx context.Context, c *client.Client) (*api.TrackResponse, error) {
 					return c.RotateSecret(ctx, id)
@@ -248,7 +248,7 @@ func sendTrack(from view.Caller, ask func(ctx context.Context, c *client.Client)
 		}
 		done := view.Result{Row: answer.SubscriptionID, Notice: view.Notice(answer.Message + "."), Refresh: []state.Query{state.QuerySubscriptions, state.QueryDeliveries, state.QueryAudit}}
 		if answer.Secret != "" {
-			done.Open = widget.NewSubscriptionSecret(answer.SubscriptionID, "It signs what is posted", answer.Secret)
+			done.Open = widget.NewSubscriptionSecret(answer.SubscriptionID, "It signs the events", answer.Secret)
 		}
 		return done, nil
 	}}
@@ -261,7 +261,7 @@ func NewSubscribeForm(v view.Context) *widget.StepForm {
 	for _, o := range v.Site.Orders.Data {
 		ids = append(ids, o.OrderID)
 	}
-	d := &widget.StepForm{Heading: "Subscribe to an order", Verb: "subscribe", Intro: []string{"Each change of the order's status is posted to the address as JSON, signed after Standard Webhooks. The secret is shown once."}}
+	d := &widget.StepForm{Heading: "Subscribe to an order", Verb: "subscribe", Intro: []string{"Each change of the order's status is sent to the URL as JSON, signed as in Standard Webhooks. The secret is shown once."}}
 	units := map[string]string{}
 	for _, o := range v.Site.Orders.Data {
 		units[o.OrderID] = o.AssetID + ", " + workflow.OrderStatus(o.Status) + ", " + o.OrderID
@@ -288,7 +288,7 @@ type Deliveries struct {
 func NewDeliveries(s api.Subscription) *Deliveries {
 	return &Deliveries{of: s.SubscriptionID, TableView: &widget.TableView{
 		Heading: "Deliveries", Query: state.QueryDeliveries, Period: workPeriod, Keys: keymap.DeliveryList,
-		Empty: "No deliveries yet: the order has not changed since.",
+		Empty: "No deliveries yet: the status of the order has not changed.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "event", Width: 12}, {Title: "made", Width: 12}, {Title: "state", Min: 9}, {Title: "attempts", Width: 8, Right: true}, {Title: "answer", Width: 6, Right: true}, {Title: "last", Width: 12, Rank: 1}, {Title: "next", Width: 12, Rank: 2},

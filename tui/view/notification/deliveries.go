@@ -126,7 +126,7 @@ func deliveryDetail(v view.Context, c api.NotificationConfig, d api.Notification
 	add("site", d.SiteID)
 	add("alarms", strings.Join(d.AlertIDs[:min(len(d.AlertIDs), 5)], ", "))
 	if n := len(d.AlertIDs); n > 5 {
-		add("", fmt.Sprintf("and %d further alarms", n-5))
+		add("", "and "+display.CountOf(n-5, "further alarm", "further alarms"))
 	}
 	add("incident", d.IncidentID)
 	return lines

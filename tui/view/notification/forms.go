@@ -54,8 +54,8 @@ func NewRemove(kind, owner string, c api.NotificationConfig, id string) *widget.
 		}
 	}
 	consequence := map[string]string{
-		api.NotificationRouteKind: "Alarms that only this route selects notify no one any more.", api.NotificationRotationKind: "A rotation that a route uses is not removed.",
-		api.NotificationChannelKind: "A channel that a person or a route uses is not removed.", api.NotificationPersonKind: "A person that a route or a rotation names is not removed.",
+		api.NotificationRouteKind: "No one is notified of alarms that only this route selects.", api.NotificationRotationKind: "A rotation that a route uses cannot be removed.",
+		api.NotificationChannelKind: "A channel that a person or a route uses cannot be removed.", api.NotificationPersonKind: "A person that a route or a rotation names cannot be removed.",
 	}[kind]
 	return &widget.Confirm{Heading: "Remove " + kind + " " + id, Question: consequence, No: "keep it", Yes: "remove it", Send: func(from view.Caller) view.Request {
 		return view.Call{From: from, Do: func(ctx context.Context, cl *client.Client) (view.Result, error) {
@@ -171,7 +171,7 @@ func amount(d *widget.StepForm, name string) (float64, bool) {
 	case n == nil:
 		return 0, true
 	case *n < 0:
-		d.Refuse(slices.Index(d.Names, name), "The least is 0.")
+		d.Refuse(slices.Index(d.Names, name), "The minimum is 0.")
 		return 0, false
 	}
 	return *n, true
@@ -318,7 +318,7 @@ func NewOverrideForm(v view.Context, owner string, c api.NotificationConfig, r a
 			return view.Call{}, false
 		}
 		if !end.After(begin.Time) {
-			d.Refuse(slices.Index(d.Names, "to"), "The end is after the start.")
+			d.Refuse(slices.Index(d.Names, "to"), "The end must be after the start.")
 			return view.Call{}, false
 		}
 		next, o := r, api.NotificationOverride{PersonID: d.Value("person_id"), From: begin, To: end, Reason: d.Value("reason")}

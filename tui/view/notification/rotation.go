@@ -162,7 +162,7 @@ func handoverWords(r api.NotificationRotation) string {
 		}
 		return "every week at " + times
 	default:
-		return fmt.Sprintf("every %d days at %s", days, times)
+		return fmt.Sprintf("every %s at %s", display.CountOf(days, "day", "days"), times)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestStoppedUnitIsMarkedAtOnce(t *testing.T) {
 	}
 }
 
-// A site without present data is not said to be normal.
+// A site without current data is not said to be normal.
 func TestNothingIsNormalWithoutData(t *testing.T) {
 	for _, tt := range []struct {
 		age   time.Duration // of the newest data; 0: there are none

@@ -295,8 +295,8 @@ func (a *Act) Wheel(x, y, by int, v view.Context) view.Request {
 func (a *Act) Help() [][2]string {
 	return [][2]string{
 		{"↓ ↑", "select a work order; its details list the allowed transitions"},
-		{"pgdn pgup", "scroll its details: clocks, parts, history"},
-		{"→ ←", "go to the list of what was done, and back"},
+		{"pgdn pgup", "scroll its details: time limits, parts, history"},
+		{"→ ←", "go to the activity, and back"},
 		{"enter", "show the order with its whole history; on the trail: select the entry's unit"},
 	}
 }
@@ -342,7 +342,7 @@ func (a *trail) draw(r terminal.Region, v view.Context) {
 	act := v.Site.Activities
 	face := act.Status(v.Now, trailStale, len(act.Data) == 0)
 	rest := r.Region(terminal.Rect{Y: y, W: w, H: h - y})
-	if widget.DrawPlaceholder(v, rest, face, act.Err, act.FailedSince, act.NextTry, "what was done", "Nothing was done in the last 24 hours. Imports, trainings, forecasts, findings and actions of users are listed here.") {
+	if widget.DrawPlaceholder(v, rest, face, act.Err, act.FailedSince, act.NextTry, "what was done", "No activity in the last 24 hours. Imports, trainings, forecasts, findings and actions of users are listed here.") {
 		return
 	}
 	if face == state.Stale {
@@ -508,7 +508,7 @@ func (a *trail) strip(r terminal.Region, v view.Context, y int) {
 		y++
 	}
 	if y == 0 {
-		words, role := widget.NoneKnown(v, state.Need{Query: state.QueryActivities, Period: 10 * time.Second}, "activities", "nothing was done in the last 24 hours")
+		words, role := widget.NoneKnown(v, state.Need{Query: state.QueryActivities, Period: 10 * time.Second}, "activities", "no activity in the last 24 hours")
 		v.PutIn(r, 0, 0, w, words, role)
 	}
 }

@@ -151,7 +151,7 @@ func (d *Decide) timeNote(v view.Context, w int, days []workflow.ForecastDay) st
 // number of rows drawn.
 func (d *Decide) drawNone(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
-	words := fmt.Sprintf("There is no forecast yet. It is made automatically when %d days of data are imported and the model is trained.", api.TrainingDays)
+	words := fmt.Sprintf("There is no forecast yet. It is issued automatically once %s of data are imported and the model is trained.", display.CountOf(api.TrainingDays, "day", "days"))
 	y := v.Paragraph(r, 0, 0, words, themes.Dim)
 	if n := plant.DrawImporting(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, 2); n > 0 {
 		return y + n
@@ -193,7 +193,7 @@ func (d *Decide) drawDay(r terminal.Region, v view.Context, y int, days []workfl
 	day := days[i]
 	name, note := "Best day: ", "left right: another day"
 	if d.index(v) >= 0 {
-		name, note = "Chosen day: ", "home: the best again"
+		name, note = "Chosen day: ", "home: the best window"
 	} else if day.Window == nil {
 		name = "Today: "
 	}
@@ -209,9 +209,9 @@ func (d *Decide) drawDay(r terminal.Region, v view.Context, y int, days []workfl
 func energyWords(d workflow.ForecastDay) string {
 	switch {
 	case !d.Known && math.IsNaN(d.Seasonal):
-		return "No forecast reaches this day."
+		return "The forecast does not cover this day."
 	case !d.Known:
-		return "No forecast reaches this day; the mean of the days around it a year ago is " + display.Energy(d.Seasonal) + "."
+		return "The forecast does not cover this day; the mean of the days around it a year ago is " + display.Energy(d.Seasonal) + "."
 	}
 	words := fmt.Sprintf("P50 %s, P10 %s, P90 %s", display.Energy(d.P50), display.Energy(d.P10), display.Energy(d.P90))
 	if !d.Complete {
@@ -421,7 +421,7 @@ func (d *Decide) Help() [][2]string {
 		{"home", "back to the best window"},
 		{"pgdn pgup", "scroll costs, windows, parts and constraints"},
 		{"enter", "compare the options for the work"},
-		{"bars", "energy of a day: full to P10, lighter to P50, a shade to P90"},
+		{"bars", "energy of a day: solid to P10, lighter to P50, lightest to P90"},
 		{"work", timelineKey},
 	}
 }

@@ -169,9 +169,9 @@ func resolutionText(v view.Context, f api.Finding) string {
 	case f.Active:
 		return "open"
 	case f.RootCause != "" && f.RootCause != "none":
-		return "ended by itself; probable cause: " + f.RootCause
+		return "cleared without an order; probable cause: " + f.RootCause
 	}
-	return "ended by itself"
+	return "cleared without an order"
 }
 
 // IssueOf returns the newest issue of a finding; nil without one.
@@ -288,7 +288,7 @@ func (o *Orient) drawLosses(r terminal.Region, v view.Context, seen int) int {
 	w, _ := r.Size()
 	days := LossPeriods[o.losses-1]
 	from, to := lossWindow(v, days)
-	v.Heading(r, 0, "Losses of the site", fmt.Sprintf("last %d whole days", days))
+	v.Heading(r, 0, "Losses of the site", "last "+display.CountOf(days, "whole day", "whole days"))
 	k := v.Site.KPIs
 	measured := math.NaN()
 	if v.Site.Wanted(state.QueryKPIs) == state.SpanOf(from, to, v.Site.Zone) {

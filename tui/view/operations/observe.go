@@ -331,7 +331,7 @@ func (o *Observe) Strip(r terminal.Region, v view.Context) {
 		}
 		v.PutIn(words, 0, 0, w, line, themes.Text)
 		if s.HasPower() {
-			v.PutIn(words, 0, 1, w, fmt.Sprintf("%d of %d units active", s.ActiveInverters, s.TotalInverters), themes.Dim)
+			v.PutIn(words, 0, 1, w, fmt.Sprintf("%d of %s active", s.ActiveInverters, display.CountOf(s.TotalInverters, "unit", "units")), themes.Dim)
 		}
 	}
 	if len(o.shown) == 0 {

@@ -224,7 +224,7 @@ func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, s
 		y++
 		for _, c := range f.Causes {
 			widget.DrawBar(r.Region(terminal.Rect{Y: y, W: 10, H: 1}), v, c.Confidence)
-			v.PutIn(r, 11, y, 6, fmt.Sprintf("%3.0f %%", c.Confidence*100), themes.Text)
+			v.PutIn(r, 11, y, 6, fmt.Sprintf("%5s", display.Percent(c.Confidence)), themes.Text)
 			y = v.Paragraph(r, 18, y, c.Cause, themes.Text)
 		}
 	}

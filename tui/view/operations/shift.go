@@ -170,7 +170,7 @@ func (s shift) rows(v view.Context) []widget.Row {
 			mark = shiftMarks[c.kind][1]
 		}
 		if c.more > 0 {
-			c.what += fmt.Sprintf(", %d times", c.more+1)
+			c.what += ", " + display.CountOf(c.more+1, "time", "times")
 		}
 		rows = append(rows, widget.Row{ID: c.id, Sort: []any{c.at.Format(time.RFC3339), c.kind, c.what, c.who}, Cells: []widget.Cell{
 			{Text: display.When(c.at, v.SiteNow, v.Site.Zone), Role: themes.Dim}, {Text: mark + c.kind, Role: role}, {Text: c.what, Role: role}, {Text: c.who, Role: themes.Dim},

@@ -225,7 +225,7 @@ func (f *fleet) drawTotals(r terminal.Region, v view.Context) int {
 		add(display.Power(t.lost)+" lost", themes.Dim)
 	}
 	if t.silent > 0 {
-		add(display.CountOf(t.silent, "site", "sites")+" without present data", themes.Warning)
+		add(display.CountOf(t.silent, "site", "sites")+" without current data", themes.Warning)
 	}
 	if t.unacknowledged > 0 {
 		words := display.CountOf(t.unacknowledged, "unacknowledged alarm", "unacknowledged alarms")
@@ -519,7 +519,7 @@ func customerDetail(customer string, sites []api.FleetSite) []widget.Detail {
 		add("units", fmt.Sprintf("%d of %d active", t.feeds, t.units))
 	}
 	if t.silent > 0 {
-		lines = append(lines, widget.Detail{Label: "data", Text: display.CountOf(t.silent, "site", "sites") + " without present data", Role: themes.Warning})
+		lines = append(lines, widget.Detail{Label: "data", Text: display.CountOf(t.silent, "site", "sites") + " without current data", Role: themes.Warning})
 	}
 	words := alarmWords(api.FleetSite{AlertSeverities: t.findings})
 	if words == "" {

@@ -20,7 +20,7 @@ import (
 func NewHistory(from, to time.Time) *widget.TableView {
 	return &widget.TableView{
 		Heading: "What the history shows", Query: state.QueryHistory, Of: state.Span{From: from, To: to}.Of(), Period: 10 * time.Second, List: widget.List{SortBy: -1}, Wide: true,
-		Empty: "No fault was found in this time. Detection evaluates imported files as soon as they are stored; g j starts it for a window of time.",
+		Empty: "No fault was found in this period. Detection evaluates imported files as soon as they are stored; g j starts it for a period.",
 		Columns: []widget.Column{
 			{Title: "fault", Min: 18}, {Title: "findings", Width: 8, Right: true}, {Title: "active", Width: 6, Right: true, Rank: 2}, {Title: "lasted", Width: 10, Right: true, Rank: 1},
 			{Title: "lost", Width: 10, Right: true}, {Title: "units", Width: 24, Min: 10, Rank: 3},
@@ -100,7 +100,7 @@ func historyDetail(v view.Context, id string) []widget.Detail {
 			continue
 		}
 		if first {
-			lines, first = append(lines, widget.Detail{Heading: "Of the largest losses of this time"}), false
+			lines, first = append(lines, widget.Detail{Heading: "Largest losses of this period"}), false
 		}
 		until := "now"
 		if !one.Active {
@@ -111,7 +111,7 @@ func historyDetail(v view.Context, id string) []widget.Detail {
 			unit = shortList(one.AssetIDs, 3)
 		}
 		lines = append(lines, widget.Detail{Label: at(one.StartedAt), Role: themes.Text,
-			Text: fmt.Sprintf("to %s, %s: %s lost, %.0f %% sure", until, unit, display.Energy(one.LostKWh), 100*one.Confidence)})
+			Text: fmt.Sprintf("to %s, %s: %s lost, %s sure", until, unit, display.Energy(one.LostKWh), display.Percent(one.Confidence))})
 	}
 	return lines
 }

@@ -51,7 +51,7 @@ func (t *transfer) words() string {
 	if size <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %.0f %% of %s", 100*float64(min(t.sent.Load(), size))/float64(size), display.Bytes(size))
+	return fmt.Sprintf(", %s of %s", display.Percent(float64(min(t.sent.Load(), size))/float64(size)), display.Bytes(size))
 }
 
 // NewImportPreview shows an inspection of the file at path.
@@ -326,7 +326,7 @@ func (d *ImportPreview) summary(v view.Context) []widget.Detail {
 		kind += " in " + is.Unit
 	}
 	if is.IntervalMinutes > 0 {
-		kind += fmt.Sprintf(", every %s", display.Step(time.Duration(is.IntervalMinutes*float64(time.Minute))))
+		kind += ", every " + display.Step(time.Duration(is.IntervalMinutes*float64(time.Minute)))
 	}
 	add("values", "%s", kind)
 	zone := zoneNamed(is.Timezone)
@@ -340,7 +340,7 @@ func (d *ImportPreview) summary(v view.Context) []widget.Detail {
 	}
 	replaced := widget.Detail{Label: "replaces", Text: "nothing that is stored", Role: themes.Text}
 	if is.RowsReplaced > 0 {
-		replaced.Text, replaced.Role = fmt.Sprintf("%d stored values; a revert brings them back", is.RowsReplaced), themes.Warning
+		replaced.Text, replaced.Role = fmt.Sprintf("%d stored values; undoing the import restores them", is.RowsReplaced), themes.Warning
 	}
 	return append(lines, replaced)
 }

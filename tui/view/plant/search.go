@@ -81,7 +81,7 @@ func drawSearch(r terminal.Region, v view.Context, _ string) int {
 	if d.State == "" || h < 3 {
 		return 0
 	}
-	text, role := fmt.Sprintf("%s: %s, %d of %d addresses, %s", strings.Join(d.Targets, " "), d.State, d.Searched, d.Addresses, display.CountOf(len(d.Devices), "device", "devices")), themes.Text
+	text, role := fmt.Sprintf("%s: %s, %d of %s, %s", strings.Join(d.Targets, " "), d.State, d.Searched, display.CountOf(d.Addresses, "address", "addresses"), display.CountOf(len(d.Devices), "device", "devices")), themes.Text
 	if d.Units != "" {
 		text += ", unit ids " + d.Units
 	}

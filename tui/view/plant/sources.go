@@ -111,7 +111,7 @@ func sourceDetail(v view.Context, id string) []widget.Detail {
 		add("broker", "%s, %d messages", brokerConnection(*b), b.Messages)
 	}
 	add("state", "%s; %s; %s readings a minute", d.State, lastReading(d.AgeS), display.Significant(known(d.PerMinute)))
-	add("readings", "%d, and %d errors", d.Readings, d.Errors)
+	add("readings", "%d, and %s", d.Readings, display.CountOf(d.Errors, "error", "errors"))
 	if d.Error != "" {
 		add("last error", "%s: %s", display.When(d.ErrorAt.Time, v.SiteNow, v.Site.Zone), d.Error)
 	}
@@ -123,7 +123,7 @@ func sourceDetail(v view.Context, id string) []widget.Detail {
 		add("dropped", "%s", strings.Join(words, ", "))
 	}
 	if !d.Stored {
-		add("stored", "not as a unit: the inverters of the site have its power, or it measures none")
+		add("stored", "not as a unit: its power is that of the inverters, or it measures none")
 	}
 	if v.Site.Wanted(state.QuerySource) != id || len(v.Site.Source.Data.Values) == 0 {
 		return lines
@@ -195,10 +195,10 @@ func filesDetail(v view.Context, id string) []widget.Detail {
 	add("place", "%s", f.Place)
 	add("files", "%d taken in since the start of the service, %d of them refused", f.Taken, f.Refused)
 	if f.Waiting > 0 {
-		add("waiting", "%d files that may still be written, or whose import has not ended", f.Waiting)
+		add("waiting", "%s that may still be written, or whose import has not ended", display.CountOf(f.Waiting, "file", "files"))
 	}
 	if f.Skipped > 0 {
-		add("skipped", "%d messages of other senders", f.Skipped)
+		add("skipped", "%s of other senders", display.CountOf(f.Skipped, "message", "messages"))
 	}
 	if f.Error != "" {
 		lines = append(lines, widget.Detail{Label: "error", Text: display.When(f.ErrorAt.Time, v.SiteNow, v.Site.Zone) + ": " + f.Error, Role: themes.Warning})

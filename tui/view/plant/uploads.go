@@ -159,7 +159,7 @@ func importAgain(u api.Upload) view.Call {
 func NewUploadCancel(u api.Upload) *widget.Confirm {
 	return &widget.Confirm{
 		Heading: "Cancel an import", No: "Continue the upload", Yes: "Cancel it",
-		Question: "Cancel the import of " + FileName(u) + "? Before its readings are stored none of it is kept; afterwards only the training is cancelled, and the readings stay.",
+		Question: "Cancel the import of " + FileName(u) + "? If its readings are not stored yet, nothing is kept; afterwards only the training is cancelled, and the readings are kept.",
 		Send: func(from view.Caller) view.Request {
 			return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 				is, err := c.CancelUpload(ctx, u.UploadID)
@@ -174,7 +174,7 @@ func NewUploadCancel(u api.Upload) *widget.Confirm {
 
 // NewUploadRevert asks whether an import is undone.
 func NewUploadRevert(u api.Upload) *widget.Confirm {
-	question := fmt.Sprintf("Undo the import of %s into %s? Its %s are removed; values that it replaced are restored.", FileName(u), u.SiteID, display.CountOf(u.RowsStored, "value", "values"))
+	question := fmt.Sprintf("Undo the import of %s into %s? Its %s removed; values that it replaced are restored.", FileName(u), u.SiteID, display.CountOf(u.RowsStored, "value is", "values are"))
 	switch {
 	case u.NewSite:
 		question += " The site is removed too, if nothing else was imported into it."
@@ -206,7 +206,7 @@ func stageLines(u api.Upload) []widget.Detail {
 	if u.Ended() {
 		return nil
 	}
-	lines := []widget.Detail{{Heading: fmt.Sprintf("In progress, %.0f %%", 100*u.Progress)}}
+	lines := []widget.Detail{{Heading: "In progress, " + display.Percent(u.Progress)}}
 	at := slices.Index(stages, u.Stage)
 	for i, stage := range stages {
 		words, role := "to come", themes.Muted
@@ -328,7 +328,7 @@ func uploadFacts(u api.Upload, v view.Context) []widget.Detail {
 		add("replaced", "%d stored values", u.RowsReplaced)
 	}
 	if u.ProcessingStatus == api.UploadReverted {
-		add("reverted", "%d values removed, %d restored, by %s", u.RowsRemoved, u.RowsRestored, u.RevertedBy)
+		add("reverted", "%s removed, %d restored, by %s", display.CountOf(u.RowsRemoved, "value", "values"), u.RowsRestored, u.RevertedBy)
 	}
 	for _, reason := range widget.SortedKeys(u.RowsSkipped) {
 		add("skipped", "%d, %s", u.RowsSkipped[reason], reason)
@@ -373,7 +373,7 @@ func DrawImporting(r terminal.Region, v view.Context, most int) int {
 		if y >= most {
 			return
 		}
-		text := fmt.Sprintf("%3.0f %%", share*100)
+		text := fmt.Sprintf("%5s", display.Percent(share))
 		for _, part := range append(words, pace.LeftWords()) {
 			if part != "" {
 				text += "  " + part
@@ -407,7 +407,7 @@ func importingState(u api.Upload) string {
 }
 
 var stageWords = map[string]string{
-	"validating": "checking the file", "storing": "storing the history", "training": "training the model", "forecasting": "making the forecast", "detecting": "searching for faults",
+	"validating": "checking the file", "storing": "storing the history", "training": "training the model", "forecasting": "issuing the forecast", "detecting": "detecting faults",
 }
 
 // FileName returns an upload's file, or its id when it came without one.

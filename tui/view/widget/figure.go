@@ -87,7 +87,7 @@ func EnergyWords(e api.EnergyShares) string {
 
 // DifferenceWords write by how much counters and interval energy exceed power.
 func DifferenceWords(d api.EnergyDifference) string {
-	words := fmt.Sprintf("counters and interval energy differ from power by %+.1f %%", 100*d.Share)
+	words := "counters and interval energy differ from power by " + display.Change(100*d.Share)
 	if d.Flagged {
 		words += ", more than 0.5 %"
 	}

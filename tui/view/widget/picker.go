@@ -227,7 +227,7 @@ func (d *FilePicker) choose() view.Request {
 	case e.folder:
 		return d.open(path)
 	case e.size > api.MaxUploadBytes:
-		d.wrong = fmt.Sprintf("%s has %s: the limit is %d MB.", terminal.Printable(e.name), display.Bytes(e.size), api.MaxUploadBytes>>20)
+		d.wrong = fmt.Sprintf("%s has %s: the limit is %s.", terminal.Printable(e.name), display.Bytes(e.size), display.Bytes(api.MaxUploadBytes))
 		return nil
 	}
 	d.take(path)

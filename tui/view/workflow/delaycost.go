@@ -250,7 +250,7 @@ func DrawBill(r terminal.Region, v view.Context, y int) int {
 			return y
 		}
 		v.Heading(r, y, "Bill of materials")
-		return v.Paragraph(r, 0, y+1, "None yet. n makes it as the next step, o together with the work order.", themes.Dim)
+		return v.Paragraph(r, 0, y+1, "None yet. Press n to create it as the next step, or o to create it with the work order.", themes.Dim)
 	}
 	b := *way.Bill
 	if d := v.Site.BOM.Data; d.BOMID == b.BOMID {
@@ -274,7 +274,7 @@ func DrawBill(r terminal.Region, v view.Context, y int) int {
 		}
 		name := i.Description
 		if i.Essential {
-			name += view.Drawable(" · needed to begin", v.ASCII)
+			name += view.Drawable(" · required to start", v.ASCII)
 		}
 		rows = append(rows, widget.Row{ID: i.PartNumber, Cells: []widget.Cell{{Text: i.PartNumber, Role: themes.Dim}, {Text: name, Role: themes.Text}, {Text: fmt.Sprint(i.Quantity), Role: themes.Text},
 			{Text: display.Significant(i.UnitCost), Role: themes.Dim}, {Text: display.Significant(i.TotalCost), Role: themes.Text}, {Text: stock, Role: themes.Dim}, {Text: short, Role: role}}})
@@ -311,7 +311,7 @@ func DrawConstraints(r terminal.Region, v view.Context, y int, d ForecastDay) in
 		y = v.Paragraph(r, 0, y, "On that day: "+strings.Join(busy, ", ")+".", themes.Text)
 	}
 	if lack := shortParts(v); lack != "" {
-		y = v.Paragraph(r, 0, y, "Short of "+lack+": it begins with a note, or waits for them.", themes.Warning)
+		y = v.Paragraph(r, 0, y, "Short of "+lack+": it starts with a note, or waits for them.", themes.Warning)
 	}
 	if bundle := v.Site.Windows.Data.Bundle; len(bundle) > 0 && selectedWindows(v) != nil {
 		var near []string
@@ -367,7 +367,7 @@ func DrawWindows(r terminal.Region, v view.Context, y int, days []ForecastDay) i
 	y++
 	best := slices.DeleteFunc(slices.Clone(days), func(d ForecastDay) bool { return d.Window == nil })
 	if len(best) == 0 {
-		return v.Paragraph(r, 0, y, "None is known: there is no forecast of hours in which the work fits.", themes.Dim)
+		return v.Paragraph(r, 0, y, "No window: no hours of the forecast fit the work.", themes.Dim)
 	}
 	slices.SortStableFunc(best, func(a, b ForecastDay) int { return a.Rank - b.Rank })
 	currency := v.Site.Windows.Data.Currency

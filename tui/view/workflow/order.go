@@ -269,7 +269,7 @@ func drawClocks(r terminal.Region, v view.Context, y int, o api.Order) int {
 	c := o.Clocks
 	note := ""
 	if c.PausedMinutes > 0 || c.Paused {
-		note = fmt.Sprintf("stopped for %s", display.Span(time.Duration(c.PausedMinutes)*time.Minute))
+		note = "stopped for " + display.Span(time.Duration(c.PausedMinutes)*time.Minute)
 	}
 	v.Heading(r, y, "Clocks", note)
 	for _, row := range []struct {
@@ -302,7 +302,7 @@ func drawParts(r terminal.Region, v view.Context, y int, o api.Order) int {
 		case p.Short > 0:
 			words, role = fmt.Sprintf("%d short", p.Short), themes.Warning
 			if p.Essential {
-				words += ", needed to begin"
+				words += ", required to start"
 			}
 		case !IsOpen(o):
 			words = fmt.Sprintf("%d used", p.Used)
@@ -321,7 +321,7 @@ func WindowWords(w api.WorkWindow, currency string, n int) string {
 	if n == 1 {
 		return windowCost("The one window", w, currency)
 	}
-	return windowCost(fmt.Sprintf("The best of %d windows", n), w, currency)
+	return windowCost("The best of "+display.CountOf(n, "window", "windows"), w, currency)
 }
 
 // DayWindowWords returns what the best window of a chosen day costs, also against

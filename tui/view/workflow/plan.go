@@ -96,11 +96,11 @@ func Recurs(s api.Schedule) string {
 	case s.EveryDays == 1:
 		return "every day"
 	case s.EveryDays > 0:
-		return fmt.Sprintf("every %d days", s.EveryDays)
+		return "every " + display.CountOf(s.EveryDays, "day", "days")
 	case s.EveryMonths == 1:
 		return "every month"
 	case s.EveryMonths > 0:
-		return fmt.Sprintf("every %d months", s.EveryMonths)
+		return "every " + display.CountOf(s.EveryMonths, "month", "months")
 	}
 	return ""
 }
