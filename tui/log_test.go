@@ -52,7 +52,7 @@ func TestLog(t *testing.T) {
 	d.press("/", "event 149", "enter")
 	d.shows("event 149", "1 lines")
 	d.press("w")
-	d.shows("151 lines are in")
+	d.shows("151 lines written to")
 	files, err := filepath.Glob(filepath.Join(d.m.o.Exports, "*.log"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("files %v, %v", files, err)

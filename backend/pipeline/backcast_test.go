@@ -46,7 +46,7 @@ func TestBackcast(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := p.runs()[0]
-	if r.Status != api.RunCompleted || !strings.Contains(r.Result, "30 days were forecast afterwards, by a model trained on the data before 2026-05-16; error in daylight ") {
+	if r.Status != api.RunCompleted || !strings.Contains(r.Result, "hindcasts of 30 days, by a model trained on the data before 2026-05-16; error in daylight ") {
 		t.Fatalf("ended as %+v", r)
 	}
 

@@ -119,11 +119,11 @@ func TestImplausibleWrittenPower(t *testing.T) {
 		return f.Values(series.PowerKW)
 	}
 	var refusal *api.Error
-	if _, err := write(api.UnknownRefuse); !errors.As(err, &refusal) || !strings.Contains(fmt.Sprint(refusal.Details), "cannot have 30000 kW") || len(stored()) != 0 {
+	if _, err := write(api.UnknownRefuse); !errors.As(err, &refusal) || !strings.Contains(fmt.Sprint(refusal.Details), "cannot have 30.0 MW") || len(stored()) != 0 {
 		t.Errorf("%v, stored %v", err, stored())
 	}
 	r, err := write(api.InvalidSkip)
-	if err != nil || r.Points != 2 || r.Invalid != 1 || len(r.InvalidPoints) != 1 || !strings.Contains(r.InvalidPoints[0].Reason, "cannot have 30000 kW") || fmt.Sprint(stored()) != "[30 31]" {
+	if err != nil || r.Points != 2 || r.Invalid != 1 || len(r.InvalidPoints) != 1 || !strings.Contains(r.InvalidPoints[0].Reason, "cannot have 30.0 MW") || fmt.Sprint(stored()) != "[30 31]" {
 		t.Errorf("%+v, %v, stored %v", r, err, stored())
 	}
 }

@@ -159,7 +159,7 @@ func TestExhaustedJobIsReported(t *testing.T) {
 		t.Fatal(jobs, err)
 	}
 	p.start()
-	if cause := <-reported; !strings.Contains(cause.Error(), "the service ended 1 times") {
+	if cause := <-reported; !strings.Contains(cause.Error(), "the service ended 1 time") {
 		t.Errorf("reported: %v", cause)
 	}
 	p.await("the dead job", func() bool { _, running, dead := p.counts(); return dead == 1 && running == 0 })

@@ -66,7 +66,7 @@ func TestDoctorFindsFaults(t *testing.T) {
 	}))
 	defer late.Close()
 	text, status := doctor(t, "--data", data, "--remote", late.URL)
-	for _, want := range []string{"can be opened by others", `"q" is both zoom`, "faint has too little contrast in", "text on background is 2.", "session.json can be read by others", "the service answers in", "differs from this machine's by 1h0m0s", "5 problems"} {
+	for _, want := range []string{"can be opened by others", `"q" is both zoom`, "faint has too little contrast in", "text on background is 2.", "session.json can be read by others", "the service responds in", "differs from this machine's by 1h0m0s", "5 problems"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}

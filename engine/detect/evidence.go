@@ -2,7 +2,6 @@ package detect
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 

@@ -271,7 +271,7 @@ func (o *ownShade) open(v *view, s *session, k, d int, start int64, losses loss.
 		slices.Sort(old.units)
 		old.fraction = s.losses.shadeShare(old)
 		old.observed = slices.DeleteFunc(slices.Clone(old.observed), func(e Evidence) bool { return e.Kind == "same_directions" })
-		old.observed = append(old.observed, shows("same_directions", 0.5, float64(len(old.units)), 1, "units", "%d units lack power in about the same directions of the sun, and began to within %d days: one cause.", len(old.units), ownShadeApart))
+		old.observed = append(old.observed, shows("same_directions", 0.5, float64(len(old.units)), 1, "units", "%s power in about the same directions of the sun, since within %s: one cause.", display.CountOf(len(old.units), "unit lacks", "units lack"), display.CountOf(ownShadeApart, "day", "days")))
 		return
 	}
 	o.record = s.open(r)

@@ -315,7 +315,7 @@ func TestBadHistories(t *testing.T) {
 		capacity float64
 		refused  string // part of the reason; "" is trained
 	}{
-		{"constant", with(func(int, float64) float64 { return 7 }), 50, "110 days are left out: their power is as high by night as by day"},
+		{"constant", with(func(int, float64) float64 { return 7 }), 50, "110 days are left out, with power as high by night as by day"},
 		{"constant by day", with(func(_ int, v float64) float64 { return min(v*1e9, 7) }), 50, ""},
 		{"zeros", with(func(int, float64) float64 { return 0 }), 50, "training needs 60"},
 		{"missing", with(func(int, float64) float64 { return math.NaN() }), 50, "training needs 60"},

@@ -67,7 +67,7 @@ func TestUnreadNumbers(t *testing.T) {
 		}
 		said := false
 		for _, w := range res.Warnings {
-			said = said || strings.Contains(w.Text, "are no numbers that can be read")
+			said = said || strings.Contains(w.Text, "with digits but no readable number")
 		}
 		if said != warned {
 			t.Errorf("%s: warnings %v, want one of cells %t", form, res.Warnings, warned)

@@ -171,14 +171,14 @@ func TestLoadPower(t *testing.T) {
 	if diff := cmp.Diff([]float64{0, math.NaN(), 0, math.NaN(), 9}, got, cmpopts.EquateNaNs()); diff != "" {
 		t.Error(diff)
 	}
-	if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "1 values above 1.3 times the capacity, up to 13.1 kW") {
+	if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "1 value above 1.3 times the capacity, up to 13.1 kW") {
 		t.Errorf("notes %q", d.Notes)
 	}
 
 	for _, c := range []struct {
 		name, text, want string
 	}{
-		{"ten times the capacity", hours(from, 20, 80, 90, 1, 2, 3), "reaches 90 kW, and 3 of 6 values lie above 1.3 times site.capacity_kw, 10"},
+		{"ten times the capacity", hours(from, 20, 80, 90, 1, 2, 3), "reaches 90.0 kW, and 3 of 6 values lie above 1.3 times site.capacity_kw, 10"},
 		{"nothing", hours(from, 0, 0, 0), "kw is never above 0"},
 		{"days", "time,kw\n2024-05-01 00:00,1\n2024-05-02 00:00,1\n", "kw comes every 24h0m0s; steps of at most an hour"},
 		{"data before the test", hours(from, 1, 2, 3), "backtest.first_test is 2024-05-02; the data of power.csv end on 2024-05-01"},

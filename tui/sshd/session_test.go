@@ -169,7 +169,7 @@ func TestLimits(t *testing.T) {
 	refused("ana", "You have 2 open consoles, the maximum of a user: close one first.")
 	w.openConsole(w.signedIn("ben", key))
 	w.next()
-	refused("cleo", "3 consoles are open, the maximum: try again later.")
+	refused("cleo", "The maximum of 3 open consoles is reached: try again later.")
 	// Connections without a console are bounded too: two and four.
 	for _, name := range []string{"cleo", "cleo", "cleo", "Cleo", "CLEO"} {
 		w.signedIn(name, key)

@@ -108,7 +108,7 @@ func sourceDetail(v view.Context, id string) []widget.Detail {
 	add := widget.FormatsOf(&lines)
 	add("connection", "%s, %s", d.Connection, d.Protocol)
 	if b := brokerOf(v, d); b != nil {
-		add("broker", "%s, %d messages", brokerConnection(*b), b.Messages)
+		add("broker", "%s, %s", brokerConnection(*b), display.CountOf(b.Messages, "message", "messages"))
 	}
 	add("state", "%s; %s; %s readings a minute", d.State, lastReading(d.AgeS), display.Significant(known(d.PerMinute)))
 	add("readings", "%d, and %s", d.Readings, display.CountOf(d.Errors, "error", "errors"))

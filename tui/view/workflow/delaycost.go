@@ -274,7 +274,7 @@ func DrawBill(r terminal.Region, v view.Context, y int) int {
 		}
 		name := i.Description
 		if i.Essential {
-			name += view.Drawable(" · required to start", v.ASCII)
+			name += view.Drawable(" · needed to start", v.ASCII)
 		}
 		rows = append(rows, widget.Row{ID: i.PartNumber, Cells: []widget.Cell{{Text: i.PartNumber, Role: themes.Dim}, {Text: name, Role: themes.Text}, {Text: fmt.Sprint(i.Quantity), Role: themes.Text},
 			{Text: display.Significant(i.UnitCost), Role: themes.Dim}, {Text: display.Significant(i.TotalCost), Role: themes.Text}, {Text: stock, Role: themes.Dim}, {Text: short, Role: role}}})

@@ -302,7 +302,7 @@ func drawParts(r terminal.Region, v view.Context, y int, o api.Order) int {
 		case p.Short > 0:
 			words, role = fmt.Sprintf("%d short", p.Short), themes.Warning
 			if p.Essential {
-				words += ", required to start"
+				words += ", needed to start"
 			}
 		case !IsOpen(o):
 			words = fmt.Sprintf("%d used", p.Used)
