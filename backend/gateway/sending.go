@@ -15,6 +15,7 @@ import (
 	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/gateway/drop"
 	"app.sunloop/backend/gateway/spool"
+	"app.sunloop/internal/display"
 )
 
 // sendingIntake keeps the files that it takes in, to be sent to another service. A file is
@@ -108,7 +109,7 @@ func (s *sendingIntake) Deliver(ctx context.Context, req api.UploadRequest, d up
 }
 
 func tooLarge(size int64) string {
-	return fmt.Sprintf("too large to be sent: %.1f MB, at most %d MB; sunloop import takes larger files", float64(size)/1e6, api.MaxUploadBytes/1_000_000)
+	return fmt.Sprintf("too large to be sent: %s, at most %s; sunloop import accepts larger files", display.Bytes(size), display.Bytes(int64(api.MaxUploadBytes)))
 }
 
 // keptReader keeps what is read. At the end of the file it returns the error of keeping it

@@ -334,15 +334,15 @@ func printForward(out io.Writer, s *forward.Status, now time.Time) {
 
 // printSending prints which files wait, and what was not taken.
 func printSending(out io.Writer, s *forward.FileStatus) {
-	fmt.Fprintf(out, "files: %s; %d wait (%.1f of %d MiB), %d sent, %d of them not imported there yet\n", s.State, s.Waiting, float64(s.Bytes)/(1<<20), s.MaxBytes>>20, s.Sent, s.Open)
+	fmt.Fprintf(out, "files: %s; %s waiting (%s of %s), %d sent, %d of them not imported there yet\n", s.State, display.CountOf(s.Waiting, "file", "files"), display.Bytes(s.Bytes), display.Bytes(s.MaxBytes), s.Sent, s.Open)
 	for _, line := range []struct {
 		is   bool
 		text string
 	}{
 		{s.Error != "", "last error: " + cmp.Or(s.Error, "-")},
 		{s.Full, "the room for files is nearly full: beyond it the oldest files are dropped"},
-		{s.Damaged > 0, fmt.Sprintf("%d files that waited are damaged on the disk: %s in the data folder has them", s.Damaged, filesFolder)},
-		{s.Refused > 0, fmt.Sprintf("%d files were not taken since the start: %s in the data folder has them", s.Refused, refusedFiles)},
+		{s.Damaged > 0, fmt.Sprintf("%s damaged on the disk while waiting: kept in %s of the data folder", display.CountOf(s.Damaged, "file", "files"), filesFolder)},
+		{s.Refused > 0, fmt.Sprintf("%s refused since the start: listed in %s of the data folder", display.CountOf(s.Refused, "file", "files"), refusedFiles)},
 	} {
 		if line.is {
 			fmt.Fprintln(out, line.text)

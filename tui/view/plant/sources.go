@@ -207,7 +207,7 @@ func filesDetail(v view.Context, id string) []widget.Detail {
 		add("next try", "%s", display.When(f.RetryAt.Time, v.SiteNow, v.Site.Zone))
 	}
 	if s := f.Sending; s != nil {
-		add("sending", "%s; %d files wait", s.State, s.Waiting)
+		add("sending", "%s; %s waiting", s.State, display.CountOf(s.Waiting, "file", "files"))
 		if s.Error != "" {
 			lines = append(lines, widget.Detail{Label: "", Text: s.Error, Role: themes.Warning})
 		}
