@@ -29,7 +29,7 @@ func TestSiteKPIs(t *testing.T) {
 		{name: "to come", key: "own", url: path + "?from=2026-10-01&to=2026-10-02", status: 400, contains: []string{"Invalid parameter: from", "must be before now, "}},
 		{name: "to come without an end", key: "own", url: path + "?from=9999-12-31", status: 400, contains: []string{"Invalid parameter: from", "must be before the last midnight"}},
 		{name: "an end in the year 9999", key: "own", url: path + "?to=9999-12-31", status: 200, contains: []string{`"site_id":"Sibaya"`}},
-		{name: "a century", key: "own", url: path + "?from=1910-10-01&to=2025-10-02", status: 400, contains: []string{"Invalid parameter: from", " days; for a site of 1 units a window has at most 36600 days, so from must be 1925-07-1"}},
+		{name: "a century", key: "own", url: path + "?from=1910-10-01&to=2025-10-02", status: 400, contains: []string{"Invalid parameter: from", " days; for a site of 1 unit a window has at most 36600 days, so from must be 1925-07-1"}},
 		{name: "the year 1", key: "own", url: path + "?from=0001-01-01&to=2025-10-02", status: 400, contains: []string{"Invalid parameter: from", "must be 1900-01-01T00:00:00Z or later"}},
 		{name: "the zero time", key: "own", url: path + "?from=0001-01-01T00:00:00Z", status: 400, contains: []string{"Invalid parameter: from", "must be 1900-01-01T00:00:00Z or later"}},
 		{name: "an end in the year 0", key: "own", url: path + "?to=0000-01-01", status: 400, contains: []string{"Invalid parameter: to", "must be 1900-01-01T00:00:00Z or later"}},

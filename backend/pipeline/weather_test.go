@@ -154,7 +154,7 @@ func TestArchive(t *testing.T) {
 		words    string
 		columns  int
 	}{
-		{"asked for the span of the power", keeper{asked: &asked}, loc, sitedata.History{Power: power}, 1, "come from the provider's archive", 1},
+		{"asked for the span of the power", keeper{asked: &asked}, loc, sitedata.History{Power: power}, 1, "from the provider's archive", 1},
 		{"down", keeper{constantWeather{err: weather.ErrUnavailable}, &asked}, loc, sitedata.History{Power: power}, 1, "goes without", 0},
 		{"the files have irradiance", keeper{asked: &asked}, loc, sitedata.History{Power: power, Weather: lit}, 0, "", 0},
 		{"no place", keeper{asked: &asked}, solar.Location{}, sitedata.History{Power: power}, 0, "", 0},

@@ -74,6 +74,7 @@ type requestRecord struct {
 	CapacityKW   float64 `json:"capacity_kw,omitempty"`
 	AssetID      string  `json:"asset_id,omitempty" limit:"id"`
 	Mapping      string  `json:"mapping,omitempty" limit:"64KiB"`
+	Source       string  `json:"source,omitempty" limit:"id"`
 	DeliveryID   string  `json:"delivery_id,omitempty" limit:"name"`
 }
 
@@ -108,14 +109,14 @@ func (r uploadRecord) upload() Upload {
 func newRequestRecord(v api.UploadRequest) requestRecord {
 	return requestRecord{
 		CustomerID: v.CustomerID, SiteID: v.SiteID, Region: v.Region, Location: v.Location, Manufacturer: v.Manufacturer, S3Path: v.S3Path,
-		DataType: v.DataType, Timezone: v.Timezone, CapacityKW: v.CapacityKW, AssetID: v.AssetID, Mapping: v.Mapping, DeliveryID: v.DeliveryID,
+		DataType: v.DataType, Timezone: v.Timezone, CapacityKW: v.CapacityKW, AssetID: v.AssetID, Mapping: v.Mapping, Source: v.Source, DeliveryID: v.DeliveryID,
 	}
 }
 
 func (r requestRecord) toAPI() api.UploadRequest {
 	return api.UploadRequest{
 		CustomerID: r.CustomerID, SiteID: r.SiteID, Region: r.Region, Location: r.Location, Manufacturer: r.Manufacturer, S3Path: r.S3Path,
-		DataType: r.DataType, Timezone: r.Timezone, CapacityKW: r.CapacityKW, AssetID: r.AssetID, Mapping: r.Mapping, DeliveryID: r.DeliveryID,
+		DataType: r.DataType, Timezone: r.Timezone, CapacityKW: r.CapacityKW, AssetID: r.AssetID, Mapping: r.Mapping, Source: r.Source, DeliveryID: r.DeliveryID,
 	}
 }
 

@@ -70,8 +70,8 @@ func (l *Loop) Work(ctx context.Context, w store.Worker) error {
 	if w.Logger == nil {
 		w.Logger = slog.New(slog.DiscardHandler)
 	}
-	now := l.now().Round(0)
-	if err := l.begin(ctx, now, w.Exclusive); err != nil {
+	now, err := l.begin(ctx, w)
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped before it began
 		}
@@ -105,12 +105,27 @@ func (l *Loop) Work(ctx context.Context, w store.Worker) error {
 }
 
 // begin follows the clock, and lets an exclusive owner's start run at once what
-// a dead process had leased.
-func (l *Loop) begin(ctx context.Context, now time.Time, exclusive bool) error {
-	if err := l.jobs.Rewind(ctx, now); err != nil || !exclusive {
-		return err
+// a dead process had leased. While the store is not available, as with a full disk, it
+// tries again each w.Tick. It returns the time that it followed.
+func (l *Loop) begin(ctx context.Context, w store.Worker) (time.Time, error) {
+	for logged := false; ; logged = true {
+		now := l.now().Round(0)
+		err := l.jobs.Rewind(ctx, now)
+		if err == nil && w.Exclusive {
+			err = l.jobs.Release(ctx)
+		}
+		if !errors.Is(err, store.ErrUnavailable) {
+			return now, err
+		}
+		if !logged {
+			w.Logger.Error("take over jobs", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return now, ctx.Err()
+		case <-time.After(w.Tick):
+		}
 	}
-	return l.jobs.Release(ctx)
 }
 
 // pool is a loop at work.
