@@ -141,7 +141,7 @@ func TestFleet(t *testing.T) {
 	o.press("g", "v")
 	o.shows("Fleet", "Havelland", "Sibaya", "none yet")
 	o.press("e")
-	o.shows("2 rows are in")
+	o.shows("2 rows written to")
 	o.press("/", "havel", "enter")
 	o.hides("Sibaya  ")
 	o.press("enter")

@@ -35,7 +35,7 @@ func TestAuditQuestions(t *testing.T) {
 	o.press("m")
 	o.shows("there are no older records of this")
 	o.press("e")
-	o.shows("1 rows are in")
+	o.shows("1 row written to")
 	o.press("esc", "f", "carla", "tab", "tab", "tab", "tab", "yesterday", "enter")
 	o.shows("give a date or time", "carla")
 	o.press("ctrl+u", "2026-11-28", "enter")

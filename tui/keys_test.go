@@ -216,7 +216,7 @@ func TestExport(t *testing.T) {
 		if !strings.HasPrefix(string(b), header) || strings.Count(string(b), "\n") < 3 {
 			t.Errorf("%s: %.120s", keys, b)
 		}
-		d.shows("rows are in")
+		d.shows("rows written to")
 	}
 }
 

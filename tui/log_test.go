@@ -50,7 +50,7 @@ func TestLog(t *testing.T) {
 	d.shows("WARN and above")
 	d.hides("event 150", "INFO ")
 	d.press("/", "event 149", "enter")
-	d.shows("event 149", "1 lines")
+	d.shows("event 149", "1 line")
 	d.press("w")
 	d.shows("151 lines written to")
 	files, err := filepath.Glob(filepath.Join(d.m.o.Exports, "*.log"))

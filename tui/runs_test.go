@@ -90,7 +90,7 @@ func TestHistoryByKeys(t *testing.T) {
 func TestRunsThatCannotStart(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.press("g", "j")
-	d.shows("42%", "2 findings were there in the window")
+	d.shows("42 %", "2 findings were there in the window")
 	d.press("t")
 	d.shows("Unavailable: a training run is in progress.")
 }

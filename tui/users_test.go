@@ -119,7 +119,7 @@ func TestUsersFilterSortAndExport(t *testing.T) {
 	o.shows("bob")
 	o.hides("zoe")
 	o.press("e")
-	o.shows("1 rows are in")
+	o.shows("1 row written to")
 	o.press("esc", "s", "s")
 	o.shows("zoe")
 }

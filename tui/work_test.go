@@ -353,12 +353,12 @@ func TestHoldsOfAnOrder(t *testing.T) {
 	d.minute()
 	d.press("w", "tab", "storm", "enter")
 	d.minute()
-	d.shows("weather: storm; the clocks")
+	d.shows("weather: storm; the time")
 	d.press("C")
 	d.minute()
 	d.press("w", "right", "right", "right", "enter")
 	d.minute()
-	d.shows("parts; the time limits continue")
+	d.shows("parts; the time limits")
 	if o := orders(t, c)[0]; o.HoldReason != api.HoldParts {
 		t.Errorf("held for %q", o.HoldReason)
 	}

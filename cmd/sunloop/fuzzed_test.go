@@ -39,6 +39,7 @@ var fuzzedBy = map[string]string{
 	"backend/partner":             "reads documents that it wrote itself",
 	"backend/pipeline/importer":   "opens compressed files, whose text engine/ingest FuzzParse and FuzzUnpack read",
 	"backend/gateway":             "reads durations of the operator's sources file",
+	"backend/gateway/forward":     "reads the list of refused files that it wrote itself",
 	"backend/gateway/modbus":      "reads the addresses that the operator configured; responses by engine/sunspec FuzzWalk",
 	"backend/gateway/mqtt":        "reads the address that the operator configured; messages by engine/dialect FuzzHandle",
 	"backend/pipeline/sitedata":   "reads payloads and records that the service wrote",

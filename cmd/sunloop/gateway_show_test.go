@@ -100,10 +100,10 @@ sftp portal (sftp.example.com:22): not responding, 0 files taken in, 0 of them r
 imap reports (imap.example.com:993): reading, 0 files taken in, 0 of them refused, 0 wait
   messages of other senders: 5
 
-service: service not reached; 3 batches (90 points) wait; stored there up to batch 20 of 23; last acknowledgement 1m30s ago
-spool: 1.0 of 1024 MiB
+service: service not reached; 3 batches (90 points) waiting; stored there up to batch 20 of 23; last acknowledgement 1m30s ago
+spool: 1 MB of 1 GB
 last error: no route to host
-2 points were refused by the service: refused-points.jsonl in the data folder has them
+2 points refused by the service, stored in refused-points.jsonl of the data folder
 `; status != 1 || out != want {
 		t.Errorf("exit status %d\n%s", status, out)
 	}
@@ -158,7 +158,7 @@ func TestGatewayExplain(t *testing.T) {
 	for device, want := range map[string]string{
 		"I1": `I1: Example INV-50, serial number A1, version 1.2
 reading at tcp://192.0.2.10:502, unit 3, base 40000, at most 125 registers in a request
-power 12.3 kW, age 3.2s, 25 readings, 1 errors, dropped: zeros 2
+power 12.3 kW, age 3.2s, 25 readings, 1 error, dropped: zeros 2
 last error at 2026-06-15T10:00:00Z: no response
 
 model 103, inverter, 50 registers from 40070
@@ -169,7 +169,7 @@ model 103, inverter, 50 registers from 40070
 `,
 		"I2": `I2: Example INV-50, serial number unknown, version unknown
 reading at tcp://192.0.2.10:502, unit 3, map huawei-sun2000
-power 12.3 kW, age 3.2s, 25 readings, 1 errors, dropped: -
+power 12.3 kW, age 3.2s, 25 readings, 1 error, dropped: -
 not stored as a unit: the inverters of the site have its power, or it measures none
   power_w (register 32080): 12340
   registers 32080 to 32081: [0000 3034]

@@ -93,7 +93,7 @@ func replay(ctx context.Context, n, jobs int, cases func(i int) ([]Case, error))
 
 // families in the order of the report.
 var reported = []string{
-	string(detect.InverterOutage), fineOutages, string(detect.SiteOutage), string(detect.CommunicationGap), string(detect.GroundFault), string(detect.IntermittentTrip),
+	string(detect.InverterOutage), fineOutages, string(detect.SiteOutage), string(detect.CommunicationGap), string(detect.GroundFault), string(detect.ArcFault), string(detect.IntermittentTrip),
 	string(detect.StringOutage), strongStrings, string(detect.PartialShading), string(detect.TrackerFault), string(detect.Underperformance), string(detect.CapacityChange),
 	string(detect.Soiling), string(detect.Degradation), string(detect.SnowCover), string(detect.Clipping), string(detect.Curtailment), string(detect.ThermalDerating),
 	string(detect.StuckSensor), string(detect.TimeShift), string(detect.DataQuality), string(detect.IrradianceSensor),

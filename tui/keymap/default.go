@@ -36,7 +36,7 @@ func Default() Map {
 		entry(Gaps, Global, "", "show how gaps in the data were filled", "g i"),
 		entry(Models, Global, "", "show the model registry", "g m"),
 		entry(Runs, Global, "", "show the runs that were started by hand, and start one", "g j"),
-		entry(History, Global, "", "show the faults of the history and the energy lost", "g b"),
+		entry(History, Global, "", "show what the history shows: faults and energy lost", "g b"),
 		entry(Schedules, Global, "", "show all planned maintenance", "g d"),
 		entry(Stock, Global, "", "show the spare parts and their stock", "g t"),
 		entry(Subscriptions, Global, "", "webhook subscriptions and deliveries of work orders", "g h"),

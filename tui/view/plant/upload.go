@@ -202,7 +202,8 @@ func (d *UploadForm) forgetSite() {
 func (d *UploadForm) accept() view.Request {
 	f := d.form.Fields
 	refuse := func(field int, words string) view.Request {
-		d.form.At, d.wrong = field, words
+		d.wrong = words
+		d.form.Continue(field)
 		return nil
 	}
 	path := dropped(f[fieldFile].Value())
@@ -274,7 +275,8 @@ func (c *completion) Answer(error) (done bool) {
 	if d.keys != c.keys {
 		return false
 	}
-	d.wrong, d.form.At = "", fieldFile
+	d.wrong = ""
+	d.form.Continue(fieldFile)
 	if len(c.matches) > 1 {
 		names := make([]string, len(c.matches))
 		for i, m := range c.matches {

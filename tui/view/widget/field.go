@@ -278,9 +278,14 @@ func (f *Form) lines() int {
 func (f *Form) Refuse(field int, words string) {
 	f.Wrong, f.WrongAt = words, field
 	if field >= 0 {
-		f.At, f.entered = field, field+1 // a wrong value is corrected, not replaced
-		f.Fields[field].fresh = false
+		f.Continue(field) // a wrong value is corrected, not replaced
 	}
+}
+
+// Continue focuses a field whose text is continued by what is typed.
+func (f *Form) Continue(field int) {
+	f.At, f.entered = field, field+1
+	f.Fields[field].fresh = false
 }
 
 // move changes the focused field.
