@@ -167,7 +167,7 @@ func TestKeptAfterAnOperator(t *testing.T) {
 func TestAdopted(t *testing.T) {
 	url := pgtest.Database(t)
 	pool := openURL(t, url).Pool()
-	at := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
+	at := time.Now().AddDate(0, 0, -7).Truncate(time.Second).UTC() // dead jobs of three months ago are deleted
 	job := store.Job{ID: "job_old", Kind: "job", Unique: "u", Payload: []byte(`{"x":1}`), RunAt: at, MaxAttempts: 3}
 	_, err := pool.Exec(t.Context(), `CREATE TABLE sunloop.move_job (state text COLLATE "C", key bytea, value bytea NOT NULL, PRIMARY KEY (state, key))`)
 	for state, value := range map[string]any{store.WaitingJobs: job, store.DeadJobs: store.DeadJob{Job: job, Attempts: 3, Cause: "no use", DiedAt: at}} {
