@@ -151,7 +151,7 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 func (m *Model) runAction(a keymap.Action) (view.Request, tea.Cmd) {
 	if e, ok := m.o.Keys.Entry(a); ok {
 		reason := m.disabled(e)
-		if reason == selectUnit && m.barred(e) == "" {
+		if reason == selectUnit {
 			return view.ChooseUnit{What: e.Binding.Help().Desc, Then: view.Run{Action: a}}, nil
 		}
 		if reason != "" {

@@ -8,8 +8,8 @@ import (
 	"app.sunloop/backend/gateway/mqtt"
 )
 
-// hostState is the message that says whether Sunloop is there as a host application of
-// Sparkplug 3.0. Edge nodes that wait for it publish their births then.
+// hostState is the STATE message of a host application of Sparkplug 3.0: whether it is
+// online. Edge nodes that wait for it publish their births when it is.
 func hostState(id string, online bool, ms int64) mqtt.Message {
 	return mqtt.Message{Topic: mqtt.StateTopic(id), Payload: fmt.Appendf(nil, `{"online":%t,"timestamp":%d}`, online, ms), Retain: true, Acknowledged: true}
 }
@@ -23,8 +23,8 @@ func (p *Poller) hostWill(f *feed) *mqtt.Message {
 	return &will
 }
 
-// runHost publishes that the host is there, after each connection and when a will of a
-// former one says that it is not, until ctx ends.
+// runHost publishes that the host is online, after each connection and when the will of a
+// former one has published that it is offline, until ctx ends.
 func (p *Poller) runHost(ctx context.Context, f *feed) {
 	for {
 		select {
@@ -33,7 +33,7 @@ func (p *Poller) runHost(ctx context.Context, f *feed) {
 		case <-f.host:
 		}
 		if err := f.client.Publish(ctx, hostState(f.HostID, true, f.hostAt.Load())); err != nil && ctx.Err() == nil {
-			p.options.Log.Warn("state of the host is not published", "broker", f.Address, "error", err.Error())
+			p.options.Log.Warn("publish the state of the host", "broker", f.Address, "error", err.Error())
 		}
 	}
 }
@@ -42,12 +42,12 @@ func (p *Poller) runHost(ctx context.Context, f *feed) {
 func (f *feed) wantHost() {
 	select {
 	case f.host <- struct{}{}:
-	default: // there is no host, or it is due already
+	default: // no host is configured, or it is due already
 	}
 }
 
-// isHostState reports whether a message is the state of the host that Sunloop is. One that
-// says that it is not there is corrected.
+// isHostState reports whether a message is the state of Sunloop's own host application. If
+// it says that the host is offline, the state is published again.
 func (f *feed) isHostState(topic string, payload []byte) bool {
 	if f.HostID == "" || topic != mqtt.StateTopic(f.HostID) {
 		return false

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -79,18 +78,14 @@ func (s *sendingIntake) settleSource(ctx context.Context, source string) error {
 
 // Deliver keeps a file while it is read.
 func (s *sendingIntake) Deliver(ctx context.Context, req api.UploadRequest, d upload.Delivery, again bool, file io.Reader) (out upload.Delivery, err error) {
-	random := make([]byte, 16)
-	if _, err := rand.Read(random); err != nil {
-		return d, err
-	}
-	d.SendID = hex.EncodeToString(random)
+	d.SendID = rand.Text()
 	draft, err := s.files.Create(spool.File{ID: d.SendID, Source: d.Source, Name: d.Name, Filename: req.Filename, Kind: req.Kind, AssetID: req.AssetID, Timezone: req.Timezone, At: s.now().UTC()})
 	if err != nil {
-		return d, fmt.Errorf("%w; it is taken in when it can be kept for sending", err)
+		return d, fmt.Errorf("%w; it is imported when it can be kept for sending", err)
 	}
 	defer func() {
 		if bad := draft.Close(); bad != nil && err == nil {
-			s.log.Warn("files to send", "error", bad.Error())
+			s.log.Warn("delete the draft of a file to send", "error", bad.Error())
 		}
 	}()
 	if file == nil {
@@ -103,7 +98,7 @@ func (s *sendingIntake) Deliver(ctx context.Context, req api.UploadRequest, d up
 	}
 	out, err = s.Intake.Deliver(ctx, req, d, again, file)
 	if err := s.settleSource(ctx, d.Source); err != nil && ctx.Err() == nil { // tried again before the next file
-		s.log.Warn("files to send", "error", err.Error())
+		s.log.Warn("settle the files to send", "error", err.Error())
 	}
 	return out, err
 }

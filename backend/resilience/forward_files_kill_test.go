@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,21 +37,7 @@ func TestForwardedSourcesOverKills(t *testing.T) {
 	if err := os.WriteFile(sources, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var logs strings.Builder
-	run := func() *exec.Cmd {
-		c := servetest.Command(site, "gateway", "run", "--sources", sources)
-		c.Stderr = &logs
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	process := run()
-	end := func(signal os.Signal) {
-		_ = process.Process.Signal(signal)
-		_ = process.Wait()
-	}
-	t.Cleanup(func() { end(os.Kill) })
+	process := runGateway(t, site, sources)
 	var bad []string
 	put := func() {
 		for range 1 + dice.IntN(3) {
@@ -71,8 +56,8 @@ func TestForwardedSourcesOverKills(t *testing.T) {
 		time.Sleep(time.Duration(500+dice.IntN(3000)) * time.Millisecond)
 		switch n % 3 {
 		case 0:
-			end(os.Kill)
-			process = run()
+			process.end(os.Kill)
+			process.start()
 		case 1:
 			service.Kill()
 			service = servetest.Start(t, dir)
@@ -94,10 +79,10 @@ func TestForwardedSourcesOverKills(t *testing.T) {
 			break
 		}
 		if time.Now().After(late) {
-			t.Fatalf("%d files are in the folder, and %+v: %v\n%s\n%s", len(left), s.Sending, err, &logs, service.Log())
+			t.Fatalf("%d files are in the folder, and %+v: %v\n%s\n%s", len(left), s.Sending, err, &process.logs, service.Log())
 		}
 	}
-	end(os.Interrupt)
+	process.end(os.Interrupt)
 	c := service.Client(root)
 	defer c.Close()
 	uploads := uploadsOf(t, c)
@@ -121,10 +106,10 @@ func TestForwardedSourcesOverKills(t *testing.T) {
 		t.Errorf("imported %q\nof %q;\nrefused %q\nof %q", good, e.names, refused, bad)
 	}
 	reported := map[string]int{}
-	text = logs.String()
+	text = process.logs.String()
 	for line := range strings.Lines(text) {
 		for _, name := range bad {
-			if strings.Contains(line, "file not taken by the service") && strings.Contains(line, name) {
+			if strings.Contains(line, "file not forwarded") && strings.Contains(line, name) {
 				reported[name]++
 			}
 		}

@@ -252,21 +252,7 @@ func TestGatewayOverKills(t *testing.T) {
 	if err := os.WriteFile(sources, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var logs strings.Builder
-	run := func() *exec.Cmd {
-		c := servetest.Command(site, "gateway", "run", "--sources", sources)
-		c.Stderr = &logs
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	process := run()
-	end := func(signal os.Signal) {
-		_ = process.Process.Signal(signal)
-		_ = process.Wait()
-	}
-	t.Cleanup(func() { end(os.Kill) })
+	process := runGateway(t, site, sources)
 	killed := map[string]int{}
 	var history []string
 	for n := range kills {
@@ -275,8 +261,8 @@ func TestGatewayOverKills(t *testing.T) {
 		history = append(history, time.Now().UTC().Format("15:04:05.000 ")+victim)
 		switch victim {
 		case "gateway":
-			end(os.Kill)
-			process = run()
+			process.end(os.Kill)
+			process.start()
 			killed[victim]++
 		case "service":
 			service.Kill()
@@ -296,7 +282,7 @@ func TestGatewayOverKills(t *testing.T) {
 			break
 		}
 		if time.Now().After(late) {
-			t.Fatalf("the gateway read nothing: %+v, %v\n%s", s, err, &logs)
+			t.Fatalf("the gateway read nothing: %+v, %v\n%s", s, err, &process.logs)
 		}
 	}
 	plant.mu.Lock()
@@ -309,10 +295,10 @@ func TestGatewayOverKills(t *testing.T) {
 			break
 		}
 		if time.Now().After(late) {
-			t.Fatalf("the gateway did not send all: %+v, %v\n%s\n%s", s.Forward, err, &logs, service.Log())
+			t.Fatalf("the gateway did not send all: %+v, %v\n%s\n%s", s.Forward, err, &process.logs, service.Log())
 		}
 	}
-	end(os.Interrupt)
+	process.end(os.Interrupt)
 	powers := func(p *servetest.Process, key string, unit int) map[int64]float64 {
 		c := p.Client(key)
 		defer c.Close()
@@ -360,6 +346,37 @@ func TestGatewayOverKills(t *testing.T) {
 	}
 	t.Logf("killed %v; %d stored at the service of %d served, %d lost, %d changed, %d twice, %d invented", killed, stored, plant.n[1]+plant.n[2], lost, changed, twice, invented)
 	if lost+changed+twice+invented > 0 || stored == 0 {
-		t.Errorf("not each reading is at the service once; killed at %q\n%s", history, &logs)
+		t.Errorf("not each reading is at the service once; killed at %q\n%s", history, &process.logs)
 	}
+}
+
+// gatewayRun is a gateway that a test ends and starts again.
+type gatewayRun struct {
+	t             *testing.T
+	site, sources string
+	logs          strings.Builder // of all its processes
+	process       *exec.Cmd
+}
+
+// runGateway starts a gateway over a data folder and a sources file.
+func runGateway(t *testing.T, site, sources string) *gatewayRun {
+	t.Helper()
+	g := &gatewayRun{t: t, site: site, sources: sources}
+	g.start()
+	t.Cleanup(func() { g.end(os.Kill) })
+	return g
+}
+
+func (g *gatewayRun) start() {
+	g.t.Helper()
+	g.process = servetest.Command(g.site, "gateway", "run", "--sources", g.sources)
+	g.process.Stderr = &g.logs
+	if err := g.process.Start(); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *gatewayRun) end(signal os.Signal) {
+	_ = g.process.Process.Signal(signal) // it may have ended
+	_ = g.process.Wait()
 }

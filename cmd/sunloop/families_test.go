@@ -6,7 +6,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/engine/series"
 )
+
+// TestArcDetected: the API, whose types import no engine, has the same bit for an arc.
+func TestArcDetected(t *testing.T) {
+	if api.ArcDetected != series.ArcDetected {
+		t.Errorf("bit %x of the API, %x of the engine", api.ArcDetected, series.ArcDetected)
+	}
+}
 
 // TestFamiliesAreComplete names the tables that lack a fault family. Some
 // families alone belong into further places, which CONTRIBUTING.md lists.

@@ -319,7 +319,7 @@ func printForward(out io.Writer, s *forward.Status, now time.Time) {
 		text string
 	}{
 		{s.Error != "", "last error: " + cmp.Or(s.Error, "-")},
-		{s.Full, "the spool is nearly full: beyond its room the oldest samples are dropped"},
+		{s.Full, "the spool is nearly full: when it is full, the oldest samples are dropped"},
 		{s.Dropped > 0, display.CountOf(s.Dropped, "point", "points") + " dropped because the spool was full"},
 		{s.Damaged > 0, display.CountOf(s.Damaged, "damaged record", "damaged records") + " in the spool"},
 		{s.Refused > 0, fmt.Sprintf("%s refused by the service, stored in %s of the data folder", display.CountOf(s.Refused, "point", "points"), refusedPoints)},
@@ -340,7 +340,7 @@ func printSending(out io.Writer, s *forward.FileStatus) {
 		text string
 	}{
 		{s.Error != "", "last error: " + cmp.Or(s.Error, "-")},
-		{s.Full, "the room for files is nearly full: beyond it the oldest files are dropped"},
+		{s.Full, "the disk space for files is nearly full: when it is full, the oldest files are dropped"},
 		{s.Damaged > 0, fmt.Sprintf("%s damaged on the disk while waiting: kept in %s of the data folder", display.CountOf(s.Damaged, "file", "files"), filesFolder)},
 		{s.Refused > 0, fmt.Sprintf("%s refused since the start: listed in %s of the data folder", display.CountOf(s.Refused, "file", "files"), refusedFiles)},
 	} {

@@ -79,36 +79,30 @@ func Percent(share float64) string {
 
 // Percentage writes percent with one digit behind the point.
 func Percentage(x float64) string {
-	if math.IsNaN(x) {
-		return "– %"
-	}
-	if math.Abs(x) < 0.05 {
-		x = 0 // no "-0.0"
-	}
-	return fmt.Sprintf("%.1f %%", x)
+	return percent(x, "%.1f %%", 0.05)
 }
 
 // FinePercentage writes percent with two digits behind the point, for values that are small
 // as a rule, such as a loss in a day.
 func FinePercentage(x float64) string {
-	if math.IsNaN(x) {
-		return "– %"
-	}
-	if math.Abs(x) < 0.005 {
-		x = 0 // no "-0.00"
-	}
-	return fmt.Sprintf("%.2f %%", x)
+	return percent(x, "%.2f %%", 0.005)
 }
 
 // Change writes a change in percent with its sign and one digit behind the point.
-func Change(percent float64) string {
-	if math.IsNaN(percent) {
+func Change(x float64) string {
+	return percent(x, "%+.1f %%", 0.05)
+}
+
+// percent writes percent in a format; what is nearer to zero than half of its last digit is
+// zero without a sign.
+func percent(x float64, format string, half float64) string {
+	if math.IsNaN(x) {
 		return "– %"
 	}
-	if math.Abs(percent) < 0.05 {
-		percent = 0 // no "-0.0"
+	if math.Abs(x) < half {
+		x = 0
 	}
-	return fmt.Sprintf("%+.1f %%", percent)
+	return fmt.Sprintf(format, x)
 }
 
 // Money writes an amount with its currency, whole from a hundred on; empty without

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"slices"
@@ -23,8 +22,8 @@ import (
 
 // FileService is the one that files are sent to.
 type FileService interface {
-	// SendFile uploads a file of a site. A file that was sent before under its delivery_id is
-	// the upload that it was then.
+	// SendFile uploads a file of a site. If a file with the same delivery_id was sent before,
+	// the response is that of the former upload.
 	SendFile(ctx context.Context, req api.UploadRequest, file io.Reader) (*api.UploadAck, error)
 	// Upload returns the outcome of a file.
 	Upload(ctx context.Context, uploadID string) (*api.Upload, error)
@@ -79,7 +78,7 @@ type FileSender struct {
 	errorAt  time.Time
 	retryAt  time.Time
 	failures int
-	sent     int // files that the service took, since the start of the process
+	sent     int // files that the service accepted, since the start of the process
 	refused  int // of this process
 	dropped  int // of this process
 	alarm    bool
@@ -104,7 +103,7 @@ func NewFileSender(o FileOptions) (*FileSender, error) {
 		s.mu.Lock()
 		s.dropped++
 		s.mu.Unlock()
-		s.refuse(f, ByGateway, "deleted before it was sent, as the room for files to send was full", "")
+		s.refuse(f, ByGateway, "deleted before it was sent, as the disk space for files to send was full", "")
 	}})
 	return s, err
 }
@@ -129,7 +128,7 @@ func lastRefusals(path string) (list []Refusal, err error) {
 	return list[max(len(list)-maxRefusals, 0):], lines.Err()
 }
 
-// Queue has the files to send.
+// Queue returns the files to send.
 func (s *FileSender) Queue() *spool.Files { return s.queue }
 
 // Run sends until ctx ends.
@@ -165,7 +164,7 @@ func (s *FileSender) warnFull() {
 	s.alarm = full
 	s.mu.Unlock()
 	if full && changed {
-		s.options.Log.Warn("room for files to send is nearly full: the oldest files will be dropped", "bytes", st.Bytes, "max_bytes", st.MaxBytes, "files", st.Waiting)
+		s.options.Log.Warn("disk space for files to send is nearly full: the oldest files will be dropped", "bytes", st.Bytes, "max_bytes", st.MaxBytes, "files", st.Waiting)
 	}
 }
 
@@ -178,11 +177,11 @@ func (s *FileSender) step(ctx context.Context) time.Duration {
 	if err != nil {
 		return s.fail(ctx, err)
 	}
-	waiting := s.queue.Waiting()
-	if len(waiting) == 0 {
+	f, ok := s.queue.Next()
+	if !ok {
 		return next
 	}
-	if err := s.send(ctx, waiting[0]); err != nil {
+	if err := s.send(ctx, f); err != nil {
 		return s.fail(ctx, err)
 	}
 	return 0
@@ -313,7 +312,7 @@ func (s *FileSender) refuse(f spool.File, by, reason, uploadID string) {
 	if known { // the process ended before the file was removed
 		return
 	}
-	s.options.Log.Warn("file not taken by the service", "source", f.Source, "file", f.Name, "by", by, "reason", reason, "upload", uploadID)
+	s.options.Log.Warn("file not forwarded", "source", f.Source, "file", f.Name, "by", by, "reason", reason, "upload", uploadID)
 	if err := appendLine(s.options.Refused, r); err != nil {
 		s.options.Log.Warn("write refused files", "error", err.Error())
 	}
@@ -324,7 +323,7 @@ func (s *FileSender) succeed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != StateSending && s.state != StateStarting {
-		s.options.Log.Info("service takes files again")
+		s.options.Log.Info("service accepts files again")
 	}
 	s.state, s.failures, s.lastErr, s.retryAt = StateSending, 0, nil, time.Time{}
 }
@@ -337,16 +336,13 @@ func (s *FileSender) fail(ctx context.Context, err error) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures++
-	state, pause := StateWaiting, min(minPause<<min(s.failures-1, 9), maxPause)
-	pause = pause/2 + rand.N(pause/2+1) //nolint:gosec // no secret: gateways do not come back together
-	var e *api.Error
-	if errors.As(err, &e) {
+	state := StateWaiting
+	pause, e := pauseAfter(s.failures, err)
+	if e != nil {
 		switch {
-		case e.RetryAfter > 0:
-			pause = max(time.Duration(e.RetryAfter)*time.Second, minPause)
 		case e.Status == http.StatusForbidden || e.Status == http.StatusNotFound || e.Status == http.StatusBadRequest || e.Status == http.StatusMethodNotAllowed:
 			state, pause = StateRefused, refusedPause
-			err = fmt.Errorf("the service does not let this gateway send files; they wait (a service of a former version must be updated): %w", err)
+			err = fmt.Errorf("the service does not accept files from this gateway; they are kept (a service of an older version must be updated): %w", err)
 		case e.Status == http.StatusUnauthorized:
 			state, pause = StateRefused, refusedPause
 		}
@@ -386,17 +382,10 @@ func (s FileStatus) NeedsAttention() bool {
 // Status returns the state.
 func (s *FileSender) Status() FileStatus {
 	st := s.queue.Status()
-	waiting, open := s.queue.Waiting(), s.queue.Unanswered()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := FileStatus{State: s.state, Waiting: st.Waiting, Open: len(open), Sent: s.sent, Refused: s.refused, Dropped: s.dropped, Damaged: st.Damaged, Bytes: st.Bytes, MaxBytes: st.MaxBytes, Full: isFull(st),
+	out := FileStatus{State: s.state, Waiting: st.Waiting, BySource: st.BySource, Open: st.Unanswered, Sent: s.sent, Refused: s.refused, Dropped: s.dropped, Damaged: st.Damaged, Bytes: st.Bytes, MaxBytes: st.MaxBytes, Full: isFull(st),
 		Refusals: slices.Clone(s.refusals)}
-	for _, f := range waiting {
-		if out.BySource == nil {
-			out.BySource = map[string]int{}
-		}
-		out.BySource[f.Source]++
-	}
 	if s.lastErr != nil {
 		at, retry := s.errorAt, s.retryAt
 		out.Error, out.ErrorAt, out.RetryAt = s.lastErr.Error(), &at, &retry

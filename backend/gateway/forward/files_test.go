@@ -162,7 +162,7 @@ func TestFilesInOrder(t *testing.T) {
 		st.Refusals[1].File != "large" || st.Refusals[1].By != ByGateway || st.Refusals[1].Reason != "too large to be sent" {
 		t.Errorf("%+v", st)
 	}
-	if got := strings.Count(w.log.String(), "file not taken by the service"); got != 2 {
+	if got := strings.Count(w.log.String(), "file not forwarded"); got != 2 {
 		t.Errorf("reported %d times: %s", got, w.log.String())
 	}
 }

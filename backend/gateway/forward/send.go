@@ -186,22 +186,27 @@ func (f *Forwarder) fail(ctx context.Context, err error) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failures++
-	state, pause := StateWaiting, min(minPause<<min(f.failures-1, 9), maxPause)
-	pause = pause/2 + rand.N(pause/2+1) //nolint:gosec // no secret: gateways do not come back together
-	var e *api.Error
-	if errors.As(err, &e) {
-		switch {
-		case e.RetryAfter > 0:
-			pause = max(time.Duration(e.RetryAfter)*time.Second, minPause)
-		case e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests && e.Status != http.StatusConflict:
-			state, pause = StateRefused, refusedPause
-		}
+	state := StateWaiting
+	pause, e := pauseAfter(f.failures, err)
+	if e != nil && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests && e.Status != http.StatusConflict {
+		state, pause = StateRefused, refusedPause
 	}
 	if f.state != state || f.failures == 1 {
 		f.options.Log.Warn("send samples", "state", state, "error", err.Error())
 	}
 	f.state, f.lastErr, f.errorAt = state, err, f.options.Now()
 	return pause
+}
+
+// pauseAfter returns the pause after failures in a row, the last of which is err. If the
+// service responded, and named no time for the next attempt, its response is e.
+func pauseAfter(failures int, err error) (pause time.Duration, e *api.Error) {
+	pause = min(minPause<<min(failures-1, 9), maxPause)
+	pause = pause/2 + rand.N(pause/2+1) //nolint:gosec // no secret: gateways do not come back together
+	if errors.As(err, &e) && e.RetryAfter > 0 {
+		return max(time.Duration(e.RetryAfter)*time.Second, minPause), nil
+	}
+	return pause, e
 }
 
 // renewKey replaces a key that is old.

@@ -79,11 +79,11 @@ func (c *Config) will() *Message {
 	return c.Will()
 }
 
-// StateTopic is the topic on which a host application of Sparkplug says whether it is
-// there.
+// StateTopic is the topic on which a host application of Sparkplug publishes whether it is
+// online.
 func StateTopic(host string) string { return "spBv1.0/STATE/" + host }
 
-// statePayload is what such a message may have.
+// statePayload matches the payloads that may be published on a StateTopic.
 var statePayload = regexp.MustCompile(`^\{"online":(true|false),"timestamp":[0-9]{1,15}\}$`)
 
 // Limits.

@@ -19,12 +19,12 @@ import (
 	"time"
 )
 
-// File is a file that another service is to have. Its entry on disk is named by its
+// File is a file that is sent to another service. Its entry on disk is named by its
 // number, of ten digits, and its state:
 //
 //	0000000001.pending  it is to be sent if its delivery is stored; see [Files.Confirm]
 //	0000000001.file     it is to be sent
-//	0000000001.sent     the service has it, and has yet to say its outcome
+//	0000000001.sent     it was sent, and its outcome is not known yet
 //
 // An entry has 8 KiB with the File as JSON, filled up with spaces, and then the bytes.
 type File struct {
@@ -258,7 +258,7 @@ func (q *Files) add(d *Draft) (dropped []File, err error) {
 	defer q.mu.Unlock()
 	d.is.state = filePending
 	for q.bytes+d.is.onDisk() > q.options.MaxBytes {
-		i := slices.IndexFunc(q.entries, func(f File) bool { return f.state == fileWaiting })
+		i := q.oldest(fileWaiting)
 		if i < 0 {
 			return dropped, fmt.Errorf("keep a file: %w", ErrFull)
 		}
@@ -322,8 +322,20 @@ func (q *Files) Pending() []File { return q.list(filePending) }
 // Unanswered are the files that the service has, and whose outcome is not known.
 func (q *Files) Unanswered() []File { return q.list(fileSent) }
 
-// Waiting are the files to send, oldest first.
-func (q *Files) Waiting() []File { return q.list(fileWaiting) }
+// Next returns the oldest file to send; ok is false if there is none.
+func (q *Files) Next() (f File, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := q.oldest(fileWaiting); i >= 0 {
+		return q.entries[i], true
+	}
+	return f, false
+}
+
+// oldest returns the index of the oldest entry of a state, -1 if there is none; q.mu is held.
+func (q *Files) oldest(state string) int {
+	return slices.IndexFunc(q.entries, func(f File) bool { return f.state == state })
+}
 
 // Confirm says that a pending file is to be sent.
 func (q *Files) Confirm(id string) error {
@@ -406,34 +418,39 @@ func (q *Files) Sent(id, uploadID string) error {
 	}
 	q.bytes += is.onDisk() - was.onDisk()
 	q.entries[i] = is
-	sent := 0
-	for _, f := range q.entries {
-		if f.state == fileSent {
-			sent++
-		}
-	}
-	if sent > MaxSent {
-		return q.remove(slices.IndexFunc(q.entries, func(f File) bool { return f.state == fileSent }))
+	if q.status().Unanswered > MaxSent {
+		return q.remove(q.oldest(fileSent))
 	}
 	return nil
 }
 
 // FilesStatus is the state of a Files.
 type FilesStatus struct {
-	Waiting  int
-	Bytes    int64
-	MaxBytes int64
-	Damaged  int // entries of which nothing could be read
+	Waiting    int            // to send
+	BySource   map[string]int // to send
+	Unanswered int
+	Bytes      int64
+	MaxBytes   int64
+	Damaged    int // entries of which nothing could be read
 }
 
 // Status returns the state.
 func (q *Files) Status() FilesStatus {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := FilesStatus{Bytes: q.bytes, MaxBytes: q.options.MaxBytes, Damaged: q.damaged}
+	return q.status()
+}
+
+// status is Status; q.mu is held.
+func (q *Files) status() FilesStatus {
+	s := FilesStatus{BySource: map[string]int{}, Bytes: q.bytes, MaxBytes: q.options.MaxBytes, Damaged: q.damaged}
 	for _, f := range q.entries {
-		if f.state == fileWaiting {
+		switch f.state {
+		case fileWaiting:
 			s.Waiting++
+			s.BySource[f.Source]++
+		case fileSent:
+			s.Unanswered++
 		}
 	}
 	return s

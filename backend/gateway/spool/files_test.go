@@ -72,13 +72,13 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	q = open()
-	if got := fmt.Sprint(idsOf(q.Unanswered()), idsOf(q.Waiting()), idsOf(q.Pending())); got != "[a] [b c] [d]" {
+	if got := fmt.Sprint(idsOf(q.Unanswered()), idsOf(q.list(fileWaiting)), idsOf(q.Pending())); got != "[a] [b c] [d]" {
 		t.Errorf("%s", got)
 	}
 	if list := q.Unanswered(); list[0].UploadID != "upl_1" {
 		t.Errorf("%+v", list)
 	}
-	for _, f := range q.Waiting() {
+	for _, f := range q.list(fileWaiting) {
 		if b, err := q.Content(f); err != nil || string(b) != "content of "+f.ID {
 			t.Errorf("%s: %q, %v", f.ID, b, err)
 		}
@@ -103,10 +103,10 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	q = open()
-	if got := idsOf(q.Waiting()); !slices.Equal(got, []string{"b"}) || q.Status().Damaged != 1 {
+	if got := idsOf(q.list(fileWaiting)); !slices.Equal(got, []string{"b"}) || q.Status().Damaged != 1 {
 		t.Errorf("%q, %+v", got, q.Status())
 	}
-	if _, err := q.Content(q.Waiting()[0]); !errors.Is(err, ErrFileDamaged) {
+	if _, err := q.Content(q.list(fileWaiting)[0]); !errors.Is(err, ErrFileDamaged) {
 		t.Errorf("%v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestFilesRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := idsOf(q.Waiting()); !slices.Equal(got, []string{"c", "d", "e", "f"}) || !slices.Equal(dropped, []string{"a", "b"}) {
+	if got := idsOf(q.list(fileWaiting)); !slices.Equal(got, []string{"c", "d", "e", "f"}) || !slices.Equal(dropped, []string{"a", "b"}) {
 		t.Errorf("wait %q, dropped %q", got, dropped)
 	}
 	if s := q.Status(); s.Bytes > s.MaxBytes || s.Waiting != 4 {

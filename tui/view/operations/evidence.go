@@ -118,7 +118,7 @@ const stripMargin = 10
 // drawStrip draws the deviation of the unit from its peers.
 func (c *evidenceChart) drawStrip(r terminal.Region, v view.Context, d *view.DayTable, own int, from, to time.Time) {
 	h := &c.strip
-	h.Pen, h.Palette, h.Location, h.From, h.To, h.Start = v.Pen, v.Palette, v.Site.Zone, from, to, from
+	h.Pen, h.Palette, h.Normal, h.Location, h.From, h.To, h.Start = v.Pen, v.Palette, chart.LowRatio, v.Site.Zone, from, to, from
 	h.Rows = append(h.Rows[:0], chart.HeatRow{Name: "residual", Ratio: widget.Points(d.Ratios[own], d.Start, d.Step)})
 	h.Selected, h.Margin, h.Bare = -1, stripMargin, true
 	h.Draw(r)

@@ -4,25 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
-	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/widget"
 )
 
 // newBrokers lists the MQTT brokers to which devices publish.
 func newBrokers() *widget.Tab {
-	l := widget.NewTab("brokers")
+	l := newSourcesTab("brokers", func(s api.SourcesResponse) int { return len(s.Brokers) })
 	l.Empty = "This service receives no messages of devices. The sources file can have brokers: [[mqtt]]."
-	l.Needs = func(view.Context) []state.Need {
-		return []state.Need{{Query: state.QuerySources, Period: 5 * time.Second}}
-	}
-	l.Status = func(v view.Context) widget.ValueStatus {
-		return widget.StatusOf(v.Site.Sources, v.Now, len(v.Site.Sources.Data.Brokers) == 0)
-	}
 	l.Columns = func(view.Context) []widget.Column {
 		return []widget.Column{
 			{Title: "broker", Width: 32, Min: 27, IDs: true}, {Title: "dialect", Width: 14}, {Title: "connection", Width: 13, Min: 13}, {Title: "messages", Width: 9, Right: true, Rank: 1},

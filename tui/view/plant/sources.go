@@ -145,16 +145,22 @@ func sourceDetail(v view.Context, id string) []widget.Detail {
 	return lines
 }
 
-// newFileSources lists folders, SFTP servers and mailboxes.
-func newFileSources() *widget.Tab {
-	l := widget.NewTab("files")
-	l.Empty = "This service takes no files of the site from a folder, an SFTP server or a mailbox. The sources file can have them: [[folder]], [[sftp]], [[imap]]."
+// newSourcesTab is a tab of what the service reads itself; count returns how many rows it has.
+func newSourcesTab(name string, count func(api.SourcesResponse) int) *widget.Tab {
+	l := widget.NewTab(name)
 	l.Needs = func(view.Context) []state.Need {
 		return []state.Need{{Query: state.QuerySources, Period: 5 * time.Second}}
 	}
 	l.Status = func(v view.Context) widget.ValueStatus {
-		return widget.StatusOf(v.Site.Sources, v.Now, len(v.Site.Sources.Data.Files) == 0)
+		return widget.StatusOf(v.Site.Sources, v.Now, count(v.Site.Sources.Data) == 0)
 	}
+	return l
+}
+
+// newFileSources lists folders, SFTP servers and mailboxes.
+func newFileSources() *widget.Tab {
+	l := newSourcesTab("files", func(s api.SourcesResponse) int { return len(s.Files) })
+	l.Empty = "This service takes no files of the site from a folder, an SFTP server or a mailbox. The sources file can have them: [[folder]], [[sftp]], [[imap]]."
 	l.Columns = func(view.Context) []widget.Column {
 		return []widget.Column{
 			{Title: "source", Width: 18, Min: 10, IDs: true}, {Title: "kind", Width: 6, Rank: 3}, {Title: "state", Width: 14}, {Title: "files", Width: 6, Right: true}, {Title: "refused", Width: 7, Right: true},

@@ -116,7 +116,13 @@ func waitDays(v view.Context, days []ForecastDay, until time.Time) float64 {
 			if from.After(end) { // a gap: the energy between is unknown
 				break
 			}
-			if from, to = later(from, end), earlier(to, until); to.After(from) {
+			if from.Before(end) {
+				from = end
+			}
+			if to.After(until) {
+				to = until
+			}
+			if to.After(from) {
 				energy, end = energy+to.Sub(from).Hours()*f.PredictedPowerKW, to
 			}
 		}
@@ -125,20 +131,6 @@ func waitDays(v view.Context, days []ForecastDay, until time.Time) float64 {
 		return until.Sub(now).Hours() / 24
 	}
 	return energy/(mean/float64(n)) + until.Sub(end).Hours()/24
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // Choices are options for the selection, side by side: the best window, the
