@@ -26,7 +26,8 @@ type holding struct {
 	judged  int64     // runs that ended before are done
 	peaks   ring      // highest power of each day
 	scales  ring      // daily power over the clear sky, upper tenth
-	values  []float64 // first readings, for the quantum
+	values  []float64 // different values of the first readings, ascending, for the quantum
+	read    int       // how many readings these were
 	quantum float64
 	days    int
 	limit   *record
@@ -104,6 +105,7 @@ func (p *holding) natural(value, share, step float64) float64 {
 func (p *holding) day(v *view, s *session, k int) {
 	u, rating := &v.units[k], s.rating(k)
 	first := len(p.t)
+	scale := p.scales.quantile(0.8, 7, math.NaN())
 	for i := range v.cells {
 		if math.IsNaN(u.power[i]) || u.claimed[i] != "" {
 			continue
@@ -111,7 +113,7 @@ func (p *holding) day(v *view, s *session, k int) {
 		model := s.losses.expects(v, k, i)
 		p.t, p.power, p.model = append(p.t, v.first+int64(i)*v.step), append(p.power, u.power[i]), append(p.model, model)
 		p.clear, p.sun = append(p.clear, v.clear[i]), append(p.sun, s.losses.sun.elevation[i/s.losses.sun.per])
-		p.sky = append(p.sky, v.clear[i]*p.scales.quantile(0.8, 7, math.NaN()))
+		p.sky = append(p.sky, v.clear[i]*scale)
 	}
 	p.learnQuantum(v)
 	if p.days >= 10 {
@@ -145,39 +147,55 @@ func (p *holding) day(v *view, s *session, k int) {
 	p.t = append(p.t[:0], p.t[keep:]...)
 }
 
-// learnQuantum learns in what steps the readings come, if few.
+// learnQuantum learns in what steps the first readings come: the median difference of
+// their values, 0 if these are too many or too few.
 func (p *holding) learnQuantum(v *view) {
-	if len(p.values) >= quantumOf || p.days%5 != 0 && p.days > 10 {
-		if len(p.values) >= quantumOf {
-			return
-		}
+	if p.read >= quantumOf {
+		return
 	}
 	for _, x := range p.power[max(len(p.power)-v.cells, 0):] {
-		if x > 0 {
-			p.values = append(p.values, math.Round(x*1e6)/1e6)
+		if !(x > 0) {
+			continue
+		}
+		p.read++
+		if len(p.values) < quantumMost {
+			x = math.Round(x*1e6) / 1e6
+			if at, known := slices.BinarySearch(p.values, x); !known {
+				p.values = slices.Insert(p.values, at, x)
+			}
 		}
 	}
 	if p.days%5 != 0 {
 		return
 	}
-	some := slices.Compact(slices.Sorted(slices.Values(p.values)))
 	p.quantum = 0
-	if len(some) >= 5 && len(some) < quantumMost {
-		steps := make([]float64, 0, len(some))
-		for i := 1; i < len(some); i++ {
-			steps = append(steps, some[i]-some[i-1])
+	if len(p.values) >= 5 && len(p.values) < quantumMost {
+		steps := make([]float64, 0, len(p.values))
+		for i := 1; i < len(p.values); i++ {
+			steps = append(steps, p.values[i]-p.values[i-1])
 		}
 		p.quantum = median(steps)
 	}
 }
 
-// top is the highest power that the unit usually shows.
+// top is the highest power that the unit usually shows: that of its third highest day,
+// NaN while there are fewer.
 func (p *holding) top() float64 {
-	some := slices.Sorted(slices.Values(p.peaks.values))
-	if len(some) < 3 {
+	if len(p.peaks.values) < 3 {
 		return math.NaN()
 	}
-	return some[len(some)-3]
+	first, second, third := math.Inf(-1), math.Inf(-1), math.Inf(-1)
+	for _, x := range p.peaks.values {
+		switch {
+		case x > first:
+			first, second, third = x, first, second
+		case x > second:
+			second, third = x, second
+		case x > third:
+			third = x
+		}
+	}
+	return third
 }
 
 // runs evaluates stretches of equal readings that ended in time to see what came
@@ -187,9 +205,16 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 	beside := int64(plateauBeside * 3600)
 	last := v.end()
 	top := p.top()
-	for i := 0; i < len(p.t); {
+	same := func(i int) bool { // as the reading before
+		return math.Abs(p.power[i]-p.power[i-1]) <= 1e-9+plateauEqual*math.Abs(p.power[i]) && p.t[i]-p.t[i-1] <= max(2*v.step, plateauGap)
+	}
+	i, _ := slices.BinarySearch(p.t, p.judged-v.step+1) // runs before it are judged
+	for i > 0 && i < len(p.t) && same(i) {
+		i--
+	}
+	for i < len(p.t) {
 		e := i + 1
-		for e < len(p.t) && math.Abs(p.power[e]-p.power[e-1]) <= 1e-9+plateauEqual*math.Abs(p.power[e]) && p.t[e]-p.t[e-1] <= max(2*v.step, plateauGap) {
+		for e < len(p.t) && same(e) {
 			e++
 		}
 		from, to := i, e

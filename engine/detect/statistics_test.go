@@ -100,3 +100,38 @@ func TestRecurrencesOfAValue(t *testing.T) {
 		}
 	}
 }
+
+// The step of readings and the usual highest power, which are kept up day by day, are
+// those of all readings and days sorted again.
+func TestReadingsByStepAreThoseOfSortedValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for _, different := range []int{3, 60, quantumMost - 1, quantumMost, 5000} {
+		p, all := holding{}, []float64(nil)
+		for range 60 {
+			p.power = p.power[:0]
+			for range 96 {
+				p.power = append(p.power, 0.25*float64(r.IntN(different)+1))
+			}
+			if len(all) < quantumOf {
+				all = append(all, p.power...)
+			}
+			p.learnQuantum(&view{cells: len(p.power)})
+			p.peaks.remember(float64(r.IntN(6)), 60)
+			some, want := slices.Compact(slices.Sorted(slices.Values(all))), 0.0
+			if len(some) >= 5 && len(some) < quantumMost {
+				steps := make([]float64, len(some)-1)
+				for i := range steps {
+					steps[i] = some[i+1] - some[i]
+				}
+				want = median(steps)
+			}
+			if p.days%5 == 0 && p.quantum != want {
+				t.Fatalf("%d values, day %d: step %g, want %g", different, p.days, p.quantum, want)
+			}
+			if days := slices.Sorted(slices.Values(p.peaks.values)); len(days) >= 3 && p.top() != days[len(days)-3] {
+				t.Fatalf("third highest of %v is %g", days, p.top())
+			}
+			p.days++
+		}
+	}
+}
