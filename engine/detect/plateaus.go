@@ -244,7 +244,7 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 		seen := min(end+beside, v.end())
 		family, why, lost := p.name(from, to, v.step, rating)
 		if value > plateauTop*top && (why != "light" || len(s.in.Units) >= 3) {
-			continue // at its own limit
+			continue // at its own limit, unless the light sank below it
 		}
 		if len(s.in.Units) >= 3 {
 			// With peers, stuck readings are found once these sink below them (see stuck). What
@@ -438,7 +438,7 @@ func (p *holding) name(from, to int, seconds int64, rating float64) (family Fami
 	case onCurve:
 		return Curtailment, "curve", lost
 	case share > 0.25 || highest < 1.015:
-		return StuckSensor, "light", lost
+		return StuckSensor, "below", lost
 	case !modelled && (p.stormy(from, to, w) || endsDown):
 		return StuckSensor, "clouds", lost
 	case endsUp && !drop:
@@ -508,7 +508,8 @@ func (p *holding) stormy(from, to, w int) bool {
 
 var standWords = map[string]string{
 	"dark":   "It continued after dark.",
-	"light":  "Meanwhile the light fell below what the reading says, or never reached it.",
+	"light":  "The light sank below what the reading says while it lasted.",
+	"below":  "Meanwhile the light was below what the reading says, or never reached it.",
 	"clouds": "Clouds passed before and after it, and it ended below.",
 	"jump":   "It began where the power was and ended with a jump.",
 }

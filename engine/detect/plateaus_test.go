@@ -186,3 +186,57 @@ func TestLimitOfOneUnitOfAFleet(t *testing.T) {
 		wantOne(t, c.name, events, c.want, c.not)
 	}
 }
+
+// In a fleet, a low reading that freezes at noon is shown by the dark first and by the peers on the next day: one
+// event, which ends with it.
+func TestFrozenReadingOfAFleetIsOneEvent(t *testing.T) {
+	const at = 130
+	s := simulate.Clean(3, start, 6).Sites[0]
+	now := s.Start.AddDate(0, 0, at+10)
+	frames := s.Frames(s.Start, now, time.Hour)
+	for _, one := range s.Units {
+		f := frames[one.AssetID]
+		f.Columns = powerOf(f).Columns
+		frames[one.AssetID] = f
+	}
+	f, u := frames[s.Units[2].AssetID], s.Units[2]
+	from := s.Start.AddDate(0, 0, at).Add(12 * time.Hour)
+	to := from.Add(48 * time.Hour)
+	for i, stamp := range f.Times {
+		if stamp >= from.Unix() && stamp < to.Unix() {
+			f.Values(series.PowerKW)[i] = 0.0953 * u.CapacityKW
+		}
+	}
+	var found []detect.Event
+	for _, e := range evaluate(t, s, frames, now).Events {
+		if e.Family == detect.StuckSensor {
+			found = append(found, e)
+		}
+	}
+	if len(found) != 1 || found[0].End == nil || found[0].Start.Sub(from).Abs() > time.Hour || found[0].End.Sub(to).Abs() > time.Hour {
+		t.Errorf("found %+v, want one from %v to %v", found, from, to)
+	}
+}
+
+// A unit at its own limit is not frozen because the irradiance of a satellite, which errs by half hours, dips below it.
+// A reading that stays there while the light sinks is.
+func TestOwnLimitUnderNoisyLight(t *testing.T) {
+	const limit = 6.0
+	for _, late := range []int{0, 17*60 + 30} {
+		_, events := judged(t, roof(true, func(day, minute int, power, light float64) (float64, float64) {
+			power = min(power, limit)
+			if day == clearDay {
+				if light *= 1.12; minute/30%2 == 0 {
+					light *= 0.75
+				}
+				if minute >= 12*60 && minute < late {
+					power = limit
+				}
+			}
+			return power, light
+		}))
+		if want := min(late, 1); len(events[detect.StuckSensor]) != want {
+			t.Errorf("held until minute %d: found %v, want %d frozen", late, events, want)
+		}
+	}
+}

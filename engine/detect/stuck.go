@@ -2,6 +2,7 @@ package detect
 
 import (
 	"math"
+	"slices"
 
 	"app.sunloop/engine/series"
 	"app.sunloop/internal/display"
@@ -116,10 +117,24 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	f := newFacts()
 	f.samples, f.maxKW, f.expectedKWh, f.rating = run.samples, p, run.high-run.low, rating
 	f.counterFrom, f.counterTo = run.from, run.to
-	run.record = s.open(&record{family: StuckSensor, units: []int{k}, start: run.since, detected: t + v.step, lastSeen: t + v.step, seen: f})
+	if run.record = s.frozen(k, run.since); run.record != nil { // found by the dark: one event, and the peers show it as well
+		run.record.lastSeen, run.record.seen, run.record.observed, run.record.basis = t+v.step, f, nil, ""
+	} else {
+		run.record = s.open(&record{family: StuckSensor, units: []int{k}, start: run.since, detected: t + v.step, lastSeen: t + v.step, seen: f})
+	}
 	for j := max(int((run.since-v.first)/v.step), 0); j <= i; j++ {
 		u.claimed[j] = StuckSensor
 	}
+}
+
+// frozen returns the open event of a frozen reading of unit k that lasted at a time, or nil.
+func (s *session) frozen(k int, at int64) *record {
+	for _, r := range slices.Backward(s.records) {
+		if r.family == StuckSensor && r.end == 0 && r.lastSeen > at && len(r.units) == 1 && r.units[0] == k {
+			return r
+		}
+	}
+	return nil
 }
 
 // isTrue reports whether the counter gained what the reading implies, to 1.5 %:

@@ -41,6 +41,9 @@ func (s *Site) generate(index int, faults []Fault) *day {
 		for i := sun.dawn; i < sun.dusk; i++ {
 			share[i] = through(cloudShare*zSite[i] + math.Sqrt(1-cloudShare*cloudShare)*own[i])
 			noise[i] = 1 + unitNoise*r.NormFloat64()
+			if s.yield != nil {
+				noise[i] *= s.yield(u.AssetID, index, sun.mass(i))
+			}
 		}
 		c := newCurve(n)
 		acting := s.acting(faults, *u, index, sun, start, end)
@@ -115,6 +118,11 @@ func (s *Site) clearDay(start time.Time, n int) *clearDay {
 		c.dawn, c.dusk = min(c.dawn, i), i+1
 	}
 	return c
+}
+
+// mass is the air mass at a node by day, over that of a sun overhead.
+func (c *clearDay) mass(i int) float64 {
+	return min(1/max(math.Cos(c.positions[i].ApparentZenithDeg*math.Pi/180), 0.1), 8)
 }
 
 func (c *clearDay) azimuth(i int) float64 { return c.positions[i].AzimuthDeg }

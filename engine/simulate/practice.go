@@ -106,6 +106,7 @@ func Practice(seed uint64, start time.Time) (out []Case) {
 		if kind.meter {
 			m.Meter = s.ID + "-meter"
 		}
+		s.yield = m.yields(s, practiceDays+2)
 		if !c.Clean {
 			c.Site.SetFaults(practiceFaults(r, s, kind))
 		}
@@ -243,22 +244,52 @@ const (
 	peersWander    = 0.012
 )
 
+// yields returns what a plant makes of its irradiance on so many days: the share of the
+// power that the simulation gives the array of a unit, before any limit, on a day of
+// [Site.dayIndex] under so much air.
+func (m *Measuring) yields(s *Site, days int) func(assetID string, index int, mass float64) float64 {
+	p, first := m.plant, s.dayIndex(s.Start)
+	units := map[string][]float64{}
+	for _, u := range s.Units {
+		id := u.AssetID
+		if m.Meter != "" {
+			id = m.Meter
+		}
+		common, own := &wander{s: s, purpose: "yield", days: p.days}, &wander{s: s, purpose: "yield " + id, days: 12}
+		for day := first; day < first+days; day++ {
+			units[u.AssetID] = append(units[u.AssetID], math.Exp(p.wander*common.at(day)+p.day*s.normal(day, "day")+peersWander*own.at(day)+peersDay*s.normal(day, "day "+id)))
+		}
+	}
+	haze := m.haze(s, first, days)
+	return func(assetID string, index int, mass float64) float64 {
+		day := min(max(index-first, 0), days-1)
+		return units[assetID][day] * math.Exp(-haze[day]*mass)
+	}
+}
+
+// haze returns for so many days from one on what haze absorbs of the light, by air mass.
+func (m *Measuring) haze(s *Site, first, days int) []float64 {
+	w, out := &wander{s: s, purpose: "haze", days: m.plant.hazeDays}, make([]float64, days)
+	for i := range out {
+		out[i] = max(m.plant.haze*(1+w.at(first+i)), 0)
+	}
+	return out
+}
+
 // measure returns a unit's frame as a real plant's: power, and the irradiance and the
 // temperature that the site has.
 func (m *Measuring) measure(s *Site, id string, rating float64, f series.Frame) series.Frame {
-	p := m.plant
-	common, own := &wander{s: s, purpose: "yield", days: p.days}, &wander{s: s, purpose: "yield " + id, days: 12}
-	haze, seen := &wander{s: s, purpose: "haze", days: p.hazeDays}, &wander{s: s, purpose: "sensor", days: 12}
+	p, first := m.plant, s.dayIndex(s.Start)
+	haze, seen := m.haze(s, first, practiceDays+2), &wander{s: s, purpose: "sensor", days: 12}
 	jitter := s.random(0, "jitter "+id)
 	power, light := f.Values(series.PowerKW), slices.Clone(f.Values(series.IrradianceWM2))
 	out := make([]float64, f.Len())
-	index, yield, dim, gain := math.MinInt, 0.0, 0.0, 1.0
+	index, dim, gain := math.MinInt, 0.0, 1.0
 	var sky skyDay
 	for i, t := range f.Times {
 		if day := s.dayIndex(time.Unix(t, 0)); day != index {
 			index = day
-			yield = math.Exp(p.wander*common.at(day) + p.day*s.normal(day, "day") + peersWander*own.at(day) + peersDay*s.normal(day, "day "+id))
-			dim = max(p.haze*(1+haze.at(day)), 0)
+			dim = haze[min(max(day-first, 0), len(haze)-1)]
 			gain = math.Exp(m.lightError() * seen.at(day))
 			sky = s.skyDay(day)
 		}
@@ -274,7 +305,7 @@ func (m *Measuring) measure(s *Site, id string, rating float64, f series.Frame) 
 		case same || i+1 < len(power) && power[i] == power[i+1] || v > 0.999*rating: // at a limit
 		default:
 			x := v / rating
-			v = min(v*through*yield*x/(x+p.weak)*(1+p.weak)*(1+p.jitter*noise), rating)
+			v = min(v*x/(x+p.weak)*(1+p.weak)*(1+p.jitter*noise), rating)
 			if q := p.quantum * rating; q > 0 {
 				v = math.Round(v/q) * q
 			}
@@ -368,7 +399,7 @@ func (s *Site) skyDay(index int) skyDay {
 		if i < sun.dawn || i >= sun.dusk {
 			continue
 		}
-		d.mass[i] = min(1/max(math.Cos(sun.positions[i].ApparentZenithDeg*math.Pi/180), 0.1), 8)
+		d.mass[i] = sun.mass(i)
 		beam, rest := sun.light(sc, 1, i)
 		d.flat[i] = min(max(sun.ghi[i]/max(beam+rest, 1), 0.2), 4)
 	}

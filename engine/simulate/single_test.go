@@ -160,3 +160,27 @@ func TestPracticeKeepsFrozenReadings(t *testing.T) {
 		}
 	}
 }
+
+// What a plant makes less of its irradiance is lost before its limit: with a third of the light
+// absorbed no unit reaches the rating that it reaches without, as no reading jumps up to it.
+func TestPracticeLimitsWhatThePlantMakes(t *testing.T) {
+	for _, haze := range []float64{0, 0.5} {
+		highest := 0.0
+		for _, c := range Practice(2, start) {
+			if c.Measuring.Meter != "" {
+				continue
+			}
+			c.Measuring.plant = measuredPlant{haze: haze, hazeDays: 1e9, weak: 0.006, days: 1}
+			c.Site.yield = c.Measuring.yields(c.Site, practiceDays)
+			c.Site.SetFaults(nil)
+			c.Until = c.Site.Start.AddDate(0, 0, 240)
+			frames := c.Frames()
+			for _, u := range c.Units() {
+				highest = max(highest, slices.Max(frames[u.AssetID].Values(series.PowerKW))/u.CapacityKW)
+			}
+		}
+		if reached := highest > 0.999; reached != (haze == 0) {
+			t.Errorf("haze of %g: the highest power is %.3f of the rating", haze, highest)
+		}
+	}
+}

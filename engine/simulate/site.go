@@ -35,7 +35,8 @@ type Site struct {
 	Portal       Portal  // what its portal reports
 	Start        time.Time
 
-	seed uint64
+	seed  uint64
+	yield func(assetID string, index int, mass float64) float64 // see [Measuring.yields]; nil for all of the power
 
 	mu      sync.Mutex
 	days    map[int]*day
