@@ -29,7 +29,7 @@ func operatorsWork(t *testing.T, left bool) {
 	h := open(t, Config{DataDir: t.TempDir(), Now: func() time.Time { return now }})
 	fleet := simulate.Demo(1, now.AddDate(0, 0, -2), now)
 	fleet.Sites = fleet.Sites[:1]
-	clock := feed.Clock{Start: now, Wall: now, Speed: 1, WallNow: func() time.Time { return now }}
+	clock := feed.NewClock(now, 1, func() time.Time { return now })
 	player := feed.Player{Client: h.Client, Fleet: fleet, Clock: clock}
 	if err := player.Register(t.Context()); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestOperatorsEndRepairedFaults(t *testing.T) {
 	fleet := simulate.Demo(1, begin.AddDate(0, 0, -2), begin)
 	fleet.Sites = fleet.Sites[:1]
 	s := fleet.Sites[0]
-	clock := feed.Clock{Start: begin, Wall: begin, Speed: 1, WallNow: func() time.Time { return now }}
+	clock := feed.NewClock(begin, 1, func() time.Time { return now })
 	if err := (&feed.Player{Client: h.Client, Fleet: fleet, Clock: clock}).Register(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func (w *world) fill(ctx context.Context) error {
 	cl := client.New(client.Options{BaseURL: w.url, Credential: w.key, TLS: &tls.Config{RootCAs: w.roots}})
 	defer cl.Close()
 	w.fleet = simulate.Demo(1, feed.FirstDay, now)
-	play := feed.Player{Client: cl, Fleet: w.fleet, Clock: feed.Clock{Start: now}, History: 20 * 24 * time.Hour, HistoryStep: 15 * time.Minute}
+	play := feed.Player{Client: cl, Fleet: w.fleet, Clock: feed.NewClock(now, 1, time.Now), History: 20 * 24 * time.Hour, HistoryStep: 15 * time.Minute}
 	if err := errors.Join(play.Register(ctx), play.UploadHistory(ctx)); err != nil {
 		return err
 	}

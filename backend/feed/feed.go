@@ -22,19 +22,6 @@ import (
 	"app.sunloop/internal/clock"
 )
 
-// Clock is a simulated plant's clock: it stood at Start when the wall's stood
-// at Wall, and runs Speed times as fast.
-type Clock struct {
-	Start, Wall time.Time
-	Speed       float64
-	WallNow     func() time.Time
-}
-
-// Now is the plant's time.
-func (c Clock) Now() time.Time {
-	return c.Start.Add(time.Duration(float64(c.WallNow().Sub(c.Wall)) * c.Speed))
-}
-
 // History is how long a fleet has been reporting when the demo begins.
 const History = 365 * 24 * time.Hour
 
@@ -55,7 +42,7 @@ func Start(begin time.Time) time.Time {
 type Player struct {
 	Client      *client.Client
 	Fleet       *simulate.Fleet
-	Clock       Clock
+	Clock       *Clock
 	History     time.Duration // of all sites but the first, which has the fleet's whole
 	HistoryStep time.Duration // between two samples of the history
 	Step        time.Duration // between two live samples
@@ -93,11 +80,11 @@ func (f *Player) UploadHistory(ctx context.Context) error {
 	var starts []func() error
 	for i, s := range f.Fleet.Sites {
 		from := f.Fleet.Start
-		if late := f.Clock.Start.Add(-f.History); i > 0 && late.After(from) {
+		if late := f.Clock.Start().Add(-f.History); i > 0 && late.After(from) {
 			from = late
 		}
 		rows := func(from, to time.Time) int64 { return int64(to.Sub(from)/f.HistoryStep) * int64(len(s.Units)) }
-		all += rows(from, f.Clock.Start)
+		all += rows(from, f.Clock.Start())
 		starts = append(starts, func() error {
 			return f.sendHistory(ctx, s, from, func(from, to time.Time) {
 				if n := sent.Add(rows(from, to)); f.Progress != nil && all > 0 {
@@ -155,10 +142,10 @@ func (f *Player) register(ctx context.Context, s *simulate.Site) error {
 // start, and calls sent for each part.
 func (f *Player) sendHistory(ctx context.Context, s *simulate.Site, from time.Time, sent func(from, to time.Time)) error {
 	span := time.Duration(chunkRows/len(s.Units)) * f.HistoryStep
-	for ; from.Before(f.Clock.Start); from = from.Add(span) {
+	for ; from.Before(f.Clock.Start()); from = from.Add(span) {
 		to := from.Add(span)
-		if to.After(f.Clock.Start) {
-			to = f.Clock.Start
+		if to.After(f.Clock.Start()) {
+			to = f.Clock.Start()
 		}
 		var file bytes.Buffer
 		if err := s.WriteCSV(&file, from, to, f.HistoryStep); err != nil {
@@ -183,54 +170,86 @@ func (f *Player) request(s *simulate.Site, name string) api.UploadRequest {
 // liveEvery is the shortest wall time between two live uploads of a site.
 const liveEvery = 4 * time.Second
 
-// Live uploads the samples that fell due since the last ones, until ctx ends. The sites
-// are independent: one whose upload takes long, or fails, does not hold up the others, and
-// what was not taken is sent with the next samples.
-func (f *Player) Live(ctx context.Context) error {
-	f.Sent(f.Clock.Start)
-	sites := f.Fleet.Sites
-	var mu sync.Mutex
-	sent, all := make([]time.Time, len(sites)), f.Clock.Start
-	for i := range sent {
-		sent[i] = f.Clock.Start
+// progress is the time up to which something is done at all sites.
+type progress struct {
+	mu     sync.Mutex
+	sites  []time.Time
+	all    time.Time
+	report func(until time.Time) // called when all grows
+}
+
+func newProgress(sites int, start time.Time, report func(time.Time)) *progress {
+	return &progress{sites: slices.Repeat([]time.Time{start}, sites), all: start, report: report}
+}
+
+// set records the time up to which it is done at a site.
+func (p *progress) set(site int, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sites[site] = until
+	if least := slices.MinFunc(p.sites, time.Time.Compare); least.After(p.all) {
+		p.all = least
+		p.report(least)
 	}
+}
+
+// Live uploads the samples that fell due since the last ones, until ctx ends, and reports to
+// the clock what the service has imported. The sites are independent: one whose upload takes
+// long, or fails, does not hold up the others, and what was not taken is sent with the next
+// samples.
+func (f *Player) Live(ctx context.Context) error {
+	start := f.Clock.Start()
+	f.Sent(start)
+	sites := f.Fleet.Sites
+	sent, imported := newProgress(len(sites), start, f.Sent), newProgress(len(sites), start, f.Clock.Imported)
 	errs := make([]error, len(sites))
 	var wait sync.WaitGroup
 	for i, s := range sites {
-		wait.Go(func() {
-			errs[i] = f.live(ctx, s, func(until time.Time) {
-				mu.Lock()
-				defer mu.Unlock()
-				sent[i] = until
-				if least := slices.MinFunc(sent, time.Time.Compare); least.After(all) {
-					all = least
-					f.Sent(all)
-				}
-			})
-		})
+		l := live{Player: f, site: s, from: start, sent: func(t time.Time) { sent.set(i, t) }, imported: func(t time.Time) { imported.set(i, t) }}
+		wait.Go(func() { errs[i] = l.run(ctx) })
 	}
 	wait.Wait()
 	return errors.Join(errs...)
 }
 
-// live uploads the live samples of a site, and calls sent with the time up to which the
-// service has them.
-func (f *Player) live(ctx context.Context, s *simulate.Site, sent func(until time.Time)) error {
-	tick := time.NewTicker(max(time.Duration(float64(f.Step)/f.Clock.Speed), liveEvery))
+// live uploads the live samples of a site.
+type live struct {
+	*Player
+	site     *simulate.Site
+	from     time.Time // up to which they are sent
+	open     []sample  // sent and not known to be imported, oldest first
+	sent     func(until time.Time)
+	imported func(until time.Time)
+}
+
+// sample is an upload with the samples before a time.
+type sample struct {
+	uploadID string // empty: nothing was to be sent
+	until    time.Time
+}
+
+// run uploads until ctx ends.
+func (l *live) run(ctx context.Context) error {
+	tick := time.NewTicker(max(time.Duration(float64(l.Step)/l.Clock.speed), liveEvery))
 	defer tick.Stop()
-	for from := f.Clock.Start; ; {
+	for {
+		l.follow(ctx)
 		// A sample covers the time from its time stamp: it is complete,
 		// and reported, when the next one begins.
-		if due := f.Clock.Now().Truncate(f.Step); due.After(from) {
-			err := f.sendLive(ctx, s, from, due)
+		if due := l.Clock.Now().Truncate(l.Step); due.After(l.from) {
+			id, err := l.send(ctx, due)
 			switch {
 			case ctx.Err() != nil:
 				return nil
 			case err != nil:
-				f.Log.Warn("the demo's live upload failed", "site", s.ID, "error", err)
+				l.Log.Warn("the demo's live upload failed", "site", l.site.ID, "error", err)
+				if isRefused(err) { // of a site that was archived or removed, for example: the clock does not wait for it
+					l.imported(due)
+				}
 			default:
-				from = due
-				sent(due)
+				l.from = due
+				l.open = append(l.open, sample{id, due})
+				l.sent(due)
 			}
 		}
 		select {
@@ -241,20 +260,47 @@ func (f *Player) live(ctx context.Context, s *simulate.Site, sent func(until tim
 	}
 }
 
-// sendLive uploads the samples of a site between two times, if it reported any.
-func (f *Player) sendLive(ctx context.Context, s *simulate.Site, from, due time.Time) error {
+// follow reports the uploads that the service has imported since the last call.
+func (l *live) follow(ctx context.Context) {
+	for len(l.open) > 0 {
+		first := l.open[0]
+		if first.uploadID != "" {
+			var u *api.Upload
+			err := l.withRetry(ctx, func() (err error) { u, err = l.Client.Upload(ctx, first.uploadID); return err })
+			if err != nil && !isRefused(err) || err == nil && !u.Ended() && u.LastRecord.IsZero() {
+				return
+			}
+		}
+		l.open = l.open[1:]
+		l.imported(first.until)
+	}
+}
+
+// isRefused reports whether the service will not accept the request at a later time either.
+func isRefused(err error) bool {
+	var refusal *api.Error
+	return errors.As(err, &refusal) && refusal.Status >= 400 && refusal.Status < 500 && refusal.Status != http.StatusUnauthorized && refusal.Status != http.StatusTooManyRequests
+}
+
+// send uploads the samples of the site since the last ones, if it reported any, and returns
+// the id of the upload.
+func (l *live) send(ctx context.Context, due time.Time) (uploadID string, err error) {
 	var file bytes.Buffer
-	if err := s.WriteCSV(&file, from, due, f.Step); err != nil {
-		return err
+	if err := l.site.WriteCSV(&file, l.from, due, l.Step); err != nil {
+		return "", err
 	}
 	if strings.Count(file.String(), "\n") < 2 {
-		return nil // not reported
+		return "", nil // not reported
 	}
-	req := f.request(s, s.ID+"_live.csv")
-	return f.withRetry(ctx, func() error {
-		_, err := f.Client.UploadNowcast(ctx, req, bytes.NewReader(file.Bytes()), nil)
+	req := l.request(l.site, l.site.ID+"_live.csv")
+	err = l.withRetry(ctx, func() error {
+		ack, err := l.Client.UploadNowcast(ctx, req, bytes.NewReader(file.Bytes()), nil)
+		if err == nil {
+			uploadID = ack.UploadID
+		}
 		return err
 	})
+	return uploadID, err
 }
 
 // withRetry retries when the service asks for a delay, and once after a new sign-in when

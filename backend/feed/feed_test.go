@@ -44,16 +44,3 @@ func TestEveryCustomerHasASite(t *testing.T) {
 		t.Errorf("the first site is %s of %s with %s and %s in %v", first.ID, customerOf(first), first.TerminalID, first.Units[0].AssetID, first.Zone)
 	}
 }
-
-func TestClockSpeed(t *testing.T) {
-	wall := time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)
-	at := wall
-	c := Clock{Start: wall.AddDate(-1, 0, 0), Wall: wall, Speed: 60, WallNow: func() time.Time { return at }}
-	if !c.Now().Equal(c.Start) {
-		t.Errorf("it begins at %v", c.Now())
-	}
-	at = at.Add(90 * time.Second)
-	if want := c.Start.Add(90 * time.Minute); !c.Now().Equal(want) {
-		t.Errorf("after 90 s it is %v, not %v", c.Now(), want)
-	}
-}

@@ -76,10 +76,9 @@ func TestLiveSendsWhatWasRefused(t *testing.T) {
 			cancel()
 		}
 	})
-	wall := time.Now()
 	p := Player{
 		Client: client.New(client.Options{Transport: client.InProcess(service)}), Fleet: fleet, Step: 5 * time.Minute, Log: slog.New(slog.DiscardHandler),
-		Clock: Clock{Start: begin, Wall: wall, Speed: 300, WallNow: time.Now},
+		Clock: NewClock(begin, 300, time.Now),
 		SignIn: func(context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()

@@ -18,7 +18,7 @@ import (
 type Operators struct {
 	Client *client.Client
 	Fleet  *simulate.Fleet
-	Clock  Clock
+	Clock  *Clock
 	Look   time.Duration // by the wall, between two looks for findings
 
 	// LeaveAt is the site whose worst finding is left as it is, so that its alarm

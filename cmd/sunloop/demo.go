@@ -137,7 +137,7 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 	if err != nil {
 		return err
 	}
-	clock := feed.Clock{Start: state.Clock, Wall: time.Now(), Speed: c.Speed, WallNow: time.Now}
+	clock := feed.NewClock(state.Clock, c.Speed, time.Now)
 	log, lines := g.headlessLog(std.err), (*tail)(nil)
 	if !c.Headless {
 		var logFile io.Closer
@@ -174,7 +174,7 @@ func (d *demo) addUser(ctx context.Context, name, role string) error {
 
 // work does what the demo's dispatcher does, as a separate user: what the person
 // at the console does is distinct from it.
-func (d *demo) work(ctx context.Context, o client.Options, clock feed.Clock) error {
+func (d *demo) work(ctx context.Context, o client.Options, clock *feed.Clock) error {
 	if err := d.addUser(ctx, demoDispatcher, api.RoleOperator); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (d *demo) work(ctx context.Context, o client.Options, clock feed.Clock) err
 }
 
 // play signs in and feeds the service while show runs.
-func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show) error {
+func (c *DemoCmd) play(ctx context.Context, d *demo, clock *feed.Clock, show show) error {
 	d.client = client.Options{Transport: client.InProcess(d.service.Handler()), Now: time.Now}
 	for _, name := range []string{demoUser, demoSimulator} {
 		if err := d.addUser(ctx, name, api.RoleAdmin); err != nil {

@@ -11,8 +11,8 @@ import (
 
 // Demo returns the fleet of the demonstration: three sites in different
 // climates with 24 inverters, telemetry from start, and a year of faults placed
-// relative to now. At now an inverter is down, another lost strings three weeks
-// ago, one site is soiled, one unit has not reported for hours or was silent
+// relative to now. At now an inverter has been down for more than a day, another lost
+// strings three weeks ago, one site is soiled, one unit has not reported for hours or was silent
 // within the last day, and a site has been curtailed on recent days; older
 // faults are over. New faults occur for 60 days after now. To continue a fleet
 // later, call Demo with the same seed, start and now.
@@ -156,19 +156,22 @@ func sunny(s *Site, t time.Time, hour, n int) []time.Time {
 func (p *plan) present() {
 	sib, hav, gil := p.fleet.Sites[0], p.fleet.Sites[1], p.fleet.Sites[2]
 
-	// The outage is at the site with the highest sun, and began three hours
-	// ago; if the sun is down at every site, at the last noon.
-	site, best := sib, -90.0
-	for _, s := range p.fleet.Sites {
-		if e := elevation(s, p.now); e > best {
-			site, best = s, e
+	// The outage is at the first site, at which the demo begins, or at the one with the
+	// highest sun while the first has little. It began more than a day ago, so that its
+	// alarm is critical, and lasts until it is repaired.
+	site, best := sib, elevation(sib, p.now)
+	if best < 15 {
+		for _, s := range p.fleet.Sites {
+			if e := elevation(s, p.now); e > best {
+				site, best = s, e
+			}
 		}
 	}
-	from := p.now.Add(-3 * time.Hour)
+	from := p.now.Add(-26 * time.Hour)
 	if elevation(site, from) < 10 {
-		from = clock(site, p.now.Add(-time.Hour), 12)
+		from = clock(site, p.now.Add(-25*time.Hour), 12)
 	}
-	p.add(site, Fault{Kind: UnitOutage, From: from, To: p.now.Add(40 * time.Hour), Cause: "power stage failed, unit locked out"}, 2)
+	p.add(site, Fault{Kind: UnitOutage, From: from, Cause: "power stage failed, unit locked out"}, 2)
 
 	p.add(sib, Fault{Kind: StringLoss, From: clock(sib, p.now.AddDate(0, 0, -21), 10), Severity: 2.0 / float64(sib.Units[4].Strings), Code: 1 << 12, Cause: "string fuses blown"}, 4)
 	p.add(gil, Fault{Kind: Soiling, From: clock(gil, p.now.AddDate(0, 0, -50), 6), Severity: 0.003, Cause: "dust, no rain"})

@@ -518,7 +518,7 @@ var partnerCases = []Case{
 		prefixed("ear.recovery_potential_kwh.", "50pct 75pct 95pct 100pct")...),
 		prefixed("financial.", "tariff_currency shortfall_cost_zar realized_savings_zar total_potential_value_zar tou_breakdown")...),
 		Errors: []ErrorCase{foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)}}),
-	For(api.GetMaintenanceSignals, Case{Params: []Param{p("site_id", goodSite), p("since", "2025-10-01T00:00:00Z", "lately"), p("severity", "high", "urgent")},
+	For(api.GetMaintenanceSignals, Case{Params: []Param{p("site_id", goodSite), p("since", "2025-10-01T00:00:00Z", "lately"), p("severity", "critical", "urgent")},
 		Fields: append(words("site_id generated_at cursor summary.by_type summary.by_severity summary.by_asset"), prefixed("signals[].", "id timestamp asset_id type severity description")...),
 		Errors: []ErrorCase{foreign, withValue("site_id", "Nowhere", api.ErrSiteNotFound)}}),
 	For(api.GetMaintenanceSchedule, Case{Params: []Param{p("site_id", goodSite)},
