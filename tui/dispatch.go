@@ -150,6 +150,7 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 // unless it is not available.
 func (m *Model) runAction(a keymap.Action) (view.Request, tea.Cmd) {
 	if e, ok := m.o.Keys.Entry(a); ok {
+		m.selectShown(e)
 		reason := m.disabled(e)
 		if reason == selectUnit {
 			return view.ChooseUnit{What: e.Binding.Help().Desc, Then: view.Run{Action: a}}, nil
@@ -166,6 +167,20 @@ func (m *Model) runAction(a keymap.Action) (view.Request, tea.Cmd) {
 		return nil, nil
 	}
 	return m.answered(m.nav.top().Do(a, m.focusedContext()))
+}
+
+// selectShown selects the finding that Orient shows in detail, for an action that needs a
+// selected unit or finding while nothing is selected.
+func (m *Model) selectShown(e keymap.Entry) {
+	if m.nav.screen() != nil || m.data.Site == nil || m.nav.focus != layout.Orient || m.nav.selection != (view.Selection{}) {
+		return
+	}
+	if e.Needs&keymap.NeedsSelection == 0 && e.Action != keymap.TakeIssue && e.Action != keymap.CloseIssue {
+		return
+	}
+	if f := m.nav.orient.Shown(m.focusedContext()); f != nil {
+		m.nav.selection = view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}
+	}
 }
 
 // answered processes the request that a view returned for an event. On a screen,

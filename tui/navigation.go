@@ -14,6 +14,7 @@ import (
 // navigation is the state of the screen: panes, screens and focus.
 type navigation struct {
 	panes     [layout.Panes]view.Pane
+	orient    *operations.Orient // of the panes
 	decide    *operations.Decide // of the panes
 	focus     layout.Pane
 	zoom      bool
@@ -25,10 +26,10 @@ type navigation struct {
 }
 
 func newNavigation() navigation {
-	decide := operations.NewDecide()
+	orient, decide := operations.NewOrient(), operations.NewDecide()
 	return navigation{
-		decide: decide,
-		panes:  [layout.Panes]view.Pane{layout.Observe: operations.NewObserve(), layout.Orient: operations.NewOrient(), layout.Decide: decide, layout.Act: operations.NewAct()},
+		orient: orient, decide: decide,
+		panes: [layout.Panes]view.Pane{layout.Observe: operations.NewObserve(), layout.Orient: orient, layout.Decide: decide, layout.Act: operations.NewAct()},
 	}
 }
 
@@ -72,7 +73,7 @@ func (n *navigation) selectThing(r view.Select) {
 
 // reset restores the initial state.
 func (n *navigation) reset() {
-	*n = navigation{panes: n.panes, decide: n.decide}
+	*n = navigation{panes: n.panes, orient: n.orient, decide: n.decide}
 	for _, p := range n.panes {
 		for _, list := range p.Lists().All {
 			list.Restore(view.Memory{})

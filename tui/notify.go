@@ -10,6 +10,7 @@ import (
 	"app.sunloop/internal/display"
 	"app.sunloop/themes"
 	"app.sunloop/tui/settings"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view/widget"
 )
@@ -86,6 +87,7 @@ func (m *Model) announceAll(all []newAlarm, now time.Time) {
 	if len(all) == 0 {
 		return
 	}
+	m.data.Planner.Invalidate(state.QueryFleet) // its list has the alarms of each site
 	slices.SortStableFunc(all, func(a, b newAlarm) int {
 		return slices.Index(api.AlertSeverities(), a.severity) - slices.Index(api.AlertSeverities(), b.severity)
 	})

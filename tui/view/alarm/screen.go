@@ -449,6 +449,19 @@ func Request(a keymap.Action, alerts []api.Alert) view.Request {
 	return changeStatus(nil, alerts, api.AlertsRequest{Action: api.ActionAcknowledge}, "acknowledged")
 }
 
+// Choose asks which of the alarms an action concerns, and performs it; nil without alarms.
+func Choose(a keymap.Action, alerts []api.Alert) view.Request {
+	if len(alerts) == 0 {
+		return nil
+	}
+	title := map[keymap.Action]string{keymap.Acknowledge: "Alarm: acknowledge", keymap.Shelve: "Alarm: shelve", keymap.Unshelve: "Alarm: unshelve"}[a]
+	choices := make([]widget.Choice, len(alerts))
+	for i, alert := range alerts {
+		choices[i] = widget.Choice{Text: UnitOf(alert), Detail: widget.AlarmPriority(alert.AlertSeverity) + ", " + widget.Family(alert.AlertType), Do: Request(a, []api.Alert{alert})}
+	}
+	return view.OpenDialog{Dialog: widget.NewChooser(title, "type a part of its unit", choices, nil)}
+}
+
 // changeStatus sends one request for each alarm. Completed changes remain, even
 // if a later one is refused.
 func changeStatus(from view.Caller, alerts []api.Alert, r api.AlertsRequest, done string) view.Call {

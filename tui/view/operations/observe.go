@@ -385,7 +385,11 @@ func (o *Observe) Do(a keymap.Action, v view.Context) view.Request {
 		}
 		return nil
 	case keymap.Acknowledge, keymap.Shelve, keymap.Unshelve:
-		return alarm.Request(a, o.chosen(a, v))
+		chosen := o.chosen(a, v)
+		if len(chosen) == 0 {
+			return alarm.Choose(a, o.candidates(a, v))
+		}
+		return alarm.Request(a, chosen)
 	case keymap.Open:
 		return o.enter(v)
 	}
@@ -525,12 +529,21 @@ func (o *Observe) chosen(a keymap.Action, v view.Context) []api.Alert {
 	return out
 }
 
+// candidates returns the alarms that an action may change, if no alarm and no unit is
+// selected.
+func (o *Observe) candidates(a keymap.Action, v view.Context) []api.Alert {
+	if o.alarmsFocused || v.Selection != (view.Selection{}) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(v.Site.Alerts.Data.Alerts), func(alert api.Alert) bool { return !alarm.CanChange(a, alert) })
+}
+
 // Disabled returns why an action on alarms is not possible.
 func (o *Observe) Disabled(a keymap.Action, v view.Context) string {
 	o.follow(v)
 	switch a {
 	case keymap.Acknowledge, keymap.Shelve, keymap.Unshelve:
-		if len(o.chosen(a, v)) > 0 {
+		if len(o.chosen(a, v)) > 0 || len(o.candidates(a, v)) > 0 {
 			return ""
 		}
 	default:

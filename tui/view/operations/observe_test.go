@@ -188,7 +188,6 @@ func TestChosenAlarms(t *testing.T) {
 		flood bool
 		want  string
 	}{
-		{"nothing selected", "", nil, keymap.Acknowledge, false, ""},
 		{"the selected unit", "INV-03", nil, keymap.Acknowledge, false, "alt_dead"},
 		{"acknowledged already", "INV-05", nil, keymap.Acknowledge, false, ""},
 		{"and can be shelved", "INV-05", nil, keymap.Shelve, false, "alt_weak"},
@@ -225,6 +224,35 @@ func TestChosenAlarms(t *testing.T) {
 		if r := o.Do(tt.do, v); (r != nil) != (tt.want != "") {
 			t.Errorf("%s: the pane asks for %#v", tt.name, r)
 		}
+	}
+}
+
+// With nothing selected, an action on an alarm asks for the alarm, and acts on the one that
+// is chosen; without one that it may change it says why not.
+func TestAsksForTheAlarm(t *testing.T) {
+	v := stage.ContextOf(t, stage.SiteOf(plant.New(), stage.Noon))
+	o := NewObserve()
+	if why := o.Disabled(keymap.Acknowledge, v); why != "" {
+		t.Errorf("why not: %q", why)
+	}
+	dialog := stage.Opened(t, o.Do(keymap.Acknowledge, v))
+	if drawn := stage.DialogText(v, dialog, 80, 24); !strings.Contains(drawn, "INV-03") || strings.Contains(drawn, "INV-05") { // the second is acknowledged already
+		t.Errorf("the choice is\n%s", drawn)
+	}
+	calls := 0
+	if all, ok := stage.Press(dialog, "enter").(view.Batch); ok {
+		for _, r := range all {
+			if _, ok := r.(view.Call); ok {
+				calls++
+			}
+		}
+	}
+	if calls != 1 {
+		t.Errorf("the choice makes %d calls", calls)
+	}
+	v.Site.Alerts.Set(state.AlertList{}, stage.Noon)
+	if why := o.Disabled(keymap.Acknowledge, v); why == "" || o.Do(keymap.Acknowledge, v) != nil {
+		t.Errorf("without alarms: %q", why)
 	}
 }
 

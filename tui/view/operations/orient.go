@@ -52,14 +52,14 @@ func (o *Orient) Queries(v view.Context) []state.Need {
 		from, to := lossWindow(v, LossPeriods[o.losses-1])
 		needs = append(needs, state.Need{Query: state.QueryKPIs, Of: state.SpanOf(from, to, v.Site.Zone), Period: 10 * time.Minute})
 	}
-	if f := o.shown(v); f != nil {
+	if f := o.Shown(v); f != nil {
 		needs = append(needs, caseNeed(v, *f))
 	}
 	return needs
 }
 
-// shown returns the finding whose details are shown; nil if those of a unit are.
-func (o *Orient) shown(v view.Context) *api.Finding {
+// Shown returns the finding whose details are shown; nil if those of a unit are.
+func (o *Orient) Shown(v view.Context) *api.Finding {
 	if f := workflow.SelectedFinding(v); f != nil || v.Selection.AssetID != "" || len(v.Site.Findings.Data) == 0 {
 		return f
 	}
@@ -126,7 +126,7 @@ func (o *Orient) content(v view.Context, seen int) (of string, draw func(termina
 	if o.losses > 0 {
 		return "losses", func(r terminal.Region) int { return o.drawLosses(r, v, seen) }
 	}
-	if f := o.shown(v); f != nil {
+	if f := o.Shown(v); f != nil {
 		return f.SummaryID, func(r terminal.Region) int { return o.drawFinding(r, v, *f, seen) }
 	}
 	id := v.Selection.AssetID
