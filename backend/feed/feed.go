@@ -170,7 +170,7 @@ func (f *Player) request(s *simulate.Site, name string) api.UploadRequest {
 // liveEvery is the shortest wall time between two live uploads of a site.
 const liveEvery = 4 * time.Second
 
-// progress is the time up to which something is done at all sites.
+// progress is the time up to which something is done for each of the sites.
 type progress struct {
 	mu     sync.Mutex
 	sites  []time.Time
@@ -182,7 +182,7 @@ func newProgress(sites int, start time.Time, report func(time.Time)) *progress {
 	return &progress{sites: slices.Repeat([]time.Time{start}, sites), all: start, report: report}
 }
 
-// set records the time up to which it is done at a site.
+// set records the time up to which it is done for a site.
 func (p *progress) set(site int, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
