@@ -80,7 +80,7 @@ func TestHistoryByKeys(t *testing.T) {
 	}
 	d.minute()
 	if h.History.Count == 0 {
-		d.shows("What the history shows", "No fault was found in this time")
+		d.shows("What the history shows", "No fault was found in this period")
 		return
 	}
 	d.shows("What the history shows", "findings", "lost")

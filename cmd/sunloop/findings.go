@@ -109,9 +109,7 @@ func (c *FindingsCmd) summary(ctx context.Context, f *facts) (bool, error) {
 	}, func(site api.Site, r *api.HistoryResponse) error {
 		zone := f.Zones.Of(site.Ref())
 		fmt.Fprintf(f.out, "%s: what the history shows%s\n", f.Zones.Label(site.Ref()), periodOf(r.History, zone))
-		for _, line := range plain.History(r.History, zone) {
-			fmt.Fprintln(f.out, "  "+line)
-		}
+		printHistoryLines(ctx, f.Client, site.Ref(), r.History, zone, f.out)
 		return nil
 	})
 	if err != nil {

@@ -466,7 +466,22 @@ func (c *ImportFileCmd) printHistory(ctx context.Context, cl *client.Client, u a
 		zone = time.UTC
 	}
 	fmt.Fprintf(out, "what this history shows, %s to %s:\n", plain.When(u.FirstRecord, zone), plain.When(u.LastRecord, zone))
-	for _, line := range plain.History(r.History, zone) {
+	printHistoryLines(ctx, cl, api.SiteRef{CustomerID: c.Customer, SiteID: c.Site}, r.History, zone, out)
+}
+
+// printHistoryLines prints what a history shows; if it has no finding, also what detection
+// could evaluate.
+func printHistoryLines(ctx context.Context, cl *client.Client, of api.SiteRef, h api.History, zone *time.Location, out io.Writer) {
+	lines := plain.History(h, zone)
+	if h.Count == 0 {
+		r, err := cl.Detections(ctx, api.ListQuery{CustomerID: of.CustomerID, SiteID: of.SiteID, Page: api.Page{Limit: 1}})
+		if err != nil {
+			lines = append(lines, fmt.Sprintf("what detection could evaluate is unknown: %v", clientError(err)))
+		} else {
+			lines = append(lines, plain.Evaluation(r.Detections)...)
+		}
+	}
+	for _, line := range lines {
 		fmt.Fprintln(out, "  "+line)
 	}
 }

@@ -101,8 +101,8 @@ func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
 	}
 	fmt.Fprintln(out)
 	for _, f := range s.Findings {
-		fmt.Fprintf(out, "  %s: %s %s since %s, %s at risk (daylight mean), %s lost, %s sure\n", widget.FindingPriority(f), plain.Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily),
-			plain.When(f.StartedAt, zone), display.Power(f.EnergyAtRiskKW), display.Energy(f.LostKWh), display.Percent(f.Confidence))
+		fmt.Fprintf(out, "  %s: %s %s since %s, %s at risk (daylight mean), %s, %s sure\n", widget.FindingPriority(f), plain.Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily),
+			plain.When(f.StartedAt, zone), display.Power(f.EnergyAtRiskKW), widget.LostWords(f), display.Percent(f.Confidence))
 	}
 	if len(s.Findings) == 0 {
 		fmt.Fprintln(out, "  "+noFindings(s.Summary.SiteSummary, zone))

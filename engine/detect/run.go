@@ -177,16 +177,16 @@ func (s *session) choose() (step, first int64) {
 		_, readable := newSource(u.Frame, max(interval, 1))
 		switch {
 		case u.Frame.Len() == 0:
-			s.note(u.AssetID, "there is no row in the time looked at")
+			s.note(u.AssetID, "the period has no data of it")
 			continue
 		case !readable:
-			s.note(u.AssetID, "neither power nor energy has a single reading")
+			s.note(u.AssetID, "it has no reading of power or energy")
 			continue
 		case interval == 0:
-			s.note(u.AssetID, "a single row shows no fault")
+			s.note(u.AssetID, "a single row is not enough to detect a fault")
 			continue
 		case interval > int64(coarsest/time.Second):
-			s.note(u.AssetID, "one reading in %s is too rare to see outages or gaps; two hours is the limit", formatMinutes(float64(interval)/3600*60))
+			s.note(u.AssetID, "outages and gaps are detected in readings up to two hours apart; its readings are %s apart", formatMinutes(float64(interval)/3600*60))
 			continue
 		}
 		step = max(step, interval, int64(finest/time.Second))
@@ -220,10 +220,10 @@ func nominal(times []int64) time.Duration {
 // limits notes what could not be evaluated because of the data as a whole.
 func (s *session) limits(detectable map[string]Detectability) {
 	if len(s.in.Units) == 1 {
-		s.note(s.in.Units[0].AssetID, "it is the only unit that can be judged, so an outage of the unit and one of the site look the same")
+		s.note(s.in.Units[0].AssetID, "it is the only unit that can be evaluated, so an outage of the unit and one of the site look the same")
 	}
 	if s.in.Site.Location == nil {
-		s.note("", "without coordinates day and night are distinguished by the site's own past: what happens in the first three days is judged by peers and irradiance alone")
+		s.note("", "without coordinates day and night are distinguished by the site's own history: the first three days are evaluated by peers and irradiance only")
 	}
 	if s.modules.source() == noLight {
 		s.note("", "soiling and degradation require the irradiance on the modules: coordinates, and a plane that is given or known from clear days; they are not evaluated here")
@@ -237,10 +237,10 @@ func (s *session) limits(detectable map[string]Detectability) {
 		s.note("", "no irradiance is measured, so a site without power is distinguished from a dark one by its history: outages are announced after an hour and a quarter, and soiling only if it is heavy")
 	}
 	if !warmth {
-		s.note("", "no temperature is measured, so snow is not judged and may be called an outage")
+		s.note("", "no temperature is measured, so snow is not evaluated and may be reported as an outage")
 	}
 	if s.memory.days < enoughDays {
-		s.note("", "too few days with production (%d) to know what is usual here: losses that come slowly, shade, dirt and shifted clocks are not judged", s.memory.days)
+		s.note("", "the history has %s with production: slow losses, shading, soiling and clock shifts are evaluated from %s on", display.CountOf(s.memory.days, "day", "days"), display.CountOf(enoughDays, "day", "days"))
 	}
 	for k, u := range s.in.Units {
 		if s.rating(k) <= 0 {
@@ -253,7 +253,7 @@ func (s *session) limits(detectable map[string]Detectability) {
 		case alone && s.in.Site.Location == nil:
 			s.note(u.AssetID, "its orientation is not known to equal that of two other units, and without coordinates it has no model of its history, so losses of strings and shading are not evaluated")
 		case alone:
-			s.note(u.AssetID, "too few clear days are known to hold it against its own past, so losses of strings and shade are not judged yet")
+			s.note(u.AssetID, "too few clear days are known to compare it with its own history, so losses of strings and shading are not evaluated yet")
 		}
 		if !present(u.Frame.Values(series.EnergyCounterKWh)) {
 			s.note(u.AssetID, "no lifetime counter, so a gap in its data cannot be distinguished from an outage")
@@ -271,11 +271,11 @@ func (s *session) sentences() []string {
 	for text, units := range s.notes {
 		switch {
 		case units[0] == "":
-			out = append(out, text)
+			out = append(out, strings.ToUpper(text[:1])+text[1:]+".")
 		case len(units) <= 3:
-			out = append(out, strings.Join(units, ", ")+": "+text)
+			out = append(out, strings.Join(units, ", ")+": "+text+".")
 		default:
-			out = append(out, fmt.Sprintf("%s, %s and %s: %s", units[0], units[1], display.CountOf(len(units)-2, "more unit", "more units"), text))
+			out = append(out, fmt.Sprintf("%s, %s and %s: %s", units[0], units[1], display.CountOf(len(units)-2, "more unit", "more units"), text+"."))
 		}
 	}
 	slices.Sort(out)

@@ -145,7 +145,7 @@ func TestScarceInputIsSaidNotGuessed(t *testing.T) {
 			in := plantOf(2, 1, 15*time.Minute)
 			cut(in, 0, 10, 13, 0)
 			return in
-		}, []string{"without coordinates", "too few days with production (1)"}, []detect.Family{detect.InverterOutage}},
+		}, []string{"Without coordinates", "The history has 1 day with production"}, []detect.Family{detect.InverterOutage}},
 		{"two units with a past", func() detect.Input {
 			in := plantOf(2, 20, 15*time.Minute)
 			cut(in, 0, 19*24+9, 19*24+12, 0)
@@ -157,18 +157,18 @@ func TestScarceInputIsSaidNotGuessed(t *testing.T) {
 				cut(in, k, 19*24+9, 19*24+12, 0)
 			}
 			return in
-		}, []string{"no irradiance is measured", "no temperature is measured"}, []detect.Family{detect.SiteOutage}},
+		}, []string{"No irradiance is measured", "No temperature is measured"}, []detect.Family{detect.SiteOutage}},
 		{"only NaN", func() detect.Input {
 			in := plantOf(1, 3, 15*time.Minute)
 			cut(in, 0, 0, 72, none)
 			return in
-		}, []string{"A: neither power nor energy has a single reading"}, nil},
+		}, []string{"A: it has no reading of power or energy"}, nil},
 		{"only NaN in one of three", func() detect.Input {
 			in := plantOf(3, 3, 15*time.Minute)
 			cut(in, 1, 0, 72, none)
 			cut(in, 0, 2*24+9, 2*24+12, 0)
 			return in
-		}, []string{"B: neither power nor energy has a single reading"}, []detect.Family{detect.InverterOutage}},
+		}, []string{"B: it has no reading of power or energy"}, []detect.Family{detect.InverterOutage}},
 		{"one row", func() detect.Input {
 			in := plantOf(1, 1, 24*time.Hour)
 			return in

@@ -252,3 +252,25 @@ func TestConfidenceIsSupported(t *testing.T) {
 		}
 	}
 }
+
+// The sentence of an event whose losses are not known says so, and never states 0 kWh.
+func TestSummaryOfUnknownLosses(t *testing.T) {
+	in := detect.Input{Site: detect.Site{ID: "roof", Zone: time.UTC}, Now: start.Add(12 * time.Hour), Units: []detect.Unit{{AssetID: "A", CapacityKW: 10}, {AssetID: "B", CapacityKW: 10}}}
+	end := start.Add(13 * time.Hour)
+	for _, test := range []struct {
+		lost float64
+		end  *time.Time
+		want string
+	}{
+		{0, nil, "A has made no power since 2025-10-01 12:00; the lost energy is not yet known."},
+		{0, &end, "A made no power from 2025-10-01 12:00 for 1 h; the lost energy is not known."},
+		{4.26, nil, "A has made no power since 2025-10-01 12:00; 4.26 kWh lost so far."},
+		{4.26, &end, "A made no power from 2025-10-01 12:00 for 1 h; 4.26 kWh lost."},
+	} {
+		e := detect.Event{Family: detect.InverterOutage, Units: []string{"A"}, Start: in.Now, DetectedAt: in.Now, LastSeen: in.Now, End: test.end, LossFraction: 1, LostKWh: test.lost}
+		got := diagnose.Explain(in, detect.Report{Events: []detect.Event{e}, RatingKW: map[string]float64{"A": 10, "B": 10}})
+		if len(got) != 1 || got[0].Summary != test.want {
+			t.Errorf("summary of %v kWh: %+v, want %q", test.lost, got, test.want)
+		}
+	}
+}

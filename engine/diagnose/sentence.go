@@ -25,7 +25,11 @@ func (c *context) summary(e detect.Event) string {
 		since = fmt.Sprintf("from %s for %s", c.clock(e.Start), display.Duration(e.End.Sub(e.Start)))
 	}
 	value := func(kind string) float64 { v, _ := e.Find(kind); return v.Value }
-	lost := display.Energy(e.LostKWh)
+	lost, notMade := lostText(e, "lost"), lostText(e, "not made")
+	soFar := lost
+	if e.End == nil && e.LostKWh > 0 {
+		soFar += " so far"
+	}
 	switch e.Family {
 	case detect.CommunicationGap:
 		switch {
@@ -60,55 +64,67 @@ func (c *context) summary(e detect.Event) string {
 	case detect.IrradianceSensor:
 		return fmt.Sprintf("The irradiance sensor misses %s of the light %s; the plant makes its power.", display.Percent(value("light_missing")/100), since)
 	case detect.GroundFault:
-		return fmt.Sprintf("%s reports or behaves as with a ground fault %s; %s lost so far.", who, since, lost)
+		return fmt.Sprintf("%s reports or behaves as with a ground fault %s; %s.", who, since, soFar)
 	case detect.ArcFault:
-		return fmt.Sprintf("%s has detected an arc in its DC circuit %s: danger of fire; %s lost so far.", who, since, lost)
+		return fmt.Sprintf("%s has detected an arc in its DC circuit %s: danger of fire; %s.", who, since, soFar)
 	case detect.IntermittentTrip:
-		return fmt.Sprintf("%s stops several times a day %s, %.0f times so far; %s lost.", who, since, value("short_stops"), lost)
+		return fmt.Sprintf("%s stops several times a day %s, %s so far; %s.", who, since, display.CountOf(int(value("short_stops")), "time", "times"), lost)
 	case detect.Clipping:
 		return fmt.Sprintf("%s reached the rating on %s %s: by design, no fault.", who, display.CountOf(len(e.Occasions), "day", "days"), since)
 	case detect.Curtailment:
-		return fmt.Sprintf("%s %s held at %s of the rating %s; %s not made.", who, was, display.Percent((value("common_plateau")+value("own_plateau"))/100), since, lost)
+		return fmt.Sprintf("%s %s held at %s of the rating %s; %s.", who, was, display.Percent((value("common_plateau")+value("own_plateau"))/100), since, notMade)
 	case detect.ThermalDerating:
 		if _, ok := e.Find("low_plateau"); !ok {
 			return fmt.Sprintf("%s reports that it is too hot %s.", who, since)
 		}
-		return fmt.Sprintf("%s derates at about %s of its rating when it is hot %s; %s lost.", who, display.Percent(value("low_plateau")/100), since, lost)
+		return fmt.Sprintf("%s derates at about %s of its rating when it is hot %s; %s.", who, display.Percent(value("low_plateau")/100), since, lost)
 	case detect.SnowCover:
 		if n := len(e.Occasions); n > 1 {
-			return fmt.Sprintf("Snow covered the modules %s %s, with production in between; %s not made.", display.CountOf(n, "time", "times"), since, lost)
+			return fmt.Sprintf("Snow covered the modules %s %s, with production in between; %s.", display.CountOf(n, "time", "times"), since, notMade)
 		}
-		return fmt.Sprintf("Snow lies on the modules %s; %s not made.", since, lost)
+		return fmt.Sprintf("Snow lies on the modules %s; %s.", since, notMade)
 	case detect.TrackerFault:
-		return fmt.Sprintf("The tracker of %s does not follow the sun %s; %s lost.", who, since, lost)
+		return fmt.Sprintf("The tracker of %s does not follow the sun %s; %s.", who, since, lost)
 	case detect.StringOutage:
 		switch text, dead := e.Inputs(); {
 		case dead:
-			return fmt.Sprintf("%s gets no current from %s %s: %s of its production; %s lost.", who, text, since, display.Percentage(100*e.LossFraction), lost)
+			return fmt.Sprintf("%s gets no current from %s %s: %s of its production; %s.", who, text, since, display.Percentage(100*e.LossFraction), lost)
 		case text != "":
-			return fmt.Sprintf("%s gets less current from %s than before %s: %s of its production is missing; %s lost.", who, text, since, display.Percentage(100*e.LossFraction), lost)
+			return fmt.Sprintf("%s gets less current from %s than before %s: %s of its production is missing; %s.", who, text, since, display.Percentage(100*e.LossFraction), lost)
 		case e.LossFraction == 0:
 			return fmt.Sprintf("%s reports a blown string fuse %s.", who, since)
 		}
-		return fmt.Sprintf("%s makes %s less than %s %s%s; %s lost.", who, display.Percentage(100*e.LossFraction), basis(e), since, wholeStrings(e), lost)
+		return fmt.Sprintf("%s makes %s less than %s %s%s; %s.", who, display.Percentage(100*e.LossFraction), basis(e), since, wholeStrings(e), lost)
 	case detect.CapacityChange:
 		return fmt.Sprintf("%s makes %s more than before %s.", who, display.Percentage(value("relative_yield")-100), since)
 	case detect.PartialShading:
-		return fmt.Sprintf("%s is in shade while the sun is at %s %s; %s lost.", who, window(e), since, lost)
+		return fmt.Sprintf("%s is in shade while the sun is at %s %s; %s.", who, window(e), since, lost)
 	case detect.Soiling:
 		if e.Basis != "" {
-			return fmt.Sprintf("Dirt takes about %s of what %s makes %s; %s lost.", display.Percentage(100*e.LossFraction), who, since, lost)
+			return fmt.Sprintf("Dirt takes about %s of what %s makes %s; %s.", display.Percentage(100*e.LossFraction), who, since, lost)
 		}
-		return fmt.Sprintf("Dirt takes about %s of the site's production %s; %s lost.", display.Percentage(100*e.LossFraction), since, lost)
+		return fmt.Sprintf("Dirt takes about %s of the site's production %s; %s.", display.Percentage(100*e.LossFraction), since, lost)
 	case detect.Degradation:
 		return fmt.Sprintf("%s loses %s of its yield a year.", who, display.Percentage(-value("yearly_change")))
 	case detect.Underperformance:
-		return fmt.Sprintf("%s makes %s less than expected %s, of unknown cause; %s lost.", who, display.Percentage(100*e.LossFraction), since, lost)
+		return fmt.Sprintf("%s makes %s less than expected %s, of unknown cause; %s.", who, display.Percentage(100*e.LossFraction), since, lost)
 	}
 	if e.End == nil {
-		return fmt.Sprintf("%s %s made no power %s; %s lost so far.", who, has, since, lost)
+		return fmt.Sprintf("%s %s made no power %s; %s.", who, has, since, soFar)
 	}
-	return fmt.Sprintf("%s made no power %s; %s lost.", who, since, lost)
+	return fmt.Sprintf("%s made no power %s; %s.", who, since, lost)
+}
+
+// lostText is the energy that an event took, with the word for it. A unit reports a stop
+// before anything was expected of it, and then no energy is known.
+func lostText(e detect.Event, word string) string {
+	switch {
+	case e.LostKWh > 0:
+		return display.Energy(e.LostKWh) + " " + word
+	case e.End == nil:
+		return "the lost energy is not yet known"
+	}
+	return "the lost energy is not known"
 }
 
 func clockOffset(minutes float64) string {

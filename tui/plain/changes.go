@@ -80,7 +80,7 @@ func (w *watcher) printFindings(list []Sited[api.Finding]) {
 	}
 	for _, v := range over(w.findings, is) {
 		f := v.Fact
-		w.at(v.Site, "finding over: %s, %s lost", fault(f.AssetID, f.AssetIDs, f.FaultFamily), display.Energy(f.LostKWh))
+		w.at(v.Site, "finding over: %s, %s", fault(f.AssetID, f.AssetIDs, f.FaultFamily), widget.LostWords(f))
 	}
 	w.findings = is
 }

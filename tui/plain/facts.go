@@ -66,6 +66,18 @@ func History(h api.History, zone *time.Location) []string {
 	return out
 }
 
+// Evaluation describes what the newest run of detection could evaluate, such as that the
+// history is too short for some kinds of faults.
+func Evaluation(newestFirst []api.Detection) []string {
+	if len(newestFirst) == 0 {
+		return []string{"detection has not evaluated the site yet"}
+	}
+	if a := newestFirst[0].Analysis; a != nil {
+		return a.NotJudged
+	}
+	return nil
+}
+
 // historyLargest is the number of findings that [History] names.
 const historyLargest = 5
 

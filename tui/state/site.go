@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -22,7 +23,7 @@ const (
 	QueryModels     Query = "models"
 	QueryUploads    Query = "uploads"
 	QueryActivities Query = "activities"
-	QueryRuns       Query = "runs" // of the detector, over one unit
+	QueryRuns       Query = "runs" // of the detector, over one unit or [EveryUnit]
 )
 
 // Site is all that the console holds of the site on screen.
@@ -220,6 +221,9 @@ func (s *Store) about(q Query) string {
 	return s.Site.Wanted(q)
 }
 
+// EveryUnit is what [QueryRuns] is about to ask for the runs over all units of the site.
+const EveryUnit = "*"
+
 // Apply takes an answer in and says whether anything on screen may change.
 // An answer for a former site, or about a thing that was left, is dropped. The
 // error is the answer's, when the session behind it has ended.
@@ -284,7 +288,7 @@ var siteSources = map[Query]source{
 		return field(v, err, func() []api.Upload { return v.Uploads })
 	})),
 	QueryRuns: about(func(s *Site) *Value[[]api.Detection] { return &s.Runs }, func(ctx context.Context, c *client.Client, r Request) ([]api.Detection, error) {
-		v, err := c.Detections(ctx, api.ListQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, AssetID: r.id, Page: api.Page{Limit: 5}})
+		v, err := c.Detections(ctx, api.ListQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, AssetID: strings.TrimPrefix(r.id, EveryUnit), Page: api.Page{Limit: 5}})
 		return field(v, err, func() []api.Detection { return v.Detections })
 	}),
 	QueryActivities: of(func(s *Site) *Value[[]api.Activity] { return &s.Activities }, func(ctx context.Context, c *client.Client, r Request) ([]api.Activity, error) {

@@ -291,8 +291,10 @@ func alarmOf(a alert.Alert, of api.Site, now time.Time) notify.Alarm {
 	out := notify.Alarm{AlertID: a.AlertID, CustomerID: a.CustomerID, SiteID: a.SiteID, SiteName: of.Name, AssetID: a.AssetID, Family: a.AlertType, Priority: a.AlertSeverity,
 		State: a.State, Text: a.Message, Onset: a.Timestamp.Time, At: now.UTC(), LostKW: &kw, AcknowledgedBy: a.AcknowledgedBy}
 	if a.Metadata != nil {
-		kwh := a.Metadata.LostKWh
-		out.LostKWh, out.AssetIDs = &kwh, a.Metadata.AssetIDs
+		out.AssetIDs = a.Metadata.AssetIDs
+		if kwh := a.Metadata.LostKWh; kwh > 0 || kw == 0 || a.Resolved { // otherwise it has just begun, and its losses are not known yet
+			out.LostKWh = &kwh
+		}
 	}
 	if of.TariffPerKWh > 0 && of.Currency != "" {
 		out.MoneyAtRisk = &notify.Money{Amount: kw * daylight * of.TariffPerKWh, Currency: of.Currency}

@@ -95,10 +95,28 @@ func TestHistoryAfterImport(t *testing.T) {
 	if !ok || open.Screen.Title() != "What the history shows" {
 		t.Fatalf("h opens %+v", batch[2])
 	}
-	need := open.Screen.Queries(v)[0]
+	needs := open.Screen.Queries(v)
+	need := needs[len(needs)-1]
 	u := v.Admin.Import.Data
 	if want := (state.Span{From: u.FirstRecord.Time, To: u.LastRecord.Add(time.Second)}).Of(); need.Query != state.QueryHistory || need.Of != want {
 		t.Errorf("it asks for %+v, want the history of %s", need, want)
+	}
+}
+
+// A history without findings says what detection could evaluate.
+func TestHistoryWithoutFindings(t *testing.T) {
+	v := stage.ScreenContext(t, false)
+	s := plant.NewHistory(time.Time{}, time.Time{})
+	store := state.Store{Site: v.Site}
+	store.Want(state.QueryRuns, state.EveryUnit)
+	store.Want(state.QueryHistory, state.Span{}.Of())
+	v.Site.History.Set(api.History{From: api.At(stage.Noon.AddDate(0, 0, -4)), To: api.At(stage.Noon)}, stage.Noon)
+	v.Site.Runs.Set([]api.Detection{{DetectedAt: api.At(stage.Noon), Analysis: &api.Analysis{LastObservation: api.At(stage.Noon.Add(-time.Hour)), NotJudged: []string{
+		"INV-01: no lifetime counter, so a gap in its data cannot be distinguished from an outage.",
+		"The history has 4 days with production: slow losses, shading, soiling and clock shifts are evaluated from 10 days on.",
+	}}}}, stage.Noon)
+	for _, size := range stage.Sizes {
+		picture.Golden(t, fmt.Sprintf("history-none-%dx%d", size.W, size.H), stage.ScreenText(v, s, size.W, size.H))
 	}
 }
 

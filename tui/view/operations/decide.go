@@ -178,7 +178,7 @@ func (d *Decide) drawSelected(r terminal.Region, v view.Context) int {
 func waitingWords(f api.Finding) string {
 	switch {
 	case !f.Active:
-		return "It has ended: " + display.Energy(f.LostKWh) + " were lost."
+		return "It has ended: " + widget.LostWords(f) + "."
 	case f.RevenueAtRisk > 0 && f.Currency != "":
 		return fmt.Sprintf("Waiting costs %s a day (%s).", display.Money(f.RevenueAtRisk, f.Currency), widget.Risk(f.EnergyAtRiskKW))
 	case f.EnergyAtRiskKW > 0:

@@ -255,15 +255,6 @@ func drawEvidence(r terminal.Region, v view.Context, y int, evidence []api.Evide
 	return y
 }
 
-// lostOf returns the energy that a finding lost.
-func lostOf(f api.Finding) string {
-	lost := widget.LostEnergy(f) + " lost"
-	if strings.HasPrefix(lost, "unknown") {
-		return "energy lost unknown"
-	}
-	return lost
-}
-
 // factLine returns the duration and the cost of a finding.
 func factLine(v view.Context, f api.Finding) string {
 	end := v.SiteNow
@@ -274,7 +265,7 @@ func factLine(v view.Context, f api.Finding) string {
 	if f.LossFraction > 0 {
 		parts = append(parts, display.Percent(f.LossFraction)+" of its power")
 	}
-	lost := lostOf(f)
+	lost := widget.LostWords(f)
 	if m := display.Money(f.LostKWh*v.Site.TariffPerKWh, v.Site.Currency); m != "" && f.LostKWh > 0 && v.Site.TariffPerKWh > 0 {
 		lost += ", " + m
 	}
@@ -314,7 +305,7 @@ func (o *Orient) Strip(r terminal.Region, v view.Context) {
 		x := alarm.DrawFinding(v, r, 0, y, f) + 1
 		words := " " + widget.Family(f.FaultFamily) + v.Separator() + widget.FamilyRisk(f.FaultFamily, f.EnergyAtRiskKW)
 		if w >= 70 {
-			words += v.Separator() + lostOf(f) + " since " + display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
+			words += v.Separator() + widget.LostWords(f) + " since " + display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
 		}
 		x = v.PutIn(r, x, y, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(words), 10)), themes.Text)
 		v.PutIn(r, x, y, w-x, words, themes.Dim)

@@ -20,7 +20,9 @@ import (
 func NewHistory(from, to time.Time) *widget.TableView {
 	return &widget.TableView{
 		Heading: "What the history shows", Query: state.QueryHistory, Of: state.Span{From: from, To: to}.Of(), Period: 10 * time.Second, List: widget.List{SortBy: -1}, Wide: true,
-		Empty: "No fault was found in this period. Detection evaluates imported files as soon as they are stored; g j starts it for a period.",
+		Empty:       "No fault was found in this period. Detection evaluates imported files as soon as they are stored; g j starts it for a period.",
+		EmptyDetail: emptyHistory,
+		More:        func(string) []state.Need { return []state.Need{detectionRuns} },
 		Columns: []widget.Column{
 			{Title: "fault", Min: 18}, {Title: "findings", Width: 8, Right: true}, {Title: "active", Width: 6, Right: true, Rank: 2}, {Title: "lasted", Width: 10, Right: true, Rank: 1},
 			{Title: "lost", Width: 10, Right: true}, {Title: "units", Width: 24, Min: 10, Rank: 3},
@@ -73,6 +75,46 @@ func historyRows(v view.Context) []widget.Row {
 		}})
 	}
 	return rows
+}
+
+// emptyHistory describes the period without findings, and what detection could not
+// evaluate in it.
+func emptyHistory(v view.Context) []widget.Detail {
+	var lines []widget.Detail
+	add, at := widget.FactsOf(&lines), widget.TimesOf(v)
+	if h := v.Site.History.Data; !h.From.IsZero() && !h.To.IsZero() {
+		add("period", at(h.From)+" to "+at(h.To))
+	}
+	return append(lines, evaluationDetail(v)...)
+}
+
+// detectionRuns are the last runs of detection over the site.
+var detectionRuns = state.Need{Query: state.QueryRuns, Of: state.EveryUnit, Period: 6 * widget.ListPeriod}
+
+// evaluationDetail describes up to when detection has evaluated the data, and the limits
+// of its last run, such as a history that is too short for some kinds of faults.
+func evaluationDetail(v view.Context) []widget.Detail {
+	var lines []widget.Detail
+	if v.Site.Wanted(state.QueryRuns) != state.EveryUnit {
+		return nil
+	}
+	words, role := widget.NoneKnown(v, detectionRuns, "runs of detection", "Detection has not evaluated this site yet.")
+	if runs := v.Site.Runs.Data; len(runs) > 0 {
+		lines = append(lines, widget.Detail{Label: "last run", Text: widget.TimesOf(v)(runs[0].DetectedAt)})
+		if a := runs[0].Analysis; a != nil {
+			if !a.LastObservation.IsZero() {
+				lines = append(lines, widget.Detail{Label: "data up to", Text: widget.TimesOf(v)(a.LastObservation)})
+			}
+			if len(a.NotJudged) > 0 {
+				lines = append(lines, widget.Detail{Heading: "What the last run could evaluate"})
+			}
+			for _, text := range a.NotJudged {
+				lines = append(lines, widget.Detail{Text: text})
+			}
+		}
+		return lines
+	}
+	return append(lines, widget.Detail{Text: words, Role: role})
 }
 
 // lastedWords is a time that findings lasted in all.

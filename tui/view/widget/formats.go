@@ -19,14 +19,30 @@ func Spaced(value string) string { return strings.ReplaceAll(value, "_", " ") }
 // they lose is unknown.
 func isSilent(family string) bool { return family == "communication_gap" || family == "data_silence" }
 
-// LostEnergy writes the energy that a finding lost; that of a unit without data
-// is not known.
-func LostEnergy(f api.Finding) string { return FamilyEnergy(f.FaultFamily, f.LostKWh) }
+// LostEnergy writes the energy that a finding lost. That of a unit without data is not
+// known, and that of a finding that has just begun is not known yet.
+func LostEnergy(f api.Finding) string {
+	if f.LostKWh == 0 && f.Active && f.EnergyAtRiskKW > 0 {
+		return unknownEnergy
+	}
+	return FamilyEnergy(f.FaultFamily, f.LostKWh)
+}
+
+// LostWords writes the energy that a finding lost as part of a sentence.
+func LostWords(f api.Finding) string {
+	if lost := LostEnergy(f); lost != unknownEnergy {
+		return lost + " lost"
+	}
+	return "energy lost unknown"
+}
+
+// unknownEnergy is an energy that is not known.
+const unknownEnergy = "unknown"
 
 // FamilyEnergy writes the energy that findings of a family lost.
 func FamilyEnergy(family string, kwh float64) string {
 	if kwh == 0 && isSilent(family) {
-		return "unknown"
+		return unknownEnergy
 	}
 	return display.Energy(kwh)
 }

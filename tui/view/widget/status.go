@@ -19,20 +19,20 @@ type ValueStatus struct {
 	NextTry time.Time
 }
 
-// drawEmpty draws the reason for an empty view; empty is the text without data.
-func (now ValueStatus) drawEmpty(r terminal.Region, v view.Context, empty string) {
+// drawEmpty draws the reason for an empty view, and returns the y after it; empty is the
+// text without data.
+func (now ValueStatus) drawEmpty(r terminal.Region, v view.Context, empty string) int {
 	switch now.Status {
 	case state.Failed:
 		y := v.Paragraph(r, 0, 0, state.Sentence(now.Err), themes.Warning)
-		v.Paragraph(r, 0, y, "Next try "+state.Soon(now.NextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
+		return v.Paragraph(r, 0, y, "Next try "+state.Soon(now.NextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
 	case state.Loading:
-		v.Paragraph(r, 0, 0, "Asking the service …", themes.Dim)
+		return v.Paragraph(r, 0, 0, "Asking the service …", themes.Dim)
 	case state.Stale:
 		y := v.Paragraph(r, 0, 0, empty, themes.Dim)
-		v.Paragraph(r, 0, y, "This is "+display.Age(now.Age)+" old: "+state.Reason(now.Err)+".", themes.Warning)
-	default:
-		v.Paragraph(r, 0, 0, empty, themes.Dim)
+		return v.Paragraph(r, 0, y, "This is "+display.Age(now.Age)+" old: "+state.Reason(now.Err)+".", themes.Warning)
 	}
+	return v.Paragraph(r, 0, 0, empty, themes.Dim)
 }
 
 // KnowledgeRole returns the look of words about what is not known.

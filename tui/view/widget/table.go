@@ -22,9 +22,11 @@ type TableView struct {
 	Columns []Column
 	Rows    func(v view.Context) []Row
 	Detail  func(v view.Context, id string) []Detail
-	Query   state.Query
-	Of      string        // what the query is about; empty for none
-	Period  time.Duration // between two questions; 0: 2 s
+	// EmptyDetail describes why there is no row, below Empty; nil: nothing.
+	EmptyDetail func(v view.Context) []Detail
+	Query       state.Query
+	Of          string        // what the query is about; empty for none
+	Period      time.Duration // between two questions; 0: 2 s
 	// Head draws lines above the list and returns how many; nil: none.
 	Head func(r terminal.Region, v view.Context) int
 	// Status is that of the value behind the rows; nil: all rows are there.
@@ -230,7 +232,11 @@ func (s *TableView) drawEmpty(r terminal.Region, v view.Context) {
 	if s.Status != nil {
 		now = s.Status(v)
 	}
-	now.drawEmpty(r, v, s.Empty)
+	y := now.drawEmpty(r, v, s.Empty)
+	if s.EmptyDetail != nil && now.Status == state.Empty {
+		w, h := r.Size()
+		DrawDetails(r.Region(terminal.Rect{Y: y + 1, W: w, H: h - y - 1}), v, s.EmptyDetail(v))
+	}
 }
 
 // drawNote draws the age of stale content.

@@ -80,7 +80,7 @@ func (w *Workflow) beforeOrder(v view.Context) {
 	w.Bill = v.Site.FreeBOM(f.AssetID, f.SummaryID)
 	switch {
 	case !f.Active:
-		w.Why = "it has ended; " + display.Energy(f.LostKWh) + " were lost"
+		w.Why = "it has ended; " + widget.LostWords(*f)
 	case f.RootCause == "" && len(f.Causes) == 0 && !v.Site.Diagnosed[f.SummaryID]:
 		w.Next = StepDiagnose
 	case v.Site.Orders.At.IsZero():
@@ -235,7 +235,7 @@ func wayOfOrder(v view.Context, o api.Order) []milestone {
 		add("alarm", a.Timestamp, themes.Text, "%s", words)
 	}
 	if f := findingByID(v, o.SummaryID); f != nil {
-		add("finding", f.StartedAt, themes.Text, "%s, %s sure, %s lost", widget.Family(f.FaultFamily), display.Percent(f.Confidence), display.Energy(f.LostKWh))
+		add("finding", f.StartedAt, themes.Text, "%s, %s sure, %s", widget.Family(f.FaultFamily), display.Percent(f.Confidence), widget.LostWords(*f))
 	}
 	if s := ScheduleByID(v, o.ScheduleID); s != nil {
 		add("plan", s.CreatedAt, themes.Text, "%s for %s, %s", s.MaintenanceType, display.When(s.ScheduledDate.Time, v.SiteNow, v.Site.Zone), s.Status)
@@ -293,7 +293,7 @@ func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
 		case f.Active:
 			words, role = "Nothing was measured since then: whether the loss stopped shows on the next clear day.", themes.Dim
 		default:
-			words = "The loss stopped " + display.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone) + "; " + display.Energy(f.LostKWh) + " were lost."
+			words = "The loss stopped " + display.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone) + "; " + widget.LostWords(*f) + "."
 		}
 		y = v.Paragraph(r, 0, y, words, role)
 	}
