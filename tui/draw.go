@@ -37,6 +37,7 @@ func (m *Model) View() string {
 	}
 	m.frame.dirty = false
 	m.draw()
+	m.record()
 	m.frame.drawn = m.out.Frame(m.frame.grid)
 	if m.frame.touched {
 		m.frame.touched = false
@@ -70,14 +71,8 @@ func (m *Model) draw() {
 		}
 	}
 	m.drawBreadcrumb(m.frame.grid.Region(m.frame.layout.Breadcrumb), v)
-	for _, d := range m.dialogs.stack {
+	for _, d := range m.openDialogs() {
 		view.DrawDialog(d, all, v)
-	}
-	if m.session.signIn != nil {
-		view.DrawDialog(m.session.signIn, all, v)
-	}
-	if m.session.certificate != nil {
-		view.DrawDialog(m.session.certificate, all, v)
 	}
 }
 

@@ -87,6 +87,11 @@ type Options struct {
 	// SignInHint is shown in the sign-in, for example whose password a demo has; may be empty.
 	SignInHint string
 
+	// Record receives a recording of what the console shows, as a file of asciinema
+	// (version 2), without the content of dialogs with secrets; nil: none is made. Run closes
+	// it. Charts are then not drawn as images.
+	Record io.WriteCloser
+
 	In  io.Reader
 	Out io.Writer
 	// Sizes are those of the terminal, now and after each change; nil: Out is a
@@ -120,6 +125,8 @@ type Model struct {
 	notes   notes       // notices and the bell
 	frame   frame       // the drawn screen
 	changes changes     // the stream that announces what changes
+
+	recorder *recorder // nil: nothing is recorded
 
 	tick int // id of the running clock
 	arm  func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
@@ -179,6 +186,9 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 	m := &Model{
 		o: o, ctx: ctx, out: out, in: in, data: newData(), nav: newNavigation(), notes: newNotes(), prefs: newPreferences(o),
 		session: newSession(o), frame: frame{grid: terminal.NewGrid(0, 0), dirty: true},
+	}
+	if o.Record != nil {
+		m.recorder = newRecorder(o.Record, o.Now)
 	}
 	m.data.Planner.Pace = settings.Pace(m.prefs.value(settings.Polling))
 	m.arm, m.listen = m.after, func(wait tea.Cmd) tea.Cmd { return wait }

@@ -2,15 +2,11 @@ package tui
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"runtime/debug"
-	"strings"
 	"sync"
-	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -57,6 +53,12 @@ func Run(ctx context.Context, o Options) error {
 	_, err := p.Run()
 	cancel()
 	wait.Wait()
+	if m.recorder != nil {
+		m.recorder.end()
+		if err := o.Record.Close(); err != nil {
+			o.Log.Warn("close recording", "error", err)
+		}
+	}
 	if err := m.flush(); err != nil {
 		o.Log.Warn("settings not saved", "error", err)
 	}
@@ -144,63 +146,6 @@ func Snapshot(ctx context.Context, o Options, size layout.Size, keys []string, p
 	}
 	m.draw()
 	return m.frame.grid.SVG(w, m.prefs.palette)
-}
-
-// recorder writes what a terminal is sent as a recording of asciinema, version 2: a line for each
-// piece with its seconds since the first.
-type recorder struct {
-	w     io.Writer
-	now   func() time.Time
-	start time.Time
-	err   error
-}
-
-// Write records a piece.
-func (r *recorder) Write(p []byte) (int, error) {
-	now := r.now()
-	if r.start.IsZero() {
-		r.start = now
-	}
-	r.line([]any{math.Round(now.Sub(r.start).Seconds()*1000) / 1000, "o", string(p)})
-	return len(p), r.err
-}
-
-func (r *recorder) line(v any) {
-	var b []byte
-	if b, r.err = json.Marshal(v); r.err == nil {
-		_, r.err = r.w.Write(append(b, '\n'))
-	}
-}
-
-// Record runs the console without a terminal at the given size, types keys, and writes what a
-// terminal would be sent as a recording of asciinema. It pauses before the first key and after
-// each one. A key between two quotation marks is text that is typed.
-func Record(ctx context.Context, o Options, size layout.Size, title string, keys []string, pause func(), w io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r := &recorder{w: w, now: o.Now}
-	r.line(map[string]any{"version": 2, "width": size.Columns, "height": size.Rows, "title": title, "idle_time_limit": 3, "env": map[string]string{"TERM": "xterm-256color"}})
-	m := New(ctx, o, terminal.NewOutput(r, terminal.OutputOptions{Now: o.Now}), nil)
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(nil), tea.WithOutput(m.out), tea.WithAltScreen(), tea.WithoutSignalHandler())
-	go func() {
-		p.Send(tea.WindowSizeMsg{Width: size.Columns, Height: size.Rows})
-		pause()
-		for _, k := range keys {
-			if text := strings.Trim(k, `"`); text != k {
-				for _, c := range strings.ReplaceAll(text, "_", " ") {
-					p.Send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{c}})
-				}
-			} else {
-				p.Send(keyMessage(k))
-			}
-			pause()
-		}
-		p.Quit()
-	}()
-	if _, err := p.Run(); err != nil && !errors.Is(err, tea.ErrProgramKilled) {
-		return fmt.Errorf("run the console: %w", err)
-	}
-	return r.err
 }
 
 // keyMessage returns a key by its name.

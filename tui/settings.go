@@ -211,7 +211,7 @@ func (m *Model) apply(name, value string) tea.Cmd {
 // wantsImages reports whether charts are to be images on a terminal that takes them. The console
 // of Linux writes the request to the screen.
 func (m *Model) wantsImages() bool {
-	return m.prefs.value(settings.Images) == "auto" && !m.o.ASCII && m.o.Profile != themes.NoColor && m.o.getenv("TERM") != "linux"
+	return m.recorder == nil && m.prefs.value(settings.Images) == "auto" && !m.o.ASCII && m.o.Profile != themes.NoColor && m.o.getenv("TERM") != "linux"
 }
 
 // askForImages queries the terminal after a change of settings, if charts are to be images.

@@ -111,6 +111,9 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 		{site, 0}, {[]span{{"  " + display.Day(v.SiteNow) + " ", themes.Text}}, 2}, {[]span{{" " + display.Clock(v.SiteNow), themes.Text}}, 1},
 		{[]span{{" UTC" + offset(v.SiteNow), themes.Dim}}, 4}, {[]span{{"  " + m.o.Source, themes.Dim}}, 3},
 	}
+	if m.recorder != nil && m.recorder.cast.err == nil {
+		left = append(left, part{[]span{{"  recording", themes.Warning}}, 1})
+	}
 	left = append(left, m.linkParts(v)...)
 	if v.Site != nil && !v.Site.Summary.Data.LastUpdated.IsZero() {
 		age := v.SiteNow.Sub(v.Site.Summary.Data.LastUpdated.Time)

@@ -52,6 +52,7 @@ type LookFlags struct {
 type ConsoleFlags struct {
 	LookFlags
 	Exports string `default:"." help:"Folder for exported files." type:"path"`
+	Record  string `placeholder:"FILE" help:"Record what the console shows in a new file for asciinema, without dialogs that have secrets." type:"path"`
 
 	Plain      bool          `help:"Print the state and then each change once as lines of text, for screen readers and without a terminal."`
 	PlainPower time.Duration `default:"15m" placeholder:"DURATION" help:"Interval at which --plain prints the power, by the plants' clock (${default}; 0: never)."`
@@ -79,6 +80,9 @@ func (c *ConsoleCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std s
 	}
 	defer logFile.Close()
 	c.plainIfDumb(std, os.Getenv)
+	if err := c.checkRecord(); err != nil {
+		return err
+	}
 	if c.Remote != "" {
 		return c.remote(ctx, g, std, log, lines)
 	}
@@ -124,6 +128,30 @@ func (c *ConsoleFlags) plainIfDumb(std streams, getenv func(string) string) {
 	}
 	c.Plain = true
 	fmt.Fprintln(std.err, "The terminal cannot move its cursor (TERM=dumb): this prints lines, as with --plain.")
+}
+
+// checkRecord refuses a recording of lines of text.
+func (c *ConsoleFlags) checkRecord() error {
+	if c.Plain && c.Record != "" {
+		return errors.New("--record records the screen of the console; it does not go with --plain, whose output can be redirected to a file")
+	}
+	return nil
+}
+
+// openRecord creates the file of the recording, which only the user can read.
+func (c *ConsoleFlags) openRecord(o *tui.Options) error {
+	if c.Record == "" {
+		return nil
+	}
+	f, err := os.OpenFile(c.Record, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("--record: %s exists; name a new file", c.Record)
+	case err != nil:
+		return fmt.Errorf("--record: %w", err)
+	}
+	o.Record = f
+	return nil
 }
 
 // embedded shows the console over the service on this machine's data folder.
@@ -208,7 +236,7 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 		}
 	}
 	options.Client = client.New(*o)
-	return options, nil
+	return options, c.openRecord(&options)
 }
 
 // needTerminal returns the terminal that the console draws on; the error says

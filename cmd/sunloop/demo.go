@@ -81,6 +81,9 @@ func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std stre
 	g.command, g.given = "demo", givenFlags(k)
 	if !c.Headless {
 		c.plainIfDumb(std, os.Getenv)
+		if err := c.checkRecord(); err != nil {
+			return err
+		}
 	}
 	if !c.Headless && !c.Plain {
 		if _, err := needTerminal(std); err != nil {

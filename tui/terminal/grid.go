@@ -81,6 +81,12 @@ func (g *Grid) Reset(w, h int) {
 	}
 }
 
+// CopyFrom makes the grid equal to from, without its images.
+func (g *Grid) CopyFrom(from *Grid) {
+	g.Reset(from.w, from.h)
+	copy(g.cells, from.cells)
+}
+
 // Size returns the grid's width and height in cells.
 func (g *Grid) Size() (w, h int) { return g.w, g.h }
 

@@ -63,6 +63,12 @@ type Dialog interface {
 	Size(screenWidth, screenHeight int) (w, h int)
 }
 
+// Secretive is a dialog that may show a secret or ask for one. A recording of the console
+// leaves out what it shows meanwhile.
+type Secretive interface {
+	HasSecret() bool
+}
+
 // Base has the defaults of a [View]: no keys, no queries, no lists.
 type Base struct{}
 

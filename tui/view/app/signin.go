@@ -73,6 +73,9 @@ func (d *SignIn) Hint(words string) *SignIn {
 	return d
 }
 
+// HasSecret reports that it asks for a password or a code, or shows them.
+func (*SignIn) HasSecret() bool { return true }
+
 // Title says what is asked.
 func (d *SignIn) Title() string {
 	switch d.step {

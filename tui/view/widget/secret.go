@@ -38,6 +38,9 @@ func NewJoinCode(gateway, command, ends, code string) *SecretView {
 	return d
 }
 
+// HasSecret reports that it shows a secret.
+func (*SecretView) HasSecret() bool { return true }
+
 // Title names it.
 func (d *SecretView) Title() string { return d.title }
 
