@@ -171,7 +171,7 @@ func TestSecretDialogs(t *testing.T) {
 	}
 }
 
-// A full disk ends the recording, not the console, and the person is told.
+// A full disk ends the recording, not the console, and the last line says so.
 func TestRecordingOnFullDisk(t *testing.T) {
 	file := &tape{room: 20_000}
 	d := start(t, 100, 30, func(o *Options, _ *plant.Service) { o.Record = file })
