@@ -17,6 +17,16 @@ import (
 // alone: clear and cloudy days. spoil changes the power of a unit while the sun is at an azimuth.
 func hamlet(t *testing.T, days int, spoil func(unit, day int, azimuth, power float64) float64) detect.Input {
 	t.Helper()
+	var planes []solar.Plane
+	for k := range 7 {
+		planes = append(planes, solar.Plane{TiltDeg: 15 + 5*float64(k), AzimuthDeg: 135 + 15*float64(k)})
+	}
+	return hamletOf(t, planes, days, spoil)
+}
+
+// hamletOf is a hamlet with a unit in each of the planes.
+func hamletOf(t *testing.T, planes []solar.Plane, days int, spoil func(unit, day int, azimuth, power float64) float64) detect.Input {
+	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
@@ -25,8 +35,7 @@ func hamlet(t *testing.T, days int, spoil func(unit, day int, azimuth, power flo
 	begin := time.Date(2025, 2, 1, 0, 0, 0, 0, zone)
 	in := detect.Input{Site: detect.Site{ID: "hamlet", Location: &loc, Zone: zone}, Now: begin.AddDate(0, 0, days)}
 	r := rand.New(rand.NewPCG(3, 5))
-	const units = 7
-	power := make([][]float64, units)
+	power := make([][]float64, len(planes))
 	var times []int64
 	cloud := 1.0
 	day, kind := -1, 0.0
@@ -42,16 +51,15 @@ func hamlet(t *testing.T, days int, spoil func(unit, day int, azimuth, power flo
 			irr.GHI, irr.DHI, irr.DNI = irr.GHI*cloud, irr.DHI*max(cloud, 0.3), irr.DNI*max(2*cloud-1, 0)
 		}
 		times = append(times, at.Unix())
-		for k := range units {
+		for k, plane := range planes {
 			kw := 0.0
 			if p.ApparentZenithDeg < 90 && irr.GHI > 15 {
-				plane := solar.Plane{TiltDeg: 15 + 5*float64(k), AzimuthDeg: 135 + 15*float64(k)}
 				kw = 10 * plane.Isotropic(p, irr, 0.2).Global() / 1000 * 0.85 * (1 + 0.01*r.NormFloat64())
 			}
 			power[k] = append(power[k], spoil(k, day, p.AzimuthDeg, kw))
 		}
 	}
-	for k := range units {
+	for k := range planes {
 		f := series.Frame{Times: times}
 		f.Set(series.PowerKW, power[k])
 		in.Units = append(in.Units, detect.Unit{AssetID: string(rune('A' + k)), CapacityKW: 10, Frame: f})
@@ -103,6 +111,31 @@ func TestShadeOfSeveralUnits(t *testing.T) {
 	}
 	if !slices.ContainsFunc(e.Evidence, func(v detect.Evidence) bool { return v.Kind == "same_directions" && v.Value == 2 }) {
 		t.Errorf("the evidence does not name the common cause: %v", e.Evidence)
+	}
+}
+
+// Units of two orientations are compared with those that lie as they do: while two units of one
+// of them are out, the median of all is that of the other one, which is no shade and no loss of
+// any unit; and a loss of a few per cent is found meanwhile.
+func TestPeersOfTwoOrientations(t *testing.T) {
+	var planes []solar.Plane
+	for k := range 8 {
+		planes = append(planes, solar.Plane{TiltDeg: 25, AzimuthDeg: 195 - 90*float64(k%2)})
+	}
+	in := hamletOf(t, planes, 130, func(unit, day int, _, power float64) float64 {
+		switch {
+		case (unit == 1 || unit == 3) && day >= 60 && day < 100:
+			return 0
+		case unit == 2 && day >= 80:
+			return 0.93 * power
+		}
+		return power
+	})
+	_, events := judged(t, in)
+	delete(events, detect.InverterOutage)
+	steps := events[detect.StringOutage]
+	if len(steps) != 1 || !slices.Equal(steps[0].Units, []string{"C"}) || math.Abs(steps[0].LossFraction-0.07) > 0.015 || len(events) > 1 {
+		t.Errorf("found %v, want a loss of 7 %% of C alone", events)
 	}
 }
 

@@ -18,6 +18,7 @@ type losses struct {
 	sun   moments
 	day   int64       // last that was examined
 	peers [][]float64 // by unit and cell: 1000 × the median of the others' power over rating
+	lie   orientations
 }
 
 // unitLosses is the state of one unit.
@@ -78,7 +79,7 @@ const (
 )
 
 func newLosses(s *session) *losses {
-	l := &losses{units: make([]unitLosses, len(s.in.Units)), peers: make([][]float64, len(s.in.Units))}
+	l := &losses{units: make([]unitLosses, len(s.in.Units)), peers: make([][]float64, len(s.in.Units)), lie: newOrientations(len(s.in.Units))}
 	return l
 }
 
@@ -189,6 +190,10 @@ func (l *losses) look(v *view, s *session) {
 	if l.sun.noSun || v.cells == 0 {
 		return
 	}
+	for _, k := range l.lie.choose(l, s) { // figures of another reference are not to be compared
+		u := &l.units[k]
+		u.models, u.shade, u.soil = nil, ownShade{}, ownSoil{}
+	}
 	l.shine(v, s)
 	day := dayNumber(v)
 	l.day = day
@@ -239,6 +244,7 @@ func (l *losses) look(v *view, s *session) {
 		}
 		u.count(v, s)
 	}
+	l.lie.learn(l, day)
 }
 
 // primary is the unit's best model that sees the clouds and is alive, or nil.
@@ -280,7 +286,9 @@ func (l *losses) shine(v *view, s *session) {
 		c := centreOf(some)
 		for k := range l.units {
 			l.peers[k][i] = math.NaN()
-			if c.others(norm[k]) >= min(len(l.units)-1, 3) {
+			if middle, ok := l.lie.median(k, norm); ok {
+				l.peers[k][i] = middle
+			} else if c.others(norm[k]) >= min(len(l.units)-1, 3) {
 				l.peers[k][i] = c.without(norm[k])
 			}
 		}
