@@ -1,5 +1,7 @@
 package api
 
+import "slices"
+
 // DetectRequest is the body of POST /terminal/detect: action run or list.
 type DetectRequest struct {
 	Action        string `json:"action" limit:"word"`
@@ -130,6 +132,29 @@ type Finding struct {
 	Summary       string     `json:"summary" limit:"line cut"`
 	Causes        []Cause    `json:"causes,omitempty" limit:"50 cut"`
 	Evidence      []Evidence `json:"evidence,omitempty" limit:"200 cut"`
+
+	Members []FindingMember `json:"members,omitempty" limit:"10000 cut"` // the part of each unit in a finding of several with one cause; absent: there is one unit, or the parts are not known
+}
+
+// FindingMember is the part of one unit in a finding of several units.
+type FindingMember struct {
+	AssetID      string  `json:"asset_id" limit:"id"`
+	StartedAt    Time    `json:"started_at"`
+	LastSeenAt   Time    `json:"last_seen_at"`
+	EndedAt      Time    `json:"ended_at,omitzero"` // absent: the unit is affected still
+	LossFraction float64 `json:"loss_fraction"`
+	LostKWh      float64 `json:"lost_kwh"` // so far; those of all members add up to lost_kwh of the finding
+}
+
+// Affects reports whether an active finding affects a unit now, which a member that has
+// recovered is not any more.
+func (f Finding) Affects(assetID string) bool {
+	for _, m := range f.Members {
+		if m.AssetID == assetID {
+			return f.Active && m.EndedAt.IsZero()
+		}
+	}
+	return f.Active && (f.AssetID == assetID || slices.Contains(f.AssetIDs, assetID))
 }
 
 // FindingsRequest is the body of POST /terminal/ooda: action list or history. SiteID,

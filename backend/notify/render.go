@@ -94,7 +94,7 @@ func describe(a Alarm, zone *time.Location, ended bool) string {
 	if line == "" {
 		line = Words(a.Family)
 	}
-	if a.AssetID != "" && !strings.Contains(line, a.AssetID) {
+	if a.AssetID != "" && len(a.AssetIDs) == 0 && !strings.Contains(line, a.AssetID) {
 		line = a.AssetID + ": " + line
 	}
 	line += ", since " + display.DateTimeZone(a.Onset.In(zone))

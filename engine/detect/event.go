@@ -75,6 +75,21 @@ type Event struct {
 	// Occasions are the times at which an intermittent fault was visible,
 	// in order. It is empty for a fault that lasts from Start to LastSeen.
 	Occasions []Span
+	// Members are the parts of the units in an event of several units with one
+	// cause, in the order of Units. It is empty for an event of one unit, and for
+	// one of the site that is not found unit by unit, such as snow.
+	Members []Member
+}
+
+// Member is the part of one unit in an event of several. Their losses add up to those
+// of the event, which lasts from the first start to the last end.
+type Member struct {
+	Unit              string // asset id
+	Start, DetectedAt time.Time
+	LastSeen          time.Time
+	End               *time.Time // nil while the unit is affected
+	LossFraction      float64    // of the unit's production
+	LostKWh           float64
 }
 
 // Span is a stretch of time, from From to before To.

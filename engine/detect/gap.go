@@ -2,6 +2,7 @@ package detect
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/engine/loss"
@@ -9,8 +10,7 @@ import (
 )
 
 // gaps finds times by day in which no new data arrive from a unit, and uses the
-// lifetime counter afterwards to decide whether the plant ran meanwhile. Units
-// that stop reporting together, if they are most of the site, are one event.
+// lifetime counter afterwards to decide whether the plant ran meanwhile.
 type gaps struct {
 	units []missingRun
 }
@@ -82,7 +82,7 @@ func (g *gaps) look(v *view, s *session) {
 			g.end(v, s, ended, t, i)
 		}
 		if len(due) > 0 {
-			g.announce(v, s, due, t+v.step)
+			g.announce(s, due, t+v.step)
 		}
 		for k := range g.units {
 			g.units[k].count(v, k, i)
@@ -116,18 +116,22 @@ func (g *gaps) awake(v *view, s *session, k, i int) bool {
 	return u.tier[i] == tierPeers && u.expected[i] >= 2*armedShare*rating || s.memory.stats[v.slot(i)].low >= armedShare || v.clear[i] >= 0.35
 }
 
-// announce opens events for units whose silence is long enough now.
-func (g *gaps) announce(v *view, s *session, due []int, now int64) {
-	site := due
-	if 5*len(due) < 4*g.knownUnits() || len(due) < 2 {
-		site = nil
-	}
-	if site != nil {
-		g.start(s, append([]int(nil), site...), now)
-		return
+// announce opens the gaps of units whose silence is long enough now. If they are most of
+// the site, their gaps begin together, whenever each of them was heard last.
+func (g *gaps) announce(s *session, due []int, now int64) {
+	if len(due) >= 2 && 5*len(due) >= 4*g.knownUnits() {
+		first := g.units[due[0]].since
+		for _, k := range due {
+			first = min(first, g.units[k].since)
+		}
+		for _, k := range due {
+			g.units[k].since = first
+		}
 	}
 	for _, k := range due {
-		g.start(s, []int{k}, now)
+		r := &record{family: CommunicationGap, class: Unknown, units: []int{k}, start: g.units[k].since, detected: now, lastSeen: now, seen: newFacts()}
+		r.seen.heard, r.seen.rating = g.knownUnits(), s.rating(k)
+		g.units[k].record = s.open(r)
 	}
 }
 
@@ -141,77 +145,53 @@ func (g *gaps) knownUnits() int {
 	return n
 }
 
-func (g *gaps) start(s *session, units []int, now int64) {
-	r := &record{family: CommunicationGap, class: Unknown, units: units, start: math.MaxInt64, detected: now, lastSeen: now, seen: newFacts()}
-	r.seen.heard = g.knownUnits()
-	r.seen.together = len(units)
-	for _, k := range units {
-		r.start = min(r.start, g.units[k].since)
-		r.seen.rating += s.rating(k)
-	}
-	r = s.open(r)
-	for _, k := range units {
-		g.units[k].record = r
-	}
-}
-
-// end closes the gaps of units that report again at cell i and classifies them.
-// A gap of several units ends with the first of them; units that still do not
-// report continue as gaps of their own.
+// end closes the gaps of units that report again at cell i. Those that fell silent
+// together are classified together.
 func (g *gaps) end(v *view, s *session, ended []int, t int64, i int) {
 	for len(ended) > 0 {
-		r := g.units[ended[0]].record
-		var back, silent []int
-		for _, k := range r.units {
-			switch {
-			case g.units[k].record != r:
-			case v.units[k].heard[i]:
+		first := g.units[ended[0]].record
+		var back, others []int
+		for _, k := range ended {
+			if sameMoment(first, g.units[k].record, v.step) {
 				back = append(back, k)
-			default:
-				silent = append(silent, k)
+			} else {
+				others = append(others, k)
 			}
 		}
-		r.end = t
-		if n := len(r.spans); n > 0 {
-			r.spans[n-1].To = time.Unix(t, 0).UTC()
+		for _, k := range back {
+			r := g.units[k].record
+			r.end = t
+			if n := len(r.spans); n > 0 {
+				r.spans[n-1].To = time.Unix(t, 0).UTC()
+			}
 		}
-		g.classify(v, s, r, back, i)
+		g.classify(v, s, back, i)
 		for _, k := range back {
 			g.units[k].record, g.units[k].since, g.units[k].counted = nil, 0, 0
 		}
-		if len(silent) > 0 {
-			r.units = back
-			for _, k := range silent {
-				rest := &record{family: CommunicationGap, class: Unknown, units: []int{k}, start: r.start, detected: r.detected, lastSeen: t, seen: newFacts()}
-				rest.seen.heard, rest.seen.together, rest.seen.rating = r.seen.heard, 1, s.rating(k)
-				s.records = append(s.records, rest)
-				g.units[k].record = rest
-			}
-		}
-		rest := ended[:0]
-		for _, k := range ended {
-			if g.units[k].record != nil {
-				rest = append(rest, k)
-			}
-		}
-		ended = rest
+		ended = others
 	}
 }
 
-// classify compares what the counters gained over the gap with what was
+// classify compares what the counters of units gained over their gap with what was
 // expected, and opens an outage for what is missing.
-func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
-	var gained, expected, sure float64
-	bad := 0
+func (g *gaps) classify(v *view, s *session, back []int, i int) {
+	var gained, expected, sure, rating float64
+	known := 0
 	var still []int
 	missing := map[int]loss.Ledger{} // by unit
+	start, now := g.units[back[0]].record.start, v.first+int64(i)*v.step
 	for _, k := range back {
 		sl := &g.units[k]
+		f := &sl.record.seen
+		rating += s.rating(k)
 		d := v.units[k].counter[i] - sl.counter
-		if d = max(d, 0) + min(d+0.02*s.rating(k), 0); math.IsNaN(d) || d < 0 || d > 1.5*s.rating(k)*float64(v.first+int64(i)*v.step-r.start)/3600+3 {
-			bad++
+		if d = max(d, 0) + min(d+0.02*s.rating(k), 0); math.IsNaN(d) || d < 0 || d > 1.5*s.rating(k)*float64(now-start)/3600+3 {
+			f.counterFrom, f.counterTo, f.counterKWh = math.NaN(), math.NaN(), sl.expected
 			continue
 		}
+		f.counterFrom, f.counterTo, f.counterKWh = 0, d, sl.expected
+		known++
 		gained, expected, sure = gained+d, expected+sl.expected, sure+sl.byPeers
 		if d < sl.expected {
 			missing[k] = sl.due.Scaled(1 - d/sl.expected)
@@ -220,40 +200,38 @@ func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
 			still = append(still, k)
 		}
 	}
-	r.seen.counterFrom, r.seen.counterTo, r.seen.counterKWh = 0, gained, expected
-	if bad == len(back) || expected < 0.05*r.seen.rating {
-		r.class = Unknown
-		if bad == len(back) {
-			r.seen.counterFrom, r.seen.counterTo = math.NaN(), math.NaN()
-		}
-		return
-	}
-	r.seen.band = g.band(s, back, sure/expected, float64(g.units[back[0]].counted)*v.hours())
-	if gained >= r.seen.band*expected {
-		r.class = Comms
-		return
-	}
-	former := r.losses
-	add := func() {
-		r.losses = former.Clone()
+	class := func(c Class) {
 		for _, k := range back {
-			r.losses.AddScaled(missing[k], 1)
+			g.units[k].record.class = c
 		}
 	}
-	r.class = Real
-	add()
-	if gained >= 0.5*expected || sure < 0.5*expected && gained > 0.1*expected {
-		return // some energy is missing, yet the units ran
-	}
-	if gap := v.first + int64(i)*v.step - r.start; 5*len(back) >= 4*len(s.in.Units) && gap <= int64(clockJump.Seconds()) {
-		r.class, r.losses = Unknown, former // a clock that was set forward leaves the same
+	class(Unknown)
+	if known == 0 || expected < 0.05*rating {
 		return
 	}
-	s.hiddenOutage(r, still, missing, v.first+int64(i)*v.step)
-	for _, k := range still { // the outage carries it
-		delete(missing, k)
+	band := g.band(s, back, sure/expected, float64(g.units[back[0]].counted)*v.hours())
+	for _, k := range back {
+		g.units[k].record.seen.band = band
 	}
-	add()
+	if gained >= band*expected {
+		class(Comms)
+		return
+	}
+	const ran = 0.5 // of what was expected: some energy is missing, yet the units ran
+	stopped := gained < ran*expected && !(sure < 0.5*expected && gained > 0.1*expected)
+	if stopped && 5*len(back) >= 4*len(s.in.Units) && now-start <= int64(clockJump.Seconds()) {
+		return // a clock that was set forward leaves the same
+	}
+	class(Real)
+	if stopped {
+		s.hiddenOutage(back, g, still, missing, start, now)
+		for _, k := range still { // the outage carries it
+			delete(missing, k)
+		}
+	}
+	for k, lost := range missing {
+		g.units[k].record.losses.AddScaled(lost, 1)
+	}
 }
 
 // clockJump is the longest silence of a whole site, its counters standing
@@ -278,45 +256,33 @@ func (g *gaps) band(s *session, units []int, sure, hours float64) float64 {
 
 // hiddenOutage records that units produced nothing while their data were
 // missing, with what each of them lost.
-func (s *session) hiddenOutage(gap *record, units []int, lost map[int]loss.Ledger, end int64) {
+func (s *session) hiddenOutage(back []int, g *gaps, units []int, lost map[int]loss.Ledger, start, end int64) {
+	units = slices.DeleteFunc(slices.Clone(units), func(k int) bool { return s.covered(k, start, end) })
 	family := InverterOutage
-	groups := [][]int{}
 	if len(units) >= 2 && 5*len(units) >= 4*len(s.in.Units) {
-		family, groups = SiteOutage, [][]int{units}
-	} else {
-		for _, k := range units {
-			groups = append(groups, []int{k})
-		}
+		family = SiteOutage
 	}
-	for _, members := range groups {
-		if s.covered(members, gap.start, end) {
-			continue
-		}
+	for _, k := range units {
 		r := &record{
-			family: family, units: members, start: gap.start, detected: end, lastSeen: end, end: end,
-			fraction: 1, seen: gap.seen,
-		}
-		for _, k := range members {
-			r.losses.AddScaled(lost[k], 1)
+			family: family, units: []int{k}, start: start, detected: end, lastSeen: end, end: end,
+			fraction: 1, losses: lost[k].Clone(), seen: g.units[k].record.seen,
 		}
 		r.seen.expectedKWh = r.losses.Total()
 		s.records = append(s.records, r)
 	}
 }
 
-// covered reports whether an outage of the units around a gap is known already;
+// covered reports whether an outage of the unit around a gap is known already;
 // that outage then also explains the gap from its start.
-func (s *session) covered(units []int, start, end int64) bool {
+func (s *session) covered(unit int, start, end int64) bool {
 	for i := len(s.records) - 1; i >= 0; i-- {
 		r := s.records[i]
 		if r.family != InverterOutage && r.family != SiteOutage && r.family != GroundFault && r.family != ArcFault || r.start > end+int64(mergeWithin.Seconds()) || r.end != 0 && r.end < start {
 			continue
 		}
-		for _, k := range r.units {
-			if k == units[0] {
-				r.start = min(r.start, start)
-				return true
-			}
+		if slices.Contains(r.units, unit) {
+			r.start = min(r.start, start)
+			return true
 		}
 	}
 	return false
@@ -375,6 +341,9 @@ func gapEvidence(r *record) []Evidence {
 	}
 	hours := float64(end-r.start) / 3600
 	out := []Evidence{shows("rows_missing", 3, hours, 0, "h", "Nothing new arrived for %s.", formatMinutes(hours*60))}
+	if n := len(r.units); n > 1 && n < f.heard {
+		out = append(out, shows("same_sample", 0.3, float64(n), float64(f.heard), "units", "%s fell silent within one sample: one logger or connection is likely.", display.CountOf(n, "unit", "units")))
+	}
 	if others := f.heard - len(r.units); others > 0 {
 		out = append(out, shows("others_heard", 0.3, float64(others), float64(f.heard), "units", "Meanwhile %d of %s sent data.", others, display.CountOf(f.heard, "unit", "units")))
 	} else if f.heard > 1 {

@@ -81,16 +81,24 @@ func miss(l *loss.Ledger, v *view, k, i int) {
 // all of them stopped within one sample of each other. Peers are then no
 // reference; irradiance, a forecast or the site's past shows that there is sun.
 type siteOutages struct {
-	outageRun
-	members []int
-	offAt   []int64 // start of each unit's own run without power; 0 while on
-	times   []int64 // scratch
-	onToday []bool  // the unit has produced since the sun rose
+	since     int64 // start of the first sample; 0 without an outage
+	samples   int
+	covered   float64 // hours of them
+	dark      bool    // it began before the sun was up
+	announced bool
+	members   []int
+	runs      []outageRun // of each member: what it lost and showed, and its record
+	backSince int64       // since when power is back
+	back      int
+	backHours float64
+	offAt     []int64 // start of each unit's own run without power; 0 while on
+	times     []int64 // scratch
+	onToday   []bool  // the unit has produced since the sun rose
 }
 
 func newSiteOutages(s *session) *siteOutages {
 	n := len(s.in.Units)
-	return &siteOutages{offAt: make([]int64, n), onToday: make([]bool, n), outageRun: outageRun{seen: newFacts()}}
+	return &siteOutages{offAt: make([]int64, n), onToday: make([]bool, n)}
 }
 
 func (o *siteOutages) look(v *view, s *session) {
@@ -123,13 +131,13 @@ func (o *siteOutages) look(v *view, s *session) {
 				o.offAt[k], o.onToday[k] = 0, true
 			}
 		}
-		if o.record != nil {
+		if o.announced {
 			o.goOn(v, s, i, on)
 			continue
 		}
 		if on > 0 || off < 2 || 2*off < heard {
 			if on > 0 {
-				o.outageRun = outageRun{seen: newFacts()}
+				o.reset()
 			}
 			continue
 		}
@@ -137,22 +145,28 @@ func (o *siteOutages) look(v *view, s *session) {
 			continue
 		}
 		if o.since == 0 {
-			o.since, o.members = t, append(o.members[:0], members...)
+			o.since, o.members, o.runs = t, append(o.members[:0], members...), nil
 			for _, k := range members {
 				o.since = min(o.since, o.offAt[k])
+				o.runs = append(o.runs, outageRun{seen: newFacts()})
 			}
-			o.seen.dark = !o.anyOnToday()
+			o.dark = !o.anyOnToday()
 		}
 		o.samples++
 		o.covered += v.hours()
-		for _, k := range o.members {
-			miss(&o.lost, v, k, i)
+		for j, k := range o.members {
+			miss(&o.runs[j].lost, v, k, i)
+			o.runs[j].seen.observe(v, k, i)
 		}
-		o.seen.observe(v, o.members[0], i)
 		if established(o.samples, o.covered) && (v.units[o.members[0]].tier[i] <= tierLight || o.covered >= blind.Hours()/2) {
 			o.announce(v, s, i, len(o.members), heard)
 		}
 	}
+}
+
+func (o *siteOutages) reset() {
+	o.since, o.samples, o.covered, o.runs, o.dark, o.announced = 0, 0, 0, nil, false, false
+	o.backSince, o.back, o.backHours = 0, 0, 0
 }
 
 // stopped are the units whose run began within one sample of when most did;
@@ -184,16 +198,17 @@ func (o *siteOutages) anyOnToday() bool {
 }
 
 func (o *siteOutages) announce(v *view, s *session, i, together, heard int) {
-	o.seen.tier = v.units[o.members[0]].tier[i]
-	o.seen.together, o.seen.heard = together, heard
-	for _, k := range o.members {
-		o.seen.rating += s.rating(k)
-	}
 	end := v.first + int64(i+1)*v.step
-	o.record = s.open(&record{
-		family: SiteOutage, units: append([]int(nil), o.members...), start: o.since, detected: end, lastSeen: end,
-		losses: o.lost, fraction: 1, seen: o.seen,
-	})
+	for j, k := range o.members {
+		run := &o.runs[j]
+		run.seen.tier, run.seen.together, run.seen.heard = v.units[k].tier[i], together, heard
+		run.seen.dark, run.seen.rating = o.dark, s.rating(k)
+		run.record = s.open(&record{
+			family: SiteOutage, units: []int{k}, start: o.since, detected: end, lastSeen: end,
+			losses: run.lost, fraction: 1, seen: run.seen,
+		})
+	}
+	o.announced = true
 	o.claim(v, o.since, i)
 }
 
@@ -217,24 +232,27 @@ func (o *siteOutages) goOn(v *view, s *session, i, on int) {
 		o.back++
 		o.backHours += v.hours()
 		if established(o.back, o.backHours) {
-			o.record.end = o.backSince
-			o.outageRun = outageRun{seen: newFacts()}
+			for _, run := range o.runs {
+				run.record.end = o.backSince
+			}
+			o.reset()
 		}
 		return
 	}
 	armed := false
-	for _, k := range o.members {
+	for j, k := range o.members {
+		r := o.runs[j].record
 		if off, _ := classifyCell(v, s, k, i); off {
-			if !armed {
-				o.record.seen.observe(v, k, i)
-			}
+			r.seen.observe(v, k, i)
 			armed = true
 		}
-		miss(&o.record.losses, v, k, i)
+		miss(&r.losses, v, k, i)
 		v.units[k].claimed[i] = SiteOutage
 	}
 	if armed {
-		o.record.lastSeen = t + v.step
+		for _, run := range o.runs {
+			run.record.lastSeen = t + v.step
+		}
 		o.back, o.backHours = 0, 0
 	}
 }

@@ -17,7 +17,9 @@ func outageEvidence(r *record) []Evidence {
 		out = append(out, shows("simultaneous", 1.5, float64(f.together), float64(f.heard), "units",
 			"%d of %s stopped within one sample of each other.", f.together, display.CountOf(f.heard, "unit", "units")))
 	}
-	if r.family != SiteOutage && f.together > 0 {
+	if n := len(r.units); r.family != SiteOutage && n > 1 {
+		out = append(out, shows("neighbours", 0.3, float64(n), float64(f.heard), "units", "%s stopped within one sample: a shared breaker is likely.", display.CountOf(n, "unit", "units")))
+	} else if r.family != SiteOutage && f.together > 0 {
 		out = append(out, shows("neighbours", 0.3, float64(f.together), float64(f.heard-1), "units",
 			"%d of the %s stopped within one sample: a shared breaker is likely.", f.together, display.CountOf(f.heard-1, "other unit", "other units")))
 	}

@@ -15,11 +15,9 @@ type ownShade struct {
 	days   []shadowDay
 	tops   ring // highest expectation of each day
 	record *record
-	bin    int     // of an open event: it and the next
-	seen   int64   // last day that showed it
-	lit    int64   // last day with sun in these directions
-	first  int64   // day on which it began
-	share  float64 // of the unit's power in these directions that is lost now
+	bin    int   // of an open event: it and the next
+	seen   int64 // last day that showed it
+	lit    int64 // last day with sun in these directions
 	losses ring
 }
 
@@ -55,9 +53,6 @@ const (
 	ownShadeStale  = 12 // days without showing it, though the sun was there
 	ownShadeAway   = 90 // days without sun in its directions: a low winter sun may return to them
 	ownShadeKept   = 60
-	// An obstacle shades several units in about the same directions.
-	ownShadeBeside = 2 // directions between theirs, at the most
-	ownShadeApart  = 20
 	ownShadeWorth  = 0.02 // of a typical day that the sunny days must have lost on average: less is within the noise of one direction
 )
 
@@ -73,13 +68,11 @@ func (o *ownShade) look(v *view, s *session, k int, b *baseline, models []*basel
 		if o.record == nil {
 			o.judge(v, s, k, b)
 		} else {
-			o.goOn(&one, v, s)
+			o.goOn(&one, v)
 		}
 	}
 	if o.record != nil && (o.lit-o.seen > ownShadeStale || day-o.lit > ownShadeAway) {
-		if !s.losses.shades(o.record, o) {
-			o.record.end = max(o.record.lastSeen, o.record.start+1)
-		}
+		o.record.end = max(o.record.lastSeen, o.record.start+1)
 		o.record = nil
 	}
 	if o.record == nil {
@@ -252,10 +245,10 @@ func (o *ownShade) lacks(days []int, d int, below float64) (n int) {
 
 func (o *ownShade) open(v *view, s *session, k, d int, start int64, losses loss.Ledger, share float64, basis string) {
 	day := dayNumber(v)
-	o.bin, o.seen, o.lit, o.first, o.share, o.losses = d, day, day, start, share, ring{}
+	o.bin, o.seen, o.lit, o.losses = d, day, day, ring{}
 	f := newFacts()
 	f.rating = s.rating(k)
-	r := &record{family: PartialShading, units: []int{k}, start: v.startOf(start), detected: v.end(), lastSeen: v.end(), losses: losses, fraction: share, seen: f, basis: basis}
+	r := &record{family: PartialShading, units: []int{k}, start: v.startOf(start), detected: v.end(), lastSeen: v.end(), losses: losses, fraction: share, seen: f, basis: basis, window: [2]float64{float64(d * ownShadeWidth), float64((d + 2) * ownShadeWidth)}}
 	from, to := float64(ownShadeFrom+d*ownShadeWidth)+180, float64(ownShadeFrom+(d+2)*ownShadeWidth)+180
 	if s.in.Site.Location.LatitudeDeg < 0 { // there the sun passes north, against the clock
 		from, to = math.Mod(540-to, 360), math.Mod(540-from, 360)
@@ -265,52 +258,11 @@ func (o *ownShade) open(v *view, s *session, k, d int, start int64, losses loss.
 			ownShadeOf, display.CountOf(ownShadeDays, "day", "days"), display.Percent(share), from, to),
 		shows("sound_outside", 1.5, 100*(1-ownShadeSound), 100, "%", "At the other hours of these days it made its usual part."),
 	}
-	if old := s.losses.shadeOf(o); old != nil {
-		o.record = old
-		old.units, old.losses, old.lastSeen = append(old.units, k), loss.Sum(old.losses, r.losses), r.lastSeen
-		slices.Sort(old.units)
-		old.fraction = s.losses.shadeShare(old)
-		old.observed = slices.DeleteFunc(slices.Clone(old.observed), func(e Evidence) bool { return e.Kind == "same_directions" })
-		old.observed = append(old.observed, shows("same_directions", 0.5, float64(len(old.units)), 1, "units", "%s power in about the same directions of the sun, since within %s: one cause.", display.CountOf(len(old.units), "unit lacks", "units lack"), display.CountOf(ownShadeApart, "day", "days")))
-		return
-	}
 	o.record = s.open(r)
 }
 
-// shadeOf returns the open event of another unit that a new one has the cause of, or nil.
-func (l *losses) shadeOf(o *ownShade) *record {
-	for k := range l.units {
-		other := &l.units[k].shade
-		if other != o && other.record != nil && max(o.bin-other.bin, other.bin-o.bin) <= ownShadeBeside && max(o.first-other.first, other.first-o.first) <= ownShadeApart {
-			return other.record
-		}
-	}
-	return nil
-}
-
-// shades reports whether another unit is still in the shade of an event.
-func (l *losses) shades(r *record, o *ownShade) bool {
-	for k := range l.units {
-		if other := &l.units[k].shade; other != o && other.record == r {
-			return true
-		}
-	}
-	return false
-}
-
-// shadeShare is the mean of what the units in the shade of an event lose.
-func (l *losses) shadeShare(r *record) float64 {
-	sum, n := 0.0, 0.0
-	for k := range l.units {
-		if o := &l.units[k].shade; o.record == r {
-			sum, n = sum+o.share, n+1
-		}
-	}
-	return sum / n
-}
-
 // goOn follows an event.
-func (o *ownShade) goOn(one *shadowDay, v *view, s *session) {
+func (o *ownShade) goOn(one *shadowDay, v *view) {
 	sum, n := 0.0, 0
 	for d := max(o.bin-1, 0); d <= min(o.bin+2, ownShadeBins-1); d++ {
 		if !math.IsNaN(one.bins[d]) && (d == o.bin || d == o.bin+1) {
@@ -328,7 +280,6 @@ func (o *ownShade) goOn(one *shadowDay, v *view, s *session) {
 			one.lose(&o.record.losses, d, d)
 		}
 		o.losses.remember(1-math.Exp(sum/float64(n)), 15)
-		o.share = min(max(o.losses.quantile(0.5, 1, 0), 0), 1)
-		o.record.fraction = s.losses.shadeShare(o.record)
+		o.record.fraction = min(max(o.losses.quantile(0.5, 1, 0), 0), 1)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"app.sunloop/engine/loss"
 )
 
-// record is an event under construction: what was observed, before it is put
-// into words.
+// record is an event of one unit, or of the site, under construction: what was
+// observed, before it is put into words.
 type record struct {
 	final    bool // it has ended for good: nothing continues it
 	family   Family
@@ -25,6 +25,8 @@ type record struct {
 	observed []Evidence // of families whose stage words it
 	spans    []Span     // occasions
 	basis    string     // see Event.Basis
+	step     *step      // of a loss that came at once
+	window   [2]float64 // degrees from and to which the sun was in a shade when it was found
 }
 
 // facts are the observations behind an event's evidence. NaN is not observed.

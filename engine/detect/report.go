@@ -4,25 +4,26 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"app.sunloop/engine/loss"
 )
 
-// events are the records as events, in order of start.
+// events are the records as events, those of units with one cause as one, in order of
+// start.
 func (s *session) events() []Event {
-	out := make([]Event, 0, len(s.records))
 	slices.SortStableFunc(s.records, func(a, b *record) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.detected, b.detected), cmp.Compare(a.units[0], b.units[0]))
 	})
-	for _, r := range s.records {
-		out = append(out, s.event(r))
+	groups := s.grouped()
+	out := make([]Event, 0, len(groups))
+	for _, g := range groups {
+		out = append(out, s.joined(g))
 	}
 	return out
 }
 
 func (s *session) event(r *record) Event {
-	losses := r.losses
-	if r.end != 0 {
-		losses = losses.Before(r.end)
-	}
+	losses := r.lost()
 	e := Event{
 		Family: r.family, Class: r.class, Basis: r.basis, LossFraction: r.fraction, LostKWh: losses.Total(), Losses: losses,
 		Start: time.Unix(r.start, 0).UTC(), DetectedAt: time.Unix(r.detected, 0).UTC(), LastSeen: time.Unix(r.lastSeen, 0).UTC(),
@@ -39,6 +40,14 @@ func (s *session) event(r *record) Event {
 		e.Units = append(e.Units, s.in.Units[k].AssetID)
 	}
 	return e
+}
+
+// lost is what the record lost until its end.
+func (r *record) lost() loss.Ledger {
+	if r.end != 0 {
+		return r.losses.Before(r.end)
+	}
+	return r.losses
 }
 
 // ratings returns the rating in kW with which each unit was evaluated, by asset

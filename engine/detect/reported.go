@@ -14,6 +14,9 @@ import (
 // fault.
 const reportedGap = time.Hour
 
+// reportedTogether is the time between the first reports of units with one cause.
+const reportedTogether = 90 * time.Second
+
 // reportedDark is the irradiance in W/m² up to which a unit that has stopped is not
 // missed.
 const reportedDark = 20
@@ -30,11 +33,14 @@ const (
 // Reported returns what the newest sample of each unit says of a fault, by its state and
 // event bits: open events, which need no history and are seen within one sample. A unit
 // that reports nothing, or whose newest sample is older than a day, has none. If half of
-// the units report a stop, it is one event of the site.
+// the units report a stop, it is one event of the site; fewer that report the same since the
+// same time are one event, too.
 func Reported(in Input) []Event {
 	var events, stopped []Event
 	heard := 0
+	rating := map[string]float64{}
 	for _, u := range in.Units {
+		rating[u.AssetID] = u.CapacityKW
 		list, known := reportedBy(u, in)
 		if known {
 			heard++
@@ -48,9 +54,9 @@ func Reported(in Input) []Event {
 		}
 	}
 	if len(stopped) >= 2 && 2*len(stopped) >= heard {
-		return append(events, together(stopped, heard))
+		return append(Together(events, reportedTogether, rating), together(stopped, heard))
 	}
-	return append(events, stopped...)
+	return Together(append(events, stopped...), reportedTogether, rating)
 }
 
 // together is the outage of the site that units report.
@@ -209,7 +215,7 @@ func withoutCurrent(f series.Frame, i int) (out []Evidence, share float64) {
 func Covered(events []Event, reported Event) bool {
 	return !slices.ContainsFunc(reported.Units, func(unit string) bool {
 		return !slices.ContainsFunc(events, func(e Event) bool {
-			return e.End == nil && slices.Contains(e.Units, unit) && covers(e.Family, reported.Family)
+			return e.End == nil && slices.Contains(e.Affected(), unit) && covers(e.Family, reported.Family)
 		})
 	})
 }

@@ -67,6 +67,7 @@ var order = []struct {
 // session is one run: its input, memory and results.
 type session struct {
 	in       Input
+	step     int64 // seconds of the grid
 	memory   *memory
 	records  []*record
 	lastOn   []int64             // end of the last cell in which each unit produced
@@ -110,7 +111,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	s := &session{in: in, notes: map[string][]string{}}
 	report := Report{}
 	step, first := s.choose()
-	report.Step = time.Duration(step) * time.Second
+	s.step, report.Step = step, time.Duration(step)*time.Second
 	if len(s.in.Units) == 0 {
 		report.NotEvaluated = s.sentences()
 		return report, nil

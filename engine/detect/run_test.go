@@ -50,12 +50,18 @@ func TestNoLookAhead(t *testing.T) {
 	announced := func(r detect.Report, until time.Time) map[key]bool {
 		out := map[key]bool{}
 		for _, e := range r.Events {
-			if !e.DetectedAt.After(until) && e.Family != detect.CommunicationGap { // a gap's units part when some are heard again
-				units := strings.Join(e.Units, " ")
-				if e.Family == detect.Clipping {
-					units = "" // more may come to their limit
+			units := strings.Join(e.Units, " ")
+			if e.Family == detect.Clipping {
+				units = "" // more may come to their limit
+			}
+			parts := e.Members
+			if len(parts) == 0 {
+				parts = []detect.Member{{Unit: units, Start: e.Start, DetectedAt: e.DetectedAt}}
+			}
+			for _, m := range parts {
+				if !m.DetectedAt.After(until) {
+					out[key{e.Family, m.Start, m.DetectedAt, m.Unit}] = true
 				}
-				out[key{e.Family, e.Start, e.DetectedAt, units}] = true
 			}
 		}
 		return out
@@ -177,8 +183,8 @@ func TestScarceInputIsSaidNotGuessed(t *testing.T) {
 			in := plantOf(1, 1, time.Hour)
 			in.From = in.Now.Add(-time.Second)
 			return in
-		}, []string{"A: there is no row"}, nil},
-		{"one value a day", func() detect.Input { return plantOf(1, 30, 24*time.Hour) }, []string{"too rare"}, nil},
+		}, []string{"A: the period has no data of it"}, nil},
+		{"one value a day", func() detect.Input { return plantOf(1, 30, 24*time.Hour) }, []string{"up to two hours apart"}, nil},
 		{"one unit with a past", func() detect.Input {
 			in := plantOf(1, 20, 15*time.Minute)
 			cut(in, 0, 19*24+9, 19*24+15, 0)
@@ -243,7 +249,7 @@ func TestScarceInputIsSaidNotGuessed(t *testing.T) {
 				}
 			}
 			return in
-		}, []string{"far beyond the capacity"}, []detect.Family{detect.DataQuality, detect.DataQuality}},
+		}, []string{"far beyond the capacity"}, []detect.Family{detect.DataQuality}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, c.input())

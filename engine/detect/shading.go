@@ -244,7 +244,7 @@ func (m *shadingState) judge(v *view, s *session, k int, o *shading) {
 		}
 		f := newFacts()
 		f.rating = s.rating(k)
-		r := &record{family: PartialShading, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), seen: f, losses: lost}
+		r := &record{family: PartialShading, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), seen: f, losses: lost, window: [2]float64{float64(m.window[0] * shadeBin), float64((m.window[1] + 1) * shadeBin)}}
 		m.record = s.open(r)
 		m.book(v, s, k, o, false)
 		return

@@ -547,13 +547,8 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 		st.record.start = v.startOf(b.index[f.begun].day)
 		st.record.observed = nil
 	}
-	if r := s.losses.together(st, k); r != nil {
-		r.units, r.losses, r.lastSeen = append(r.units, k), loss.Sum(r.losses, st.record.losses), st.record.lastSeen
-		slices.Sort(r.units)
-		r.observed = slices.DeleteFunc(slices.Clone(r.observed), func(e Evidence) bool { return e.Kind == "same_day" })
-		r.observed = append(r.observed, shows("same_day", 0.5, float64(len(r.units)), 1, "units", "%s lost about the same part within %s: one cause.", display.CountOf(len(r.units), "unit", "units"), display.CountOf(togetherDays, "day", "days")))
-		st.record = r
-	} else if st.record.family != StringOutage || !s.inputs.open(k) { // else the record of the input says it
+	st.record.step = st
+	if st.record.family != StringOutage || !s.inputs.open(k) { // else the record of the input says it
 		st.record = s.open(st.record)
 	}
 	u.steps = append(u.steps, st)
@@ -580,46 +575,8 @@ func (u *unitLosses) grow(b *baseline) {
 		return
 	}
 	if size := median(since) - st.levels[b]; size < stepGrown*st.size {
-		st.size = size
-		if len(st.record.units) == 1 {
-			st.record.fraction = 1 - math.Exp(size)
-		}
+		st.size, st.record.fraction = size, 1-math.Exp(size)
 	}
-}
-
-// Units that lose about the same part at the same time have one cause.
-const (
-	togetherDays  = 2  // between the days on which they lost it
-	togetherSeen  = 20 // days between the announcements
-	togetherRatio = 1.6
-)
-
-// together is the open event of another unit that st belongs to, or nil.
-func (l *losses) together(st *step, k int) *record {
-	for other := range l.units {
-		if other == k {
-			continue
-		}
-		for _, o := range l.units[other].steps {
-			ratio := st.size / o.size
-			if o.to == 0 && o.record.family == st.record.family && max(st.from-o.from, o.from-st.from) <= togetherDays && st.seen-o.seen <= togetherSeen && ratio < togetherRatio && ratio > 1/togetherRatio {
-				return o.record
-			}
-		}
-	}
-	return nil
-}
-
-// goesOn reports whether another unit's step of the same event is still active.
-func (l *losses) goesOn(st *step) bool {
-	for k := range l.units {
-		for _, o := range l.units[k].steps {
-			if o != st && o.record == st.record && o.to == 0 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // back ends the last step once three usable days lie more than halfway back to
@@ -644,9 +601,6 @@ func (u *unitLosses) back(v *view, s *session, b *baseline, day int64) bool {
 		}
 	}
 	st.to = b.index[n-stepEndDays].day
-	if s.losses.goesOn(st) {
-		return true
-	}
 	st.record.end = max(v.startOf(st.to), st.record.start+1)
 	st.record.lastSeen = min(st.record.lastSeen, st.record.end)
 	return true

@@ -207,7 +207,7 @@ func (c *chart) goOn(v *view, end int64, day relative) {
 // wholeStrings is the loss in whole strings; ok is false where it is none.
 func (s *session) wholeStrings(r *record) (k, n int, ok bool) {
 	n = s.in.Units[r.units[0]].Strings
-	if n == 0 {
+	if n == 0 || len(r.units) > 1 {
 		return 0, 0, false
 	}
 	exact := r.fraction * float64(n)

@@ -69,7 +69,7 @@ func (c *context) explain(e detect.Event) Finding {
 		why.Family = detect.CommunicationGap // the connection of the unit, while the site delivers
 	}
 	f.Causes = c.causes(why, f.Confidence)
-	rating := c.ratingOf(e.Units)
+	rating := c.ratingOf(e.Affected()) // what has recovered is no longer at risk
 	f.EnergyAtRiskKW = EnergyAtRiskKW(e.Family, e.LossFraction, rating, c.DaylightMeanKW(rating))
 	f.Severity = SeverityOf(Exposure{
 		Family: e.Family, LossFraction: e.LossFraction, RatingKW: rating, SiteKW: c.site, SiteUnits: len(c.rating),

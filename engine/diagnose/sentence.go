@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"app.sunloop/engine/detect"
@@ -11,14 +12,11 @@ import (
 
 // summary returns the event in one sentence, made from its evidence.
 func (c *context) summary(e detect.Event) string {
-	who, was, has := "Nothing", "was", "has"
-	switch {
-	case len(e.Units) == 1:
-		who = e.Units[0]
-	case len(e.Units) == len(c.rating):
-		who = "The whole site"
-	case len(e.Units) > 1:
-		who, was, has = display.CountOf(len(e.Units), "unit", "units"), "were", "have"
+	who, verb := c.subject(e.Units)
+	was, has := verb("was", "were"), verb("has", "have")
+	of := who // within a sentence
+	if who == wholeSite {
+		of = strings.ToLower(who)
 	}
 	since := "since " + c.clock(e.Start)
 	if e.End != nil {
@@ -51,40 +49,40 @@ func (c *context) summary(e detect.Event) string {
 		}
 		return fmt.Sprintf("%s %s delivered no new data %s.%s", who, has, since, usual)
 	case detect.RepeatedData:
-		return fmt.Sprintf("The readings of %s repeat those of earlier days %s.", who, since)
+		return fmt.Sprintf("The readings of %s repeat those of earlier days %s.", of, since)
 	case detect.DataQuality:
 		if e.Class == detect.Scale {
-			return fmt.Sprintf("The power reading of %s is about %.4g times what it should be %s.", who, value("factor"), since)
+			return fmt.Sprintf("The power %s of %s %s about %.4g times what it should be %s.", verb("reading", "readings"), of, verb("is", "are"), value("factor"), since)
 		}
-		return fmt.Sprintf("The power reading of %s holds values that no unit can give %s.", who, since)
+		return fmt.Sprintf("The power %s of %s %s values that no unit can give %s.", verb("reading", "readings"), of, verb("holds", "hold"), since)
 	case detect.TimeShift:
-		return fmt.Sprintf("The timestamps of %s are %s %s %s; the readings are corrected.", who, display.Duration(time.Duration(math.Abs(value("noon_moved"))*float64(time.Minute))), clockOffset(value("noon_moved")), since)
+		return fmt.Sprintf("The timestamps of %s are %s %s %s; the readings are corrected.", of, display.Duration(time.Duration(math.Abs(value("noon_moved"))*float64(time.Minute))), clockOffset(value("noon_moved")), since)
 	case detect.StuckSensor:
-		return fmt.Sprintf("The power reading of %s is frozen %s.", who, since)
+		return fmt.Sprintf("The power %s of %s %s frozen %s.", verb("reading", "readings"), of, verb("is", "are"), since)
 	case detect.IrradianceSensor:
 		return fmt.Sprintf("The irradiance sensor misses %s of the light %s; the plant makes its power.", display.Percent(value("light_missing")/100), since)
 	case detect.GroundFault:
-		return fmt.Sprintf("%s reports or behaves as with a ground fault %s; %s.", who, since, soFar)
+		return fmt.Sprintf("%s %s or %s as with a ground fault %s; %s.", who, verb("reports", "report"), verb("behaves", "behave"), since, soFar)
 	case detect.ArcFault:
 		return fmt.Sprintf("%s has detected an arc in its DC circuit %s: danger of fire; %s.", who, since, soFar)
 	case detect.IntermittentTrip:
-		return fmt.Sprintf("%s stops several times a day %s, %s so far; %s.", who, since, display.CountOf(int(value("short_stops")), "time", "times"), lost)
+		return fmt.Sprintf("%s %s several times a day %s, %s so far; %s.", who, verb("stops", "stop"), since, display.CountOf(int(value("short_stops")), "time", "times"), lost)
 	case detect.Clipping:
 		return fmt.Sprintf("%s reached the rating on %s %s: by design, no fault.", who, display.CountOf(len(e.Occasions), "day", "days"), since)
 	case detect.Curtailment:
 		return fmt.Sprintf("%s %s held at %s of the rating %s; %s.", who, was, display.Percent((value("common_plateau")+value("own_plateau"))/100), since, notMade)
 	case detect.ThermalDerating:
 		if _, ok := e.Find("low_plateau"); !ok {
-			return fmt.Sprintf("%s reports that it is too hot %s.", who, since)
+			return fmt.Sprintf("%s %s too hot %s.", who, verb("reports that it is", "report that they are"), since)
 		}
-		return fmt.Sprintf("%s derates at about %s of its rating when it is hot %s; %s.", who, display.Percent(value("low_plateau")/100), since, lost)
+		return fmt.Sprintf("%s %s at about %s of the rating when it is hot %s; %s.", who, verb("derates", "derate"), display.Percent(value("low_plateau")/100), since, lost)
 	case detect.SnowCover:
 		if n := len(e.Occasions); n > 1 {
 			return fmt.Sprintf("Snow covered the modules %s %s, with production in between; %s.", display.CountOf(n, "time", "times"), since, notMade)
 		}
 		return fmt.Sprintf("Snow lies on the modules %s; %s.", since, notMade)
 	case detect.TrackerFault:
-		return fmt.Sprintf("The tracker of %s does not follow the sun %s; %s.", who, since, lost)
+		return fmt.Sprintf("The %s of %s not follow the sun %s; %s.", verb("tracker", "trackers"), of+verb(" does", " do"), since, lost)
 	case detect.StringOutage:
 		switch text, dead := e.Inputs(); {
 		case dead:
@@ -94,20 +92,20 @@ func (c *context) summary(e detect.Event) string {
 		case e.LossFraction == 0:
 			return fmt.Sprintf("%s reports a blown string fuse %s.", who, since)
 		}
-		return fmt.Sprintf("%s makes %s less than %s %s%s; %s.", who, display.Percentage(100*e.LossFraction), basis(e), since, wholeStrings(e), lost)
+		return fmt.Sprintf("%s %s %s less than %s %s%s; %s.", who, verb("makes", "make"), display.Percentage(100*e.LossFraction), basis(e), since, wholeStrings(e), lost)
 	case detect.CapacityChange:
-		return fmt.Sprintf("%s makes %s more than before %s.", who, display.Percentage(value("relative_yield")-100), since)
+		return fmt.Sprintf("%s %s %s more than before %s.", who, verb("makes", "make"), display.Percentage(value("relative_yield")-100), since)
 	case detect.PartialShading:
-		return fmt.Sprintf("%s is in shade while the sun is at %s %s; %s.", who, window(e), since, lost)
+		return fmt.Sprintf("%s %s in shade while the sun is at %s %s; %s.", who, verb("is", "are"), window(e), since, lost)
 	case detect.Soiling:
 		if e.Basis != "" {
-			return fmt.Sprintf("Dirt takes about %s of what %s makes %s; %s.", display.Percentage(100*e.LossFraction), who, since, lost)
+			return fmt.Sprintf("Dirt takes about %s of what %s %s %s; %s.", display.Percentage(100*e.LossFraction), of, verb("makes", "make"), since, lost)
 		}
 		return fmt.Sprintf("Dirt takes about %s of the site's production %s; %s.", display.Percentage(100*e.LossFraction), since, lost)
 	case detect.Degradation:
 		return fmt.Sprintf("%s loses %s of its yield a year.", who, display.Percentage(-value("yearly_change")))
 	case detect.Underperformance:
-		return fmt.Sprintf("%s makes %s less than expected %s, of unknown cause; %s.", who, display.Percentage(100*e.LossFraction), since, lost)
+		return fmt.Sprintf("%s %s %s less than expected %s, of unknown cause; %s.", who, verb("makes", "make"), display.Percentage(100*e.LossFraction), since, lost)
 	}
 	if e.End == nil {
 		return fmt.Sprintf("%s %s made no power %s; %s.", who, has, since, soFar)
@@ -125,6 +123,31 @@ func lostText(e detect.Event, word string) string {
 		return "the lost energy is not yet known"
 	}
 	return "the lost energy is not known"
+}
+
+// wholeSite is the subject of what concerns all units.
+const wholeSite = "The whole site"
+
+// namedUnits is how many units a sentence names; more are counted.
+const namedUnits = 3
+
+// subject names units at the beginning of a sentence, and returns the form of a verb for
+// one or several that goes with it.
+func (c *context) subject(units []string) (who string, verb func(one, several string) string) {
+	one := func(one, _ string) string { return one }
+	several := func(_, several string) string { return several }
+	switch n := len(units); {
+	case n == 0:
+		return "Nothing", one
+	case n == 1:
+		return units[0], one
+	case n == len(c.rating):
+		return wholeSite, one
+	case n <= namedUnits:
+		return strings.Join(units[:n-1], ", ") + " and " + units[n-1], several
+	default:
+		return display.CountOf(n, "unit", "units"), several
+	}
 }
 
 func clockOffset(minutes float64) string {

@@ -110,9 +110,9 @@ func (v *caseResult) truth(c Case, findings []diagnose.Finding, m matching, t in
 		}
 		return
 	}
-	e := &findings[k]
-	inside := overlapShare(truth, e, c.Input.Now)
-	delay := e.DetectedAt.Sub(truth.Onset)
+	e, part := &findings[k], m.partOf[t]
+	inside := overlapShare(truth, part, c.Input.Now)
+	delay := part.DetectedAt.Sub(truth.Onset)
 	risk, severity := c.energyAtRisk(truth)
 	label := severity.Label
 	exact := string(e.Family) == truth.Family
@@ -124,7 +124,7 @@ func (v *caseResult) truth(c Case, findings []diagnose.Finding, m matching, t in
 		if !truth.RowsAbsent { // without rows the gap is announced in time, and its nature at its end
 			a.delays = append(a.delays, minutes(delay))
 			if c.Sunny != nil {
-				a.clearDays = append(a.clearDays, clearDays(c.Sunny, truth.Onset, e.DetectedAt))
+				a.clearDays = append(a.clearDays, clearDays(c.Sunny, truth.Onset, part.DetectedAt))
 			}
 		}
 		a.severity[rank(label)][rank(e.Severity.Label)]++
@@ -133,7 +133,7 @@ func (v *caseResult) truth(c Case, findings []diagnose.Finding, m matching, t in
 			a.riskError, a.risk = a.riskError+max(d, -d), a.risk+risk
 		}
 		if exact && truth.LostKWh > 0 {
-			d := e.LostKWh - truth.LostKWh
+			d := part.LostKWh - truth.LostKWh
 			a.lostError, a.lostTrue = a.lostError+max(d, -d), a.lostTrue+truth.LostKWh
 		}
 	})
@@ -275,8 +275,8 @@ func nearest(c Case, findings []diagnose.Finding, m matching, truth *simulate.Tr
 // overlapShare is the part of a fault's lost energy that lies inside a finding,
 // by the loss of each day and the daylight of it that the finding covers; of a
 // fault without daily losses, the part of its time.
-func overlapShare(t *simulate.Truth, e *diagnose.Finding, now time.Time) float64 {
-	end := ended(e, now)
+func overlapShare(t *simulate.Truth, e detect.Member, now time.Time) float64 {
+	end := endedAt(e.End, now)
 	if len(t.DailyLostKWh) > 0 {
 		var inside, all float64
 		for i, kwh := range t.DailyLostKWh {

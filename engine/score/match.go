@@ -20,20 +20,40 @@ var coarse = map[detect.Family]string{
 	detect.Soiling: "dirt and age", detect.Degradation: "dirt and age",
 }
 
-// pair is a fault and the finding that is taken for it.
-type pair struct{ truth, finding int }
+// part is the part of a finding that one fault can match: that of one of its units, or
+// all of it, which is the unit "".
+type part struct {
+	finding int
+	unit    string
+}
+
+// pair is a fault and the part that is taken for it.
+type pair struct {
+	truth int
+	part
+}
 
 // matching is the outcome of a case.
 type matching struct {
-	pairs   []pair
-	truthOf map[int]int // by finding
-	foundBy map[int]int // by truth
+	truthOf map[int]int           // by finding: the first of its faults
+	foundBy map[int]int           // by truth
+	partOf  map[int]detect.Member // by truth: the part of that finding
 }
 
-// match pairs faults and findings, one to one: they share a unit, the family
+// parts are what one fault each can match of a finding: its members, as units with one cause may have
+// independent faults that began together, or all of it.
+func parts(e *diagnose.Finding) []string {
+	if len(e.Members) == 0 {
+		return []string{""}
+	}
+	return e.Units
+}
+
+// match pairs faults and findings: they share a unit, the family
 // or its coarse group, and the finding overlaps the fault or starts within a
 // day or a quarter of the fault's length of it. The same family comes before
-// the same group, then the longest overlap.
+// the same group, then the longest overlap. A fault matches one finding. A finding of several
+// units matches one fault for each of its members at the most, others one.
 func match(truth []simulate.Truth, findings []diagnose.Finding, now time.Time) matching {
 	type candidate struct {
 		pair
@@ -53,25 +73,33 @@ func match(truth []simulate.Truth, findings []diagnose.Finding, now time.Time) m
 			if !exact && (group == "" || group != coarse[detect.Family(f.Family)]) || !slices.ContainsFunc(e.Units, f.Concerns) {
 				continue
 			}
-			start, end := e.Start, ended(e, now)
-			overlap := minTime(to, end).Sub(maxTime(from, start))
-			if overlap <= 0 && start.Sub(from).Abs() > slack {
-				continue
+			for _, unit := range parts(e) {
+				if unit != "" && !f.Concerns(unit) {
+					continue
+				}
+				m := e.Member(unit)
+				overlap := minTime(to, endedAt(m.End, now)).Sub(maxTime(from, m.Start))
+				if overlap <= 0 && m.Start.Sub(from).Abs() > slack {
+					continue
+				}
+				all = append(all, candidate{pair{t, part{k, unit}}, exact, f.Visible, overlap})
 			}
-			all = append(all, candidate{pair{t, k}, exact, f.Visible, overlap})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int {
 		return cmp.Or(yesFirst(a.exact, b.exact), yesFirst(a.visible, b.visible), cmp.Compare(b.overlap, a.overlap))
 	})
-	m := matching{truthOf: map[int]int{}, foundBy: map[int]int{}}
+	m := matching{truthOf: map[int]int{}, foundBy: map[int]int{}, partOf: map[int]detect.Member{}}
+	used := map[part]bool{}
 	for _, c := range all {
-		_, usedTruth := m.foundBy[c.truth]
-		_, usedFinding := m.truthOf[c.finding]
-		if !usedTruth && !usedFinding {
-			m.pairs = append(m.pairs, c.pair)
-			m.truthOf[c.finding], m.foundBy[c.truth] = c.truth, c.finding
+		if _, found := m.foundBy[c.truth]; found || used[c.part] {
+			continue
 		}
+		used[c.part] = true
+		if _, ok := m.truthOf[c.finding]; !ok {
+			m.truthOf[c.finding] = c.truth
+		}
+		m.foundBy[c.truth], m.partOf[c.truth] = c.finding, partFor(&findings[c.finding], &truth[c.truth])
 	}
 	return m
 }
@@ -83,11 +111,28 @@ func endOf(f *simulate.Truth, now time.Time) time.Time {
 	return f.To
 }
 
-func ended(e *diagnose.Finding, now time.Time) time.Time {
-	if e.End != nil {
-		return *e.End
+func ended(e *diagnose.Finding, now time.Time) time.Time { return endedAt(e.End, now) }
+
+func endedAt(end *time.Time, now time.Time) time.Time {
+	if end != nil {
+		return *end
 	}
 	return now
+}
+
+// partFor is the part of a finding that is a fault's: that of its unit, or all of it, if
+// the fault concerns several of the finding's units.
+func partFor(e *diagnose.Finding, f *simulate.Truth) detect.Member {
+	unit := ""
+	for _, u := range e.Units {
+		if f.Concerns(u) {
+			if unit != "" {
+				return e.Member("")
+			}
+			unit = u
+		}
+	}
+	return e.Member(unit)
 }
 
 func yesFirst(a, b bool) int {

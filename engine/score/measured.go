@@ -408,12 +408,13 @@ func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out c
 		if !began(t, f, now) {
 			continue
 		}
-		inside := overlapShare(t, f, now)
+		part := partFor(f, t)
+		inside := overlapShare(t, part, now)
 		if math.IsNaN(inside) { // a loss that cost nothing
 			inside = 1
 		}
 		out.share = min(out.share+inside, 1)
-		if d := f.DetectedAt.Sub(t.From); !out.found || d < out.delay {
+		if d := part.DetectedAt.Sub(t.From); !out.found || d < out.delay {
 			out.found, out.delay, out.usable = true, d, f.UsableDays
 		}
 		out.named = out.named || string(f.Family) == t.Family
@@ -423,7 +424,7 @@ func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out c
 
 // began reports whether a finding began with a loss and was announced after it.
 func began(t *simulate.Truth, f *diagnose.Finding, now time.Time) bool {
-	to := endOf(t, now)
+	to, part := endOf(t, now), partFor(f, t)
 	slack := max(24*time.Hour, to.Sub(t.From)/4)
-	return !f.Start.Before(t.From.Add(-slack)) && f.Start.Before(to) && ended(f, now).After(t.From) && !f.DetectedAt.Before(t.From)
+	return !part.Start.Before(t.From.Add(-slack)) && part.Start.Before(to) && endedAt(part.End, now).After(t.From) && !part.DetectedAt.Before(t.From)
 }

@@ -388,10 +388,10 @@ func (u *Unit) addFindings(found []finding.Finding) (outages []kpi.Explanation) 
 		}
 		c := reasons[f.FaultFamily]
 		c.Source, c.ID = kpi.FromFinding, f.SummaryID
-		periods := f.Periods()
+		periods := f.PeriodsOf(u.Asset.AssetID)
 		for i, p := range periods {
 			c.Span = kpi.Span{From: p.From.Unix(), To: p.To.Unix()}
-			if f.Active && i == len(periods)-1 {
+			if f.Affects(u.Asset.AssetID) && i == len(periods)-1 {
 				c.To = forever
 			}
 			u.history.Causes = append(u.history.Causes, c)

@@ -147,7 +147,8 @@ func withFindings(a api.Analysis, asset string, found []finding.Finding) api.Ana
 		n := &a.Anomalies[i]
 		for _, f := range found {
 			if f.FaultFamily == n.FaultFamily && slices.Contains(f.Units(), asset) && !n.LastSeenAt.Before(f.StartedAt.Time) && !n.StartedAt.After(f.LastDetectionAt.Time) {
-				n.SummaryID, n.LostKWh, n.StartedAt = f.SummaryID, f.LostKWh, f.StartedAt
+				part := f.Part(asset)
+				n.SummaryID, n.LostKWh, n.StartedAt = f.SummaryID, part.LostKWh, part.StartedAt
 				if f.Active && n.EndedAt.IsZero() {
 					n.SeverityLabel = f.SeverityLabel
 				}
@@ -156,12 +157,13 @@ func withFindings(a api.Analysis, asset string, found []finding.Finding) api.Ana
 		}
 	}
 	for _, f := range found {
-		if !f.Active || named[f.SummaryID] || !slices.Contains(f.Units(), asset) {
+		if named[f.SummaryID] || !f.Affects(asset) {
 			continue
 		}
-		a.Anomalies = append(a.Anomalies, api.Anomaly{SummaryID: f.SummaryID, FaultFamily: f.FaultFamily, SeverityLabel: f.SeverityLabel, StartedAt: f.StartedAt,
-			LastSeenAt: f.LastDetectionAt, LossFraction: f.LossFraction, LostKWh: f.LostKWh, Confidence: f.Confidence, Summary: f.Summary})
-		a.EnergyAtRiskKW = max(a.EnergyAtRiskKW, f.EnergyAtRiskKW/float64(max(len(f.Units()), 1)))
+		part := f.Part(asset)
+		a.Anomalies = append(a.Anomalies, api.Anomaly{SummaryID: f.SummaryID, FaultFamily: f.FaultFamily, SeverityLabel: f.SeverityLabel, StartedAt: part.StartedAt,
+			LastSeenAt: part.LastSeenAt, LossFraction: part.LossFraction, LostKWh: part.LostKWh, Confidence: f.Confidence, Summary: f.Summary})
+		a.EnergyAtRiskKW = max(a.EnergyAtRiskKW, f.EnergyAtRiskKW/float64(max(len(f.Affected()), 1)))
 	}
 	finding.Conclude(&a)
 	return a
@@ -173,15 +175,16 @@ func (s *Service) detection(tx store.Tx, run finding.Run, asset string) (d Detec
 	d.Status, d.Severity = "completed", api.SeverityNormal
 	var marks []string
 	for _, e := range run.Events {
-		if !slices.Contains(e.Units, asset) || e.LastPresent().Before(run.Now.Add(-finding.CalmPeriod)) {
+		if !slices.Contains(e.Units, asset) || finding.LastPresent(e.Part(asset)).Before(run.Now.Add(-finding.CalmPeriod)) {
 			continue
 		}
 		d.AnomaliesDetected++
-		if e.End.IsZero() && finding.Rank(e.Severity) > finding.Rank(d.Severity) {
+		ended := !e.Part(asset).EndedAt.IsZero()
+		if !ended && finding.Rank(e.Severity) > finding.Rank(d.Severity) {
 			d.Severity = e.Severity
 		}
 		mark := e.Family + " " + e.Severity
-		if !e.End.IsZero() {
+		if ended {
 			mark += " ended"
 		}
 		marks = append(marks, mark)

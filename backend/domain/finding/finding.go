@@ -41,6 +41,11 @@ func (f Finding) Units() []string {
 	return []string{f.AssetID}
 }
 
+// Affected are the units that an active finding affects now.
+func (f Finding) Affected() []string {
+	return slices.DeleteFunc(slices.Clone(f.Units()), func(u string) bool { return !f.Affects(u) })
+}
+
 // Finding is an OODA summary with what the service needs to continue it.
 type Finding struct {
 	api.Finding
@@ -119,6 +124,7 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *RunResult) error {
 	for _, id := range order {
 		f := seen[id]
 		f.addLosses(former[id], latest[id], run)
+		f.addMembers(former[id], latest[id], run)
 		switch {
 		case f.Active && !wasActive[id]:
 			out.Opened = append(out.Opened, *f)
@@ -148,6 +154,7 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *RunResult) error {
 		f.Active, f.EndedAt = false, f.LastDetectionAt
 		f.EnergyAtRiskKW, f.RevenueAtRisk = 0, 0
 		f.addLosses(f, nil, run)
+		f.addMembers(f, nil, run)
 		f.UpdatedAtMS = run.Now.UnixMilli()
 		out.Ended = append(out.Ended, f)
 		if err := findings.Put(tx, f); err != nil {
@@ -159,26 +166,12 @@ func (s *Service) Reconcile(tx store.Tx, run Run, out *RunResult) error {
 
 // continued is the finding that the event continues, or a new one.
 func (s *Service) continued(tx store.Tx, run Run, e Event, seen map[string]*Finding) (f Finding, known bool, err error) {
-	former, _, err := findings.List(tx, store.Query{Index: "subject", Prefix: store.Key(run.Site.SiteID, e.subject(), e.Family)})
+	former, err := formerOf(tx, run.Site.SiteID, e, seen)
 	if err != nil {
-		return f, false, fmt.Errorf("look up the findings of %s: %w", e.Family, err)
+		return f, false, err
 	}
-	// Those that this run made are not in the index yet.
-	for _, g := range seen {
-		if g.Subject == e.subject() && g.FaultFamily == e.Family {
-			former = slices.DeleteFunc(former, func(h Finding) bool { return h.SummaryID == g.SummaryID })
-			former = append(former, *g)
-		}
-	}
-	slices.SortFunc(former, func(a, b Finding) int { return b.StartedAt.Compare(a.StartedAt.Time) })
-	for _, g := range former {
-		last := g.LastDetectionAt.Time
-		if g.EndedAt.After(last) {
-			last = g.EndedAt.Time
-		}
-		if !e.Start.After(last.Add(ReopenWithin)) && !e.LastPresent().Before(g.StartedAt.Time) {
-			return g, true, nil
-		}
+	if g, ok := best(former, e); ok {
+		return g, true, nil
 	}
 	f = Finding{CustomerID: run.Site.CustomerID, Subject: e.subject()}
 	f.SummaryID = record.NewID("fnd", s.now())
@@ -207,14 +200,7 @@ func updated(f Finding, e Event, run Run, again bool) Finding {
 	} else if !f.Active {
 		f.EndedAt = record.Latest(f.EndedAt, api.At(e.End))
 	}
-	if f.Subject == "" {
-		for _, u := range e.Units {
-			if !slices.Contains(f.AssetIDs, u) {
-				f.AssetIDs = append(f.AssetIDs, u)
-			}
-		}
-		slices.Sort(f.AssetIDs)
-	}
+	f.addUnits(e.Units)
 	if Rank(e.Severity) >= Rank(f.SeverityLabel) || run.Now.Sub(f.SeverityAt) >= CalmPeriod {
 		f.SeverityLabel, f.SeverityAt, f.Grade = e.Severity, run.Now, e.Grade
 	}
@@ -232,7 +218,7 @@ func updated(f Finding, e Event, run Run, again bool) Finding {
 	f.RevenueAtRisk, f.Currency = 0, ""
 	if run.Site.TariffPerKWh > 0 && run.Site.Currency != "" {
 		f.Currency = run.Site.Currency
-		f.RevenueAtRisk = e.LossFraction * run.DayKWh(e.Units) * run.Site.TariffPerKWh
+		f.RevenueAtRisk = e.LossFraction * run.DayKWh(e.Affected()) * run.Site.TariffPerKWh
 	}
 	if !f.Active {
 		f.EnergyAtRiskKW, f.RevenueAtRisk = 0, 0 // nothing is at risk any more
@@ -330,6 +316,9 @@ func (s *Service) CountActive(ctx context.Context) (map[string]int, error) {
 func RenameAsset(tx store.Tx, siteID, from, to string) error {
 	return findings.ChangePrefix(tx, store.Key(siteID), func(f *Finding) bool {
 		a, b := record.Rename(&f.AssetID, from, to), record.Rename(&f.Subject, from, to)
+		for i := range f.Members {
+			b = record.Rename(&f.Members[i].AssetID, from, to) || b
+		}
 		return record.RenameIn(&f.AssetIDs, from, to) || a || b
 	})
 }

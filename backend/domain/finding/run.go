@@ -120,16 +120,19 @@ type Event struct {
 	LossFraction    float64
 	LostKWh         float64
 	Losses          loss.Ledger // LostKWh by hour; empty where only the sum is known
-	Occasions       []Period    // when it was there; empty: from Start to LastThere
-	DetectedAt      time.Time   // when the rule was met; zero: when the run was made
-	EnergyAtRiskKW  float64     // daylight mean of the next 24 h
-	Confidence      float64
-	Severity        string // api.SeverityCritical, …
-	Grade           string // Critical, High, Medium, Low; empty where only Severity is known
-	Summary         string
-	Causes          []api.Cause
-	Actions         []api.Action
-	Evidence        []api.Evidence
+	Occasions       []Period    // when it was there; empty: from Start to LastPresent
+	// Members are the parts of the units of an event of several; empty: it is of one unit,
+	// or the parts are not known.
+	Members        []api.FindingMember
+	DetectedAt     time.Time // when the rule was met; zero: when the run was made
+	EnergyAtRiskKW float64   // daylight mean of the next 24 h
+	Confidence     float64
+	Severity       string // api.SeverityCritical, …
+	Grade          string // Critical, High, Medium, Low; empty where only Severity is known
+	Summary        string
+	Causes         []api.Cause
+	Actions        []api.Action
+	Evidence       []api.Evidence
 }
 
 func (e Event) subject() string {
@@ -137,6 +140,23 @@ func (e Event) subject() string {
 		return e.Units[0]
 	}
 	return ""
+}
+
+// Part returns the part of a unit in the event: all of it, if it is the only one or the parts
+// are not known.
+func (e Event) Part(assetID string) api.FindingMember {
+	for _, m := range e.Members {
+		if m.AssetID == assetID {
+			return m
+		}
+	}
+	return api.FindingMember{AssetID: assetID, StartedAt: api.At(e.Start), LastSeenAt: api.At(e.LastSeen), EndedAt: api.At(e.End), LossFraction: e.LossFraction, LostKWh: e.LostKWh}
+}
+
+// Affected are the units that are affected still, of an event that lasts; all of one that is
+// over.
+func (e Event) Affected() []string {
+	return slices.DeleteFunc(slices.Clone(e.Units), func(u string) bool { return e.End.IsZero() && !e.Part(u).EndedAt.IsZero() })
 }
 
 // LastPresent is when the event was last there.

@@ -42,6 +42,7 @@ type findingRecord struct {
 	Losses             []lossRecord     `json:"losses,omitempty" limit:"20000"`
 	LossesAsOf         api.Time         `json:"losses_as_of,omitzero"`
 	Occasions          []periodRecord   `json:"occasions,omitempty" limit:"1000"`
+	Members            []memberRecord   `json:"members,omitempty" limit:"10000 cut"`
 }
 
 // actionRecord is a recommended action of a stored finding.
@@ -69,6 +70,16 @@ type lossRecord struct {
 	KWh  []float64 `json:"kwh" limit:"2000"`
 }
 
+// memberRecord is the part of one unit in a stored finding of several.
+type memberRecord struct {
+	AssetID      string   `json:"asset_id" limit:"id"`
+	StartedAt    api.Time `json:"started_at"`
+	LastSeenAt   api.Time `json:"last_seen_at"`
+	EndedAt      api.Time `json:"ended_at,omitzero"`
+	LossFraction float64  `json:"loss_fraction"`
+	LostKWh      float64  `json:"lost_kwh"`
+}
+
 // periodRecord is a stored [Period].
 type periodRecord struct {
 	From api.Time `json:"from"`
@@ -86,6 +97,7 @@ func newFindingRecord(v Finding) findingRecord {
 		Evidence: record.Convert(v.Evidence, func(v api.Evidence) evidenceRecord { return evidenceRecord(v) }), CustomerID: v.CustomerID, Subject: v.Subject,
 		SeverityAt: v.SeverityAt, Grade: v.Grade, DetectedAt: v.DetectedAt, Losses: record.Convert(v.Losses, func(r LossRun) lossRecord { return lossRecord{api.At(r.From), api.At(r.To), r.KWh} }), LossesAsOf: api.At(v.LossesAsOf),
 		Occasions: record.Convert(v.Occasions, func(p Period) periodRecord { return periodRecord{api.At(p.From), api.At(p.To)} }),
+		Members:   record.Convert(v.Members, func(m api.FindingMember) memberRecord { return memberRecord(m) }),
 	}
 }
 
@@ -99,6 +111,7 @@ func (r findingRecord) finding() Finding {
 			LostKWh: r.LostKWh, RevenueAtRisk: r.RevenueAtRisk, Currency: r.Currency, Summary: r.Summary, DetectedAt: r.DetectedAt,
 			Causes:   record.Convert(r.Causes, func(v causeRecord) api.Cause { return api.Cause(v) }),
 			Evidence: record.Convert(r.Evidence, func(v evidenceRecord) api.Evidence { return api.Evidence(v) }),
+			Members:  record.Convert(r.Members, func(m memberRecord) api.FindingMember { return api.FindingMember(m) }),
 		},
 		CustomerID: r.CustomerID, Subject: r.Subject, SeverityAt: r.SeverityAt, Grade: r.Grade, Losses: record.Convert(r.Losses, func(r lossRecord) LossRun { return LossRun{r.From.Time, r.To.Time, r.KWh} }), LossesAsOf: r.LossesAsOf.Time,
 		Occasions: record.Convert(r.Occasions, func(p periodRecord) Period { return Period{p.From.Time, p.To.Time} }),

@@ -105,7 +105,7 @@ func (s *Service) workState(ctx context.Context, site api.Site, assetID string) 
 		clear(left)
 		state = workState{of: api.CostOfSite}
 		return finding.EachActive(tx, site.SiteID, func(f finding.Finding) error {
-			of := f.Units()
+			of := f.Affected()
 			// Faults of data lose nothing, whatever share of it they concern.
 			if f.EnergyAtRiskKW <= 0 || f.LossFraction <= 0 || assetID != "" && !slices.Contains(of, assetID) {
 				return nil

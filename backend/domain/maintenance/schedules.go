@@ -206,7 +206,7 @@ func (s *Service) defaultType(ctx context.Context, asset api.Asset, r api.Schedu
 	err := s.Records.View(ctx, func(tx store.Tx) error {
 		active, err := finding.Active(tx, asset.SiteID)
 		if slices.ContainsFunc(active, func(f finding.Finding) bool {
-			return !f.Informational() && slices.Contains(f.Units(), asset.AssetID)
+			return !f.Informational() && f.Affects(asset.AssetID)
 		}) {
 			is = api.MaintenanceCorrective
 		}

@@ -81,7 +81,7 @@ func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
 		return err
 	}
 	ill := slices.ContainsFunc(active, func(f api.Finding) bool {
-		return f.FaultFamily == o.FaultFamily && (f.AssetID == o.AssetID || slices.Contains(f.AssetIDs, o.AssetID))
+		return f.FaultFamily == o.FaultFamily && f.Affects(o.AssetID)
 	})
 	switch {
 	case ill && yield.Ratio >= repairedShare && s.Now().Sub(o.CompletedAt.Time) <= endsWithin:

@@ -258,6 +258,15 @@ func eventOf(e diagnose.Finding) finding.Event {
 	if e.End != nil {
 		out.End = *e.End
 	}
+	for _, m := range e.Members {
+		part := api.FindingMember{AssetID: m.Unit, StartedAt: api.At(m.Start), LastSeenAt: api.At(m.LastSeen), LossFraction: known(m.LossFraction), LostKWh: known(m.LostKWh)}
+		if m.End != nil {
+			part.EndedAt = api.At(*m.End)
+		} else if e.End != nil {
+			part.EndedAt = api.At(*e.End)
+		}
+		out.Members = append(out.Members, part)
+	}
 	for _, o := range e.Occasions {
 		out.Occasions = append(out.Occasions, finding.Period{From: o.From, To: o.To})
 	}
@@ -291,17 +300,14 @@ func analysis(u detect.Unit, events []finding.Event, in detect.Input, r detect.R
 		a.LastObservation = api.Unix(u.Frame.Times[n-1])
 	}
 	for _, e := range events {
-		if !slices.Contains(e.Units, u.AssetID) || !e.End.IsZero() && e.End.Before(in.Now.Add(-lookback)) {
+		part := e.Part(u.AssetID)
+		if !slices.Contains(e.Units, u.AssetID) || !part.EndedAt.IsZero() && part.EndedAt.Before(in.Now.Add(-lookback)) {
 			continue
 		}
-		n := api.Anomaly{FaultFamily: e.Family, SeverityLabel: e.Severity, StartedAt: api.At(e.Start), LastSeenAt: api.At(e.LastSeen),
-			LossFraction: e.LossFraction, LostKWh: e.LostKWh, Confidence: e.Confidence, Summary: e.Summary}
-		if !e.End.IsZero() {
-			n.EndedAt = api.At(e.End)
-		}
-		a.Anomalies = append(a.Anomalies, n)
-		if e.End.IsZero() {
-			a.EnergyAtRiskKW = max(a.EnergyAtRiskKW, e.EnergyAtRiskKW/float64(len(e.Units)))
+		a.Anomalies = append(a.Anomalies, api.Anomaly{FaultFamily: e.Family, SeverityLabel: e.Severity, StartedAt: part.StartedAt, LastSeenAt: part.LastSeenAt,
+			EndedAt: part.EndedAt, LossFraction: part.LossFraction, LostKWh: part.LostKWh, Confidence: e.Confidence, Summary: e.Summary})
+		if part.EndedAt.IsZero() {
+			a.EnergyAtRiskKW = max(a.EnergyAtRiskKW, e.EnergyAtRiskKW/float64(len(e.Affected())))
 		}
 	}
 	finding.Conclude(&a)

@@ -48,7 +48,7 @@ func (de *Detector) RecordReported(ctx context.Context, siteID string) error {
 		}
 		var active []detect.Event
 		for _, f := range list {
-			active = append(active, detect.Event{Family: detect.Family(f.FaultFamily), Units: f.Units()})
+			active = append(active, detect.Event{Family: detect.Family(f.FaultFamily), Units: f.Affected()})
 		}
 		now := de.Now()
 		run := finding.Run{Site: site, ModelVersion: detectorVersion, From: now.Add(-reportedSpan), Now: now, Analyses: map[string]api.Analysis{}}

@@ -15,6 +15,10 @@ import (
 	"app.sunloop/engine/diagnose"
 )
 
+// silentTogether is the time between the last data of units that are silent of one cause, such as their
+// logger.
+const silentTogether = 5 * time.Minute
+
 // RecordUnitSilences opens, continues or ends the findings of units of a site whose data
 // should have arrived by their own rhythm, while the site delivers. If the whole site is
 // silent, that is the finding. A unit whose gap the detector has found already has no
@@ -58,8 +62,8 @@ func (de *Detector) RecordUnitSilences(ctx context.Context, siteID string) error
 		}
 		var events []detect.Event
 		for _, u := range list {
-			if _, ok := ratings[u.AssetID]; !ok || len(units) < 2 || !unitSilenceDue(u, now) {
-				continue
+			if _, ok := ratings[u.AssetID]; !ok || len(units) < 2 || !unitSilenceDue(u, now) && u.SilentSince.IsZero() {
+				continue // one whose silence is a finding is recorded with those that have the same cause
 			}
 			if u.SilentSince.IsZero() && (whole || hasGap(active, u.AssetID)) {
 				continue
@@ -77,6 +81,7 @@ func (de *Detector) RecordUnitSilences(ctx context.Context, siteID string) error
 		if len(events) == 0 {
 			return nil
 		}
+		events = detect.Together(events, silentTogether, ratings)
 		from := events[0].Start
 		for _, e := range events {
 			from = record.Earlier(from, e.Start)
@@ -108,7 +113,7 @@ func unitSilenceDue(u sitedata.UnitRhythm, now time.Time) bool {
 // hasGap reports whether a lasting gap of a unit is a finding of the detector.
 func hasGap(active []finding.Finding, unit string) bool {
 	return slices.ContainsFunc(active, func(f finding.Finding) bool {
-		return f.FaultFamily == string(detect.CommunicationGap) && slices.Contains(f.Units(), unit)
+		return f.FaultFamily == string(detect.CommunicationGap) && f.Affects(unit)
 	})
 }
 
@@ -133,6 +138,6 @@ func (de *Detector) withoutSilent(ctx context.Context, siteID string, events []f
 		return err
 	})
 	return slices.DeleteFunc(events, func(e finding.Event) bool {
-		return e.Family == string(detect.CommunicationGap) && e.End.IsZero() && len(e.Units) == 1 && silent[e.Units[0]] && !hasGap(active, e.Units[0])
+		return e.Family == string(detect.CommunicationGap) && e.End.IsZero() && !slices.ContainsFunc(e.Affected(), func(u string) bool { return !silent[u] || hasGap(active, u) })
 	}), err
 }
