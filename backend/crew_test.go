@@ -101,7 +101,7 @@ type roundTrip func(r *http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// The crew completes the repair that it began when its time is over, and no other one; a
+// The crew completes the repair that it began when the time has ended, and no other one; a
 // completed order, also one of a person, ends its fault in the fleet from then on.
 func TestOperatorsEndRepairedFaults(t *testing.T) {
 	begin := time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)

@@ -246,7 +246,11 @@ func (m *Model) drawBreadcrumb(r terminal.Region, v view.Context) {
 	w, _ := r.Size()
 	room := w - 4 - width(left)
 	var right []span
-	for _, k := range m.footer() {
+	keys := m.footer()
+	if !m.bare() {
+		keys = nil // a dialog has the keys, and shows its own
+	}
+	for _, k := range keys {
 		hint := []span{{"  " + k[0], themes.Key}, {" " + k[1], themes.Dim}}
 		if room -= width(hint); room < 0 {
 			break

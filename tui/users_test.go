@@ -60,7 +60,7 @@ func TestUsers(t *testing.T) {
 	o.press("esc", "K", "no key", "enter")
 	o.shows("Invalid field: ssh_public_keys")
 	o.press("esc", "u", "tab", "enter")
-	o.shows("Wrong passwords and codes are forgotten.")
+	o.shows("Failed sign-ins are reset.")
 
 	// Enter alone disables no user; the marked answer does.
 	o.pass(2)

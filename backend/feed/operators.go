@@ -73,7 +73,7 @@ func (c *Operators) Run(ctx context.Context) error {
 	}
 }
 
-// followOrders completes the repair that the operators began when its time is over, and
+// followOrders completes the repair that the operators began when the time has ended, and
 // ends the faults of the orders that are completed. repaired has those that were ended.
 func (c *Operators) followOrders(ctx context.Context, s *simulate.Site, repaired map[string]bool) error {
 	list, err := c.Client.Orders(ctx, api.ListQuery{CustomerID: customerOf(s), SiteID: s.ID, Page: api.Page{Limit: api.MaxLimit}}, api.OrderRequest{})

@@ -61,7 +61,7 @@ func (s *server) userHandlers() {
 	change(api.ResetPassword, "Password changed; all sessions are ended", func(r *api.UsersRequest) auth.UserChange { return auth.UserChange{Password: &r.Password} })
 	change(api.ResetMFA, "The next sign-in sets up an authenticator; all sessions are ended", func(*api.UsersRequest) auth.UserChange { return auth.UserChange{ResetTOTP: true} })
 	change(api.UnlinkUser, "The next sign-in by an identity provider links the user again; all sessions are ended", func(*api.UsersRequest) auth.UserChange { return auth.UserChange{Unlink: true} })
-	change(api.UnlockUser, "Wrong passwords and codes are forgotten", func(*api.UsersRequest) auth.UserChange { return auth.UserChange{Unlock: true} })
+	change(api.UnlockUser, "Failed sign-ins are reset", func(*api.UsersRequest) auth.UserChange { return auth.UserChange{Unlock: true} })
 	s.keyHandlers()
 }
 

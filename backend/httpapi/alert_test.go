@@ -127,7 +127,7 @@ func TestAlertMoves(t *testing.T) {
 	)
 	w.clock.add(61 * time.Minute)
 	run(
-		scenario{name: "its time is over", body: `{"action":"get","alert_id":"ID"}`, status: 200, contains: []string{`"state":"unack"`, `"at":"2025-10-02T11:00:00Z","actor":"service","reason":"its time is over"`}, without: []string{"shelved_until"}},
+		scenario{name: "the time has ended", body: `{"action":"get","alert_id":"ID"}`, status: 200, contains: []string{`"state":"unack"`, `"at":"2025-10-02T11:00:00Z","actor":"service","reason":"the time has ended"`}, without: []string{"shelved_until"}},
 		scenario{name: "acknowledged", body: `{"action":"acknowledge","alert_id":"ID","reason":"on my way"}`, status: 200, contains: []string{`"state":"ack"`, `"acknowledged_by":"own"`, `"acknowledged_at":"2025-10-02T11:01:00Z"`, `"reason":"on my way"`}},
 		scenario{name: "acknowledged again", body: `{"action":"acknowledge","alert_id":"ID"}`, status: 200, contains: []string{`"acknowledged_at":"2025-10-02T11:01:00Z"`}},
 		scenario{name: "suppressed until yesterday", body: `{"action":"suppress","alert_id":"ID","reason":"work","until":"2025-10-01"}`, status: 400, contains: []string{"Invalid field: until"}},
@@ -147,7 +147,7 @@ func TestAlertMoves(t *testing.T) {
 	)
 	w.clock.add(time.Hour)
 	w.judge(true)
-	run(scenario{name: "fires again", body: `{}`, status: 200, contains: []string{`"count":1`, `"state":"unack"`, `"occurrences":2`, `"resolved":false`, `"reason":"it fired again"`}, without: []string{"resolved_at"}})
+	run(scenario{name: "fires again", body: `{}`, status: 200, contains: []string{`"count":1`, `"state":"unack"`, `"occurrences":2`, `"resolved":false`, `"reason":"it recurred"`}, without: []string{"resolved_at"}})
 	w.judge(false)
 	run(
 		scenario{name: "seen", body: `{"action":"acknowledge","alert_id":"ID"}`, status: 200, contains: []string{`"state":"cleared"`}},

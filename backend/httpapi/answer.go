@@ -217,7 +217,7 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op *api.Operatio
 		case err != nil && b.flowing:
 			// The status is sent: only a broken response shows the caller that it failed.
 			if !canceled(q.Context()) {
-				s.Log.Error("answer broke off", "request_id", requestID(w), "path", q.URL.Path, "error", err.Error())
+				s.Log.Error("response interrupted", "request_id", requestID(w), "path", q.URL.Path, "error", err.Error())
 			}
 			panic(http.ErrAbortHandler)
 		case err != nil:

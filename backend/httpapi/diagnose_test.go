@@ -59,7 +59,7 @@ func TestDiagnose(t *testing.T) {
 			`"evidence":[{"for":true,"text":"Its peers make 40 kW."}]`, `"alternatives":[{"cause":"Tripped breaker","confidence":0.3}]`,
 			`"status":"completed"`, `"detection_id":"` + ill + `"`}},
 		{name: "before it", body: run + `,"detection_id":"` + well + `"}`, status: 200, contains: []string{`"root_cause":"none"`, `"confidence":0,`,
-			`"category":"none"`, `"summary":"Nothing out of the ordinary was found."`, `"alternatives":[]`}},
+			`"category":"none"`, `"summary":"No abnormality was detected."`, `"alternatives":[]`}},
 		{name: "list", body: `{"action":"list","site_id":"Sibaya"}`, status: 200, contains: []string{`"count":2`, `"severity":"critical"`, `"diagnosed_at":"2025-10-02T12:00:00Z"`}},
 		{name: "list of a unit", body: `{"action":"list","asset_id":"` + ownAsset + `"}`, status: 200, contains: []string{`"count":2`}},
 	} {

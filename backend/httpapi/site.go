@@ -95,7 +95,7 @@ func (s *server) siteHandlers() {
 	handle(s, api.ArchiveSite, s.moveSite("Site archived", func(ctx context.Context, scope api.Scope, r *api.SitesRequest) (before, after api.Site, err error) {
 		return s.SiteChanges.Archive(ctx, scope, r.SiteID)
 	}))
-	handle(s, api.UnarchiveSite, s.moveSite("Site no longer archived", func(ctx context.Context, scope api.Scope, r *api.SitesRequest) (before, after api.Site, err error) {
+	handle(s, api.UnarchiveSite, s.moveSite("Site restored from the archive", func(ctx context.Context, scope api.Scope, r *api.SitesRequest) (before, after api.Site, err error) {
 		return s.Sites.UnarchiveSite(ctx, scope, r.SiteID)
 	}))
 	handle(s, api.RemoveSite, s.beginChange("Site is being removed", func(ctx context.Context, scope api.Scope, r *api.SitesRequest) (api.SiteEffects, error) {

@@ -263,7 +263,7 @@ func TestEventsInOrder(t *testing.T) {
 	if err := verify(sub.Secret, first, w.clock.now()); err != nil {
 		t.Error(err)
 	}
-	w.answer(first.ID, webhook.PostResult{Status: 500, Failure: "it answered 500", Next: w.clock.now().Add(time.Hour)})
+	w.answer(first.ID, webhook.PostResult{Status: 500, Failure: "HTTP 500", Next: w.clock.now().Add(time.Hour)})
 	w.change(func(tx store.Tx) error {
 		return w.domain.Forecasts.Add(tx, forecast.Forecast{ForecastID: "fc_1", CustomerID: ownCustomer, SiteID: ownSite, IssuedAt: w.clock.now()}, time.UTC)
 	})
@@ -304,12 +304,12 @@ func TestEventsInOrder(t *testing.T) {
 	w.move("resume", order.OrderID, "")
 	w.move("complete", order.OrderID, `,"completion_notes":"done"`)
 	d, _ := w.claim()
-	w.answer(d.ID, webhook.PostResult{Status: 500, Failure: "it answered 500"})
+	w.answer(d.ID, webhook.PostResult{Status: 500, Failure: "HTTP 500"})
 	if got := named(w.deliver()); !slices.Equal(got, []string{"order.status_changed 6"}) {
 		t.Errorf("after one was given up: %q", got)
 	}
 	failed := w.subscriptions("own", `{"action":"deliveries","status":"failed","subscription_id":"`+sub.SubscriptionID+`"}`)
-	if failed.Count != 1 || failed.Deliveries[0].Failure != "it answered 500" || failed.Deliveries[0].AnswerStatus != 500 {
+	if failed.Count != 1 || failed.Deliveries[0].Failure != "HTTP 500" || failed.Deliveries[0].AnswerStatus != 500 {
 		t.Errorf("%+v", failed)
 	}
 	// Replay: what was not delivered, one delivery, all since a time.
@@ -389,9 +389,9 @@ func TestEventSubscriptionStates(t *testing.T) {
 			t.Errorf("%s: %v", secret, err)
 		}
 	}
-	w.answer(d.ID, webhook.PostResult{Status: 410, Failure: "it answered 410", Gone: true})
+	w.answer(d.ID, webhook.PostResult{Status: 410, Failure: "the receiver answered 410", Gone: true})
 	list := w.subscriptions("own", `{"action":"list","site_id":"Sibaya"}`)
-	if list.Count != 1 || list.Subscriptions[0].Status != api.SubscriptionDisabled || list.Subscriptions[0].StatusReason != "it answered 410" {
+	if list.Count != 1 || list.Subscriptions[0].Status != api.SubscriptionDisabled || list.Subscriptions[0].StatusReason != "the receiver answered 410" {
 		t.Errorf("%+v", list)
 	}
 	posted(t, w, api.PathSubscriptions, []scenario{
@@ -462,8 +462,8 @@ func TestEventPreview(t *testing.T) {
 	if err := verify(sub.Secret, &w.hooks.posted[0], w.clock.now()); err != nil {
 		t.Error(err)
 	}
-	w.hooks.failure = "it answered 500"
-	if v := w.subscriptions("own", `{"action":"test","subscription_id":"`+sub.SubscriptionID+`"}`); v.Message != "Not delivered: it answered 500" || v.Deliveries[0].Status != api.DeliveryFailed {
+	w.hooks.failure = "HTTP 500"
+	if v := w.subscriptions("own", `{"action":"test","subscription_id":"`+sub.SubscriptionID+`"}`); v.Message != "Not delivered: HTTP 500" || v.Deliveries[0].Status != api.DeliveryFailed {
 		t.Errorf("%+v", v)
 	}
 	if v := w.subscriptions("own", `{"action":"deliveries","subscription_id":"`+sub.SubscriptionID+`"}`); v.Count != 2 {

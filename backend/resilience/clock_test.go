@@ -56,7 +56,7 @@ func newJumpy(t *testing.T, lifetime time.Duration, keyRate int) *jumpy {
 	return j
 }
 
-// A token ends when its time is over, also by a jump, and a clock that is put
+// A token ends when the time has ended, also by a jump, and a clock that is put
 // back never gives it more life than it was issued for.
 func TestTokenOverClockJumps(t *testing.T) {
 	j := newJumpy(t, 30*time.Minute, 0)

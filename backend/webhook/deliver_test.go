@@ -87,7 +87,7 @@ func TestOnly2xxReceives(t *testing.T) {
 }
 
 func TestRetries(t *testing.T) {
-	failed := PostResult{At: testNow(), Failure: "it answered 500"}
+	failed := PostResult{At: testNow(), Failure: "HTTP 500"}
 	want := []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour}
 	for i, d := range want {
 		if got := next(i+1, failed, 0).Sub(testNow()); got != d {

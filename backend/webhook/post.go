@@ -109,10 +109,10 @@ func (p *Poster) Post(ctx context.Context, d Delivery) PostResult {
 	case r.StatusCode == http.StatusGone:
 		out.Gone = true
 	case r.StatusCode >= 300 && r.StatusCode < 400:
-		out.Failure = fmt.Sprintf("it answered %d: redirects are not followed", r.StatusCode)
+		out.Failure = fmt.Sprintf("HTTP %d: redirects are not followed", r.StatusCode)
 		return out
 	}
-	out.Failure = fmt.Sprintf("it answered %d", r.StatusCode)
+	out.Failure = fmt.Sprintf("HTTP %d", r.StatusCode)
 	out.RetryAfter = RetryAfter(r.Header.Get("Retry-After"), out.At)
 	return out
 }

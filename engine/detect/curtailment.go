@@ -234,7 +234,7 @@ func curtailmentEvidence(r *record) []Evidence {
 		out = append(out, shows("one_command", 1, 100*plateauTight, 100*plateauWidth, "%", "Four in five units agree within %s: they follow one command.", display.Percentage(100*plateauTight)))
 	}
 	if f.together > 0 {
-		out = append(out, shows("state_throttled", 1.5, stateThrottled, stateMPPT, "state", "Most units say that they are throttled."))
+		out = append(out, shows("state_throttled", 1.5, stateThrottled, stateMPPT, "state", "Most units report that their power is limited."))
 	}
 	return out
 }

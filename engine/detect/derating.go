@@ -204,7 +204,7 @@ func (h *heat) word(s *session, k int, day *hotDay) {
 		r.observed = append(r.observed, codeEvidence(h.code))
 	}
 	if day.throttled {
-		r.observed = append(r.observed, shows("state_throttled", 0.8, stateThrottled, stateMPPT, "state", "The unit says that it is throttled."))
+		r.observed = append(r.observed, shows("state_throttled", 0.8, stateThrottled, stateMPPT, "state", "The unit reports that its power is limited."))
 	}
 }
 

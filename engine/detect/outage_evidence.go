@@ -28,7 +28,11 @@ func outageEvidence(r *record) []Evidence {
 		if gained > 0.05*f.counterKWh {
 			kind, weight = "counter_moves", -1
 		}
-		out = append(out, shows(kind, weight, gained, f.counterKWh, "kWh", "The lifetime counter gained %s where %s was to be expected.", display.Energy(gained), display.Energy(f.counterKWh)))
+		increase := "did not increase"
+		if gained > 0 {
+			increase = "increased by " + display.Energy(gained)
+		}
+		out = append(out, shows(kind, weight, gained, f.counterKWh, "kWh", "The lifetime counter %s, where %s was expected.", increase, display.Energy(f.counterKWh)))
 	}
 	if f.code > 0 {
 		out = append(out, codeEvidence(f.code))
@@ -97,11 +101,11 @@ func stateEvidence(f *facts) (Evidence, bool) {
 	names := map[float64]string{stateOff: "off", stateFault: "fault", stateStandby: "standby", stateSleeping: "sleeping"}
 	switch {
 	case f.running > 0.5*f.armedHours:
-		return shows("state_running", -1.5, f.state, 0, "state", "The unit says that it was running for %s of it.", formatMinutes(f.running*60)), true
+		return shows("state_running", -1.5, f.state, 0, "state", "The unit reports that it was running for %s of it.", formatMinutes(f.running*60)), true
 	case f.state == stateFault:
-		return shows("state_fault", 0.7, f.state, 0, "state", "The unit says that its state is fault."), true
+		return shows("state_fault", 0.7, f.state, 0, "state", "The unit reports the state fault."), true
 	case names[f.state] != "":
-		return shows("state_idle", 0.7, f.state, 0, "state", "The unit says that its state is %s.", names[f.state]), true
+		return shows("state_idle", 0.7, f.state, 0, "state", "The unit reports the state %s.", names[f.state]), true
 	}
 	return Evidence{}, false
 }

@@ -180,11 +180,11 @@ func (r report) evidence() (out []Evidence) {
 	}
 	switch r.state {
 	case stateFault:
-		out = append(out, shows("state_fault", 1.5, r.state, 0, "state", "The unit says that its state is fault."))
+		out = append(out, shows("state_fault", 1.5, r.state, 0, "state", "The unit reports the state fault."))
 	case stateOff, stateStandby:
-		out = append(out, shows("state_idle", 0.7, r.state, 0, "state", "The unit says that it is %s.", map[float64]string{stateOff: "off", stateStandby: "in standby"}[r.state]))
+		out = append(out, shows("state_idle", 0.7, r.state, 0, "state", "The unit reports that it is %s.", map[float64]string{stateOff: "off", stateStandby: "in standby"}[r.state]))
 	case stateThrottled:
-		out = append(out, shows("state_throttled", 0.7, r.state, 0, "state", "The unit says that it is throttled."))
+		out = append(out, shows("state_throttled", 0.7, r.state, 0, "state", "The unit reports that its power is limited."))
 	}
 	if !math.IsNaN(r.power) {
 		out = append(out, shows("power_now", 0, r.power, 0, "kW", "It reports a power of %s.", display.Power(r.power)))

@@ -154,7 +154,7 @@ func (m *scaleState) follow(v *view, s *session, k, i int) {
 	m.record.lastSeen = t
 	m.record.seen.samples = m.samples
 	m.record.observed = []Evidence{
-		shows("factor", 2.5, m.factor, 1, "", "The power reading was about %.4g times what was to be expected, in %s.", m.factor, display.CountOf(m.samples, "sample", "samples")),
+		shows("factor", 2.5, m.factor, 1, "", "The power reading was about %.4g times the expected power, in %s.", m.factor, display.CountOf(m.samples, "sample", "samples")),
 		shows("factor_of_units", 1.5, m.factor, 1, "", "That is a factor between units of measurement."),
 	}
 }

@@ -145,7 +145,7 @@ func (o *sensor) announce(s *session, start, now int64, missing float64, kind st
 	}
 	r.observed = []Evidence{first,
 		shows("light_missing", 1.5, 100*missing, 100*sensorStep, "%", "By the plant's power %s of the light is missing from the reading.", display.Percent(missing)),
-		shows("all_units", 0.5, float64(len(r.units)), float64(len(r.units)), "units", "All units say the same."),
+		shows("all_units", 0.5, float64(len(r.units)), float64(len(r.units)), "units", "All units show the same."),
 	}
 	o.record = s.open(r)
 }

@@ -117,7 +117,7 @@ func (o *snow) announce(v *view, s *session, i int) {
 	r.observed = []Evidence{
 		shows("cold", 2, v.tempC[i], snowCold, "°C", "It is %.1f °C.", v.tempC[i]),
 		shows("dark_since_night", 1.5, float64(len(r.units)), 0, "units", "No unit has made its power since the night, while the sensor sees %s.", display.Irradiance(v.light[i])),
-		shows("no_code", 0.7, 0, 0, "", "No unit says that it is off or in fault."),
+		shows("no_code", 0.7, 0, 0, "", "No unit reports the state off or fault."),
 	}
 	o.record = s.open(r)
 	o.clear = 0

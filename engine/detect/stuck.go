@@ -185,7 +185,7 @@ func stuckEvidence(r *record) []Evidence {
 		return r.observed
 	}
 	out := []Evidence{shows("equal_readings", 2.5, float64(f.samples), stuckSamples, "samples", "The reading was %s in %s in a row.", display.Power(f.maxKW), display.CountOf(f.samples, "sample", "samples")),
-		shows("expected_moved", 1.5, f.expectedKWh, stuckMoves*f.rating, "kW", "Meanwhile what was to be expected moved by %s.", display.Power(f.expectedKWh))}
+		shows("expected_moved", 1.5, f.expectedKWh, stuckMoves*f.rating, "kW", "Meanwhile the expected power changed by %s.", display.Power(f.expectedKWh))}
 	if gained := f.counterTo - f.counterFrom; gained > 0 {
 		out = append(out, shows("counter_moved", 1, gained, 0, "kWh", "The lifetime counter continued: %s.", display.Energy(gained)))
 	}

@@ -76,7 +76,7 @@ var actions = map[detect.Family][]Action{
 		{"low", "Shade the cabinet.", false, 2, 1},
 	},
 	detect.SnowCover: {
-		{"low", "None: it slides or melts.", true, 0, 0},
+		{"low", "None: the snow slides off or melts.", true, 0, 0},
 	},
 	detect.TrackerFault: {
 		{"medium", "Reset the tracker's controller.", true, 0.5, 1},

@@ -80,8 +80,8 @@ var priors = map[detect.Family][]priorCause{
 		{causeTrip, "grid", 0.14, "The unit tripped on a grid disturbance and has not restarted."},
 		{causeDCSwitch, "electrical", 0.07, "The DC disconnect is open, or its fuses are blown."},
 		{causeManual, "operation", 0.05, "A person switched the unit off."},
-		{causeReadings, "communication", 0.05, "The unit runs and its readings are wrong."},
-		{causeGroundFault, "electrical", 0.01, "The insulation monitor keeps the unit off: a ground fault."},
+		{causeReadings, "communication", 0.05, "The unit produces, and its readings are wrong."},
+		{causeGroundFault, "electrical", 0.01, "A ground fault: the insulation monitor keeps the unit off."},
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
 	},
 	detect.SiteOutage: {
@@ -114,7 +114,7 @@ var priors = map[detect.Family][]priorCause{
 	},
 	detect.StuckSensor: {
 		{causeFirmware, "communication", 0.55, "The logger repeats a value without reading it again."},
-		{causeInterface, "communication", 0.25, "The unit's communication card hands out an old value."},
+		{causeInterface, "communication", 0.25, "The unit's communication card returns an old value."},
 		{causeUnknown, "unknown", 0.20, "No evidence points to a cause."},
 	},
 	detect.Curtailment: {
@@ -165,7 +165,7 @@ var priors = map[detect.Family][]priorCause{
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
 	},
 	detect.IntermittentTrip: {
-		{causeOverVoltage, "grid", 0.42, "The grid's voltage is too high at times; the unit lets go and comes back."},
+		{causeOverVoltage, "grid", 0.42, "The grid's voltage is too high at times; the unit disconnects and reconnects."},
 		{causeLoose, "electrical", 0.22, "A contact on the AC side is loose."},
 		{causeHardware, "hardware", 0.24, "A part of the inverter fails when it is warm."},
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},

@@ -138,15 +138,15 @@ func (v Context) ShortID(id string, width int) string {
 	return terminal.TruncateMiddle(id, min(4, width/3), width, v.ASCII)
 }
 
-// Wrap cuts text into lines of at most width cells, at spaces; a word longer
-// than a line is cut where the line ends.
+// Wrap cuts text into lines of at most width cells, at spaces but not between a number and
+// its unit or currency; a word longer than a line is cut where the line ends.
 func Wrap(text string, width int) []string {
 	if width < 1 {
 		return nil
 	}
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for _, word := range words(text, width) {
 		if line != "" && terminal.Width(line)+1+terminal.Width(word) <= width {
 			line += " " + word
 			continue
@@ -166,6 +166,33 @@ func Wrap(text string, width int) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// words returns the words of a text. A number and its unit or currency are one word, if it
+// is at most width cells wide.
+func words(text string, width int) []string {
+	var out []string
+	for _, word := range strings.Fields(text) {
+		if n := len(out); n > 0 && belongs(out[n-1], word) && terminal.Width(out[n-1])+1+terminal.Width(word) <= width {
+			out[n-1] += " " + word
+			continue
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// units are what [display] writes behind numbers.
+var units = []string{"%", "W", "kW", "MW", "GW", "Wh", "kWh", "MWh", "GWh", "kWh/kWp", "W/m²", "W/m2", "°C", "m/s", "mm", "V", "A", "ms", "s", "min", "h", "d", "B", "kB", "MB", "GB"}
+
+// belongs reports whether two words are a number with its unit, or a currency with its amount.
+func belongs(before, word string) bool {
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	if digit(before[len(before)-1]) && slices.Contains(units, strings.TrimRight(word, ".,;:)")) {
+		return true
+	}
+	currency := len(before) == 3 && strings.Trim(before, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	return currency && digit(word[0])
 }
 
 // SelectionStyle returns the look of the selected row: clearly visible in the pane that has

@@ -88,7 +88,7 @@ func (a *Alert) ExpireTimers(now time.Time) {
 		until = a.SuppressedTo
 	}
 	if (a.State == api.AlertShelved || a.State == api.AlertSuppressed) && !until.IsZero() && !now.Before(until.Time) {
-		a.move(api.AlertUnacknowledged, api.AlertMove{At: until, Actor: "service", Reason: "its time is over"})
+		a.move(api.AlertUnacknowledged, api.AlertMove{At: until, Actor: "service", Reason: "the time has ended"})
 		a.ShelvedUntil, a.SuppressedTo = api.Time{}, api.Time{}
 	}
 }
@@ -167,12 +167,12 @@ func (s *Service) newAlert(tx store.Tx, run finding.Run, f finding.Finding) (*Al
 	m := api.AlertMove{At: api.At(s.now()), Actor: "detector"}
 	switch {
 	case !f.Active:
-		a.Resolved, a.ResolvedAt, m.Reason = true, f.EndedAt, "it was over when it was found"
+		a.Resolved, a.ResolvedAt, m.Reason = true, f.EndedAt, "it had ended before it was detected"
 		a.move(api.AlertCleared, m)
 	case finding.NeedsAction(a.AlertSeverity):
 		a.move(api.AlertUnacknowledged, m)
 	default:
-		m.Reason = "it needs no action"
+		m.Reason = "no action is required"
 		a.move(api.AlertAcknowledged, m)
 	}
 	return a, nil
@@ -207,11 +207,11 @@ func (s *Service) update(a *Alert, f finding.Finding, opened bool) {
 		a.Resolved, a.ResolvedAt = false, api.Time{}
 		a.Occurrences++
 		if !hidden {
-			m.Reason = "it fired again"
+			m.Reason = "it recurred"
 			a.move(api.AlertUnacknowledged, m)
 		}
 	case !hidden && finding.UrgencyRank(a.AlertSeverity) < finding.UrgencyRank(was) && a.State == api.AlertAcknowledged && finding.NeedsAction(a.AlertSeverity):
-		m.Reason = fmt.Sprintf("it became %s, from %s", a.AlertSeverity, was)
+		m.Reason = fmt.Sprintf("priority changed from %s to %s", was, a.AlertSeverity)
 		a.move(api.AlertUnacknowledged, m)
 	}
 }
@@ -224,9 +224,9 @@ var alertMoves = map[string]struct {
 }{
 	api.ActionAcknowledge: {[]string{api.AlertUnacknowledged, api.AlertReturned}, api.AlertAcknowledged, "Alert acknowledged"},
 	api.ActionShelve:      {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved}, api.AlertShelved, "Alert shelved"},
-	api.ActionUnshelve:    {[]string{api.AlertShelved}, api.AlertUnacknowledged, "Alert taken off the shelf"},
+	api.ActionUnshelve:    {[]string{api.AlertShelved}, api.AlertUnacknowledged, "Alert unshelved"},
 	api.ActionSuppress:    {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved, api.AlertSuppressed}, api.AlertSuppressed, "Alert suppressed"},
-	api.ActionUnsuppress:  {[]string{api.AlertSuppressed}, api.AlertUnacknowledged, "Alert suppressed no more"},
+	api.ActionUnsuppress:  {[]string{api.AlertSuppressed}, api.AlertUnacknowledged, "Alert no longer suppressed"},
 }
 
 // allowedAlertActions are the actions that a state allows, in order.

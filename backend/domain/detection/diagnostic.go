@@ -110,7 +110,7 @@ func worstFinding(tx store.Tx, asset api.Asset, d Detection, back time.Duration)
 // explain puts the finding's causes into the diagnosis.
 func (d *Diagnostic) explain(f *finding.Finding) {
 	d.Status, d.Severity = "completed", api.SeverityNormal
-	a := api.Diagnosis{RootCause: "none", Category: "none", Summary: "Nothing out of the ordinary was found.",
+	a := api.Diagnosis{RootCause: "none", Category: "none", Summary: "No abnormality was detected.",
 		RecommendedActions: []api.Action{}, Evidence: []api.Evidence{}, Alternatives: []api.Cause{}}
 	if f != nil {
 		d.SummaryID, d.Severity = f.SummaryID, f.SeverityLabel

@@ -16,7 +16,7 @@ var severityScore = map[string]float64{api.SeverityNormal: 0.2, api.SeverityWarn
 // these, whose severity is at most warning.
 func Conclude(a *api.Analysis) {
 	a.SeverityLabel, a.SeverityScore, a.Status = api.SeverityNormal, 0, api.AnomalyNone
-	a.FaultType, a.Summary = "none", "Nothing out of the ordinary was found."
+	a.FaultType, a.Summary = "none", "No abnormality was detected."
 	if len(a.Anomalies) == 0 {
 		return
 	}

@@ -161,8 +161,8 @@ func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, op
 		return nil
 	case i.Status == api.IssueResolved:
 		i.Reopened++
-		title = "Issue opened again"
-		s.moveIssue(i, api.IssueInProgress, "detector", "it fired again within 72 h")
+		title = "Issue reopened"
+		s.moveIssue(i, api.IssueInProgress, "detector", "the fault recurred within 72 h")
 	}
 	before := *i
 	i.SummaryID, i.Description, i.Priority = f.SummaryID, f.Summary, priorityOf[f.SeverityLabel]

@@ -159,7 +159,7 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 		if err := boms.Insert(tx, b); err != nil {
 			return fmt.Errorf("store bill of materials %s: %w", b.BOMID, err)
 		}
-		return s.note(tx, b.CustomerID, b.SiteID, b.AssetID, api.PhaseDecide, "Bill of materials made",
+		return s.note(tx, b.CustomerID, b.SiteID, b.AssetID, api.PhaseDecide, "Bill of materials created",
 			fmt.Sprintf("%s, %.2f %s", display.CountOf(len(b.Items), "item", "items"), b.toAPI().TotalCost, b.Currency), scope.Actor)
 	})
 	return b.toAPI(), err

@@ -126,12 +126,12 @@ func TestSubscriptionLife(t *testing.T) {
 	o := d.order()
 	d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	first := d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500", Next: d.clock.Add(5 * time.Second)})
+	first := d.attempt(webhook.PostResult{Status: 500, Failure: "HTTP 500", Next: d.clock.Add(5 * time.Second)})
 	if list := d.claim(1); len(list) != 0 {
 		t.Errorf("tried again at once: %+v", list)
 	}
 	d.clock = d.clock.Add(5 * time.Second)
-	if again := d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500"}); again.ID != first.ID || again.Attempt != 2 {
+	if again := d.attempt(webhook.PostResult{Status: 500, Failure: "HTTP 500"}); again.ID != first.ID || again.Attempt != 2 {
 		t.Errorf("tried again as %+v after %+v", again, first)
 	}
 	v, list := d.tracked(o.OrderID)
@@ -162,7 +162,7 @@ func TestSubscriptionLife(t *testing.T) {
 		t.Errorf("opened again: %+v, %d deliveries", v, len(list))
 	}
 	// An endpoint that returned 410 receives nothing more, until a client subscribes again.
-	d.attempt(webhook.PostResult{Status: 410, Failure: "it answered 410", Gone: true})
+	d.attempt(webhook.PostResult{Status: 410, Failure: "the receiver answered 410", Gone: true})
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
 	v, list = d.tracked(o.OrderID)
 	if v.Status != api.SubscriptionDisabled || len(list) != 3 || len(d.claim(10)) != 0 {
@@ -197,7 +197,7 @@ func TestUnresponsiveSubscriberIsDisabled(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, _ := d.tracked(o.OrderID)
-	if v.Status != api.SubscriptionDisabled || v.StatusReason != "it has received nothing for 5 days" {
+	if v.Status != api.SubscriptionDisabled || v.StatusReason != "no event was delivered for 5 days" {
 		t.Errorf("after five days it is %+v", v)
 	}
 	d.clock = d.clock.Add(2 * time.Hour)

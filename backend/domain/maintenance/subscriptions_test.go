@@ -59,7 +59,7 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 	o := d.order()
 	v, _ := d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500", Next: d.clock.Add(time.Hour)}) // to be tried again
+	d.attempt(webhook.PostResult{Status: 500, Failure: "HTTP 500", Next: d.clock.Add(time.Hour)}) // to be tried again
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
 	flying := d.claim(1) // being sent
 	d.change(pause, v.SubscriptionID, api.SubscriptionPaused)
@@ -106,7 +106,7 @@ func TestPauseKeepsAndResumeReleasesInOrder(t *testing.T) {
 		// The second fails: those after it do not wait for its next attempt.
 		out := webhook.PostResult{At: d.clock, Status: 200}
 		if len(statuses) == 2 {
-			out = webhook.PostResult{At: d.clock, Status: 500, Failure: "it answered 500", Next: d.clock.Add(5 * time.Second)}
+			out = webhook.PostResult{At: d.clock, Status: 500, Failure: "HTTP 500", Next: d.clock.Add(5 * time.Second)}
 		}
 		if err := d.Delivered(t.Context(), one[0].ID, out); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestResumeResetsFailures(t *testing.T) {
 	o := d.order()
 	v, _ := d.subscribe(o.OrderID)
 	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
-	d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500"})
+	d.attempt(webhook.PostResult{Status: 500, Failure: "HTTP 500"})
 	d.change(pause, v.SubscriptionID, api.SubscriptionPaused)
 	d.clock = d.clock.Add(10 * day)
 	v = d.change(resume, v.SubscriptionID, api.SubscriptionActive)
@@ -137,7 +137,7 @@ func TestResumeResetsFailures(t *testing.T) {
 		t.Errorf("resumed it is %+v", v)
 	}
 	d.move(api.OrderRequest{Action: api.ActionHold, OrderID: o.OrderID, HoldReason: api.HoldOther})
-	d.attempt(webhook.PostResult{Status: 500, Failure: "it answered 500", Next: d.clock.Add(time.Hour)})
+	d.attempt(webhook.PostResult{Status: 500, Failure: "HTTP 500", Next: d.clock.Add(time.Hour)})
 	if v, _ := d.tracked(o.OrderID); v.Status != api.SubscriptionActive {
 		t.Errorf("the time of the pause counts: %+v", v)
 	}
@@ -175,7 +175,7 @@ func TestHeldDeliveriesEnd(t *testing.T) {
 		t.Errorf("swept, the deliveries are %s", got)
 	}
 	d.change(resume, v.SubscriptionID, api.SubscriptionActive)
-	d.attempt(webhook.PostResult{Status: 410, Failure: "it answered 410", Gone: true})
+	d.attempt(webhook.PostResult{Status: 410, Failure: "the receiver answered 410", Gone: true})
 	if got := d.statuses(o.OrderID); got != "dropped dropped failed" {
 		t.Errorf("the place is gone, the deliveries are %s", got)
 	}

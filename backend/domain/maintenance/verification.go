@@ -88,12 +88,12 @@ func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
 		return nil // decided when the finding has ended
 	case ill || yield.Ratio < failedShare:
 		v.State = api.VerificationFailed
-		text := fmt.Sprintf("On %s, a clear day, the unit made %s of what was expected", v.Day, display.Percent(yield.Ratio))
+		text := fmt.Sprintf("On %s, a clear day, the unit made %s of the expected energy", v.Day, display.Percent(yield.Ratio))
 		if ill {
-			text += ", and the fault is still seen"
+			text += ", and the fault is still present"
 		}
-		o.Proposals = []api.Proposal{{Kind: api.ProposeReopen, IssueID: o.IssueID, Text: text + ": open the order again.", At: v.At}}
-		return s.verified(tx, o, v, "Repair is not clean")
+		o.Proposals = []api.Proposal{{Kind: api.ProposeReopen, IssueID: o.IssueID, Text: text + ": reopen the order.", At: v.At}}
+		return s.verified(tx, o, v, "Repair not effective")
 	case yield.Ratio < repairedShare:
 		return nil // neither verified nor failed: decided on another day
 	}

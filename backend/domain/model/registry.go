@@ -106,7 +106,7 @@ func retireChallengers(tx store.Tx, m Model, at time.Time) error {
 		if kept++; kept <= keptChallengers {
 			continue
 		}
-		if err := c.move(api.ModelArchived, StatusChange{At: at, Actor: pipelineActor, Reason: "newer challengers came"}); err != nil {
+		if err := c.move(api.ModelArchived, StatusChange{At: at, Actor: pipelineActor, Reason: "newer challengers replaced it"}); err != nil {
 			return err
 		}
 		if err := models.Put(tx, c); err != nil {

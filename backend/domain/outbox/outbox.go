@@ -203,11 +203,11 @@ func (h Health) Record(out webhook.PostResult) {
 	}
 	switch {
 	case out.Gone:
-		*h.Status, *h.Reason = api.SubscriptionDisabled, "it answered 410"
+		*h.Status, *h.Reason = api.SubscriptionDisabled, "the receiver answered 410"
 	case at.Sub(h.FailingSince.Time) >= SilentFor:
-		*h.Status, *h.Reason = api.SubscriptionDisabled, "it has received nothing for "+display.CountOf(int(SilentFor.Hours()/24), "day", "days")
+		*h.Status, *h.Reason = api.SubscriptionDisabled, "no event was delivered for "+display.CountOf(int(SilentFor.Hours()/24), "day", "days")
 	case out.Next.IsZero():
-		*h.Status, *h.Reason = api.SubscriptionFailing, "a delivery was given up: "+out.Failure
+		*h.Status, *h.Reason = api.SubscriptionFailing, "all attempts of a delivery failed: "+out.Failure
 	}
 }
 

@@ -87,7 +87,7 @@ func (s *Service) UnarchiveSite(ctx context.Context, scope api.Scope, siteID str
 			return "", "", nil
 		}
 		site.ArchivedAt = api.Time{}
-		return "Site no longer archived", site.Name, nil
+		return "Site restored from the archive", site.Name, nil
 	})
 }
 

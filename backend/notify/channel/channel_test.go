@@ -300,16 +300,16 @@ func TestReasons(t *testing.T) {
 		final  bool
 		delay  time.Duration
 	}{
-		{"telegram", 400, `{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}`, "send by telegram: it answered 400, Bad Request: chat not found", true, 0},
-		{"telegram", 429, `{"ok":false,"description":"Too Many Requests: retry after","parameters":{"retry_after":35}}`, "send by telegram: it answered 429, Too Many Requests: retry after", false, 35 * time.Second},
-		{"matrix", 429, `{"errcode":"M_LIMIT_EXCEEDED","error":"Too many requests","retry_after_ms":2500}`, "send by matrix: it answered 429, Too many requests", false, 2 * time.Second},
-		{"matrix", 403, `{"errcode":"M_FORBIDDEN","error":"User @a:b not in room !c:d"}`, "send by matrix: it answered 403, M_FORBIDDEN: check the credentials of the channel", true, 0},
-		{"slack-bot", 200, `{"ok":false,"error":"channel_not_found"}`, "send by slack: it refused the message: channel_not_found", true, 0},
-		{"slack-bot", 200, `{"ok":false,"error":"internal_error"}`, "send by slack: it refused the message: internal_error", false, 0},
-		{"slack-bot", 200, `{"ok":false,"error":"` + password + `"}`, "send by slack: it refused the message: it gives no reason", true, 0},
+		{"telegram", 400, `{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}`, "send by telegram: HTTP 400, Bad Request: chat not found", true, 0},
+		{"telegram", 429, `{"ok":false,"description":"Too Many Requests: retry after","parameters":{"retry_after":35}}`, "send by telegram: HTTP 429, Too Many Requests: retry after", false, 35 * time.Second},
+		{"matrix", 429, `{"errcode":"M_LIMIT_EXCEEDED","error":"Too many requests","retry_after_ms":2500}`, "send by matrix: HTTP 429, Too many requests", false, 2 * time.Second},
+		{"matrix", 403, `{"errcode":"M_FORBIDDEN","error":"User @a:b not in room !c:d"}`, "send by matrix: HTTP 403, M_FORBIDDEN: check the credentials of the channel", true, 0},
+		{"slack-bot", 200, `{"ok":false,"error":"channel_not_found"}`, "send by slack: the receiver refused the message: channel_not_found", true, 0},
+		{"slack-bot", 200, `{"ok":false,"error":"internal_error"}`, "send by slack: the receiver refused the message: internal_error", false, 0},
+		{"slack-bot", 200, `{"ok":false,"error":"` + password + `"}`, "send by slack: the receiver refused the message: no reason is given", true, 0},
 		{"slack-bot", 200, `<html>sign in</html>`, "send by slack: the response is not the JSON of this service: check the URL of the channel", true, 0},
-		{"pushover", 400, `{"user":"invalid","errors":["user identifier is invalid"],"status":0}`, "send by pushover: it answered 400, user identifier is invalid", true, 0},
-		{"pagerduty", 400, `{"status":"invalid event","message":"Event object is invalid","errors":["'routing_key' is missing or blank"]}`, "send by pagerduty: it answered 400, 'routing_key' is missing or blank", true, 0},
+		{"pushover", 400, `{"user":"invalid","errors":["user identifier is invalid"],"status":0}`, "send by pushover: HTTP 400, user identifier is invalid", true, 0},
+		{"pagerduty", 400, `{"status":"invalid event","message":"Event object is invalid","errors":["'routing_key' is missing or blank"]}`, "send by pagerduty: HTTP 400, 'routing_key' is missing or blank", true, 0},
 	} {
 		rc := &receiver{answer: func(w http.ResponseWriter, _ *http.Request, _ []byte) {
 			w.WriteHeader(test.status)

@@ -71,7 +71,7 @@ func sendSlack(ctx context.Context, k *call, m notify.Message) (notify.Receipt, 
 	case err != nil:
 		return notify.Receipt{}, err
 	case !answer.OK:
-		err := fmt.Errorf("it refused the message: %s", orUnknown(k.safe(answer.Error)))
+		err := fmt.Errorf("the receiver refused the message: %s", orUnknown(k.safe(answer.Error)))
 		if slackTemporary[answer.Error] {
 			return notify.Receipt{}, err
 		}
@@ -82,7 +82,7 @@ func sendSlack(ctx context.Context, k *call, m notify.Message) (notify.Receipt, 
 
 func orUnknown(text string) string {
 	if text == "" {
-		return "it gives no reason"
+		return "no reason is given"
 	}
 	return text
 }
@@ -159,7 +159,7 @@ func sendTelegram(ctx context.Context, k *call, m notify.Message) (notify.Receip
 		return notify.Receipt{}, err
 	}
 	if !answer.OK {
-		return notify.Receipt{}, notify.Permanent(fmt.Errorf("it refused the message"))
+		return notify.Receipt{}, notify.Permanent(fmt.Errorf("the receiver refused the message"))
 	}
 	return notify.Receipt{Reference: fmt.Sprint(answer.Result.MessageID), Detail: fmt.Sprintf("message %d", answer.Result.MessageID)}, nil
 }

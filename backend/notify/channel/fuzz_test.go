@@ -52,4 +52,4 @@ func FuzzResponse(f *testing.F) {
 
 // fixedWords are those of errors that no receiver chooses.
 const fixedWords = "send by webhook alertmanager ntfy slack teams telegram matrix pagerduty opsgenie gotify pushover sms: it answered, check the credentials of the channel and the address: redirects are not followed " +
-	"the response is not the JSON of this service: check the URL of the channel it refused the message: it gives no reason the URL of the channel is not a URL with a host, such as https user password lacks the token"
+	"the response is not the JSON of this service: check the URL of the channel the receiver refused the message: no reason is given the URL of the channel is not a URL with a host, such as https user password lacks the token"

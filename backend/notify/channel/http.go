@@ -108,10 +108,10 @@ func (k *call) status(resp *http.Response, answer []byte) error {
 		return nil
 	}
 	reason := k.reason(answer)
-	err := fmt.Errorf("it answered %d%s", code, reason)
+	err := fmt.Errorf("HTTP %d%s", code, reason)
 	switch {
 	case code >= 300 && code < 400:
-		return notify.Permanent(fmt.Errorf("it answered %d: redirects are not followed", code))
+		return notify.Permanent(fmt.Errorf("HTTP %d: redirects are not followed", code))
 	case code == http.StatusTooManyRequests, code >= 500:
 		if delay := pause(resp, answer, k.now()); delay > 0 {
 			return notify.RetryAfter{Err: err, Delay: delay}
@@ -120,9 +120,9 @@ func (k *call) status(resp *http.Response, answer []byte) error {
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusConflict:
 		return err
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return notify.Permanent(fmt.Errorf("it answered %d%s: check the credentials of the channel", code, reason))
+		return notify.Permanent(fmt.Errorf("HTTP %d%s: check the credentials of the channel", code, reason))
 	case code == http.StatusNotFound, code == http.StatusGone:
-		return notify.Permanent(fmt.Errorf("it answered %d%s: check the URL of the channel and the address", code, reason))
+		return notify.Permanent(fmt.Errorf("HTTP %d%s: check the URL of the channel and the address", code, reason))
 	}
 	return notify.Permanent(err)
 }

@@ -98,7 +98,7 @@ func sendPushover(ctx context.Context, k *call, m notify.Message) (notify.Receip
 		return notify.Receipt{}, err
 	}
 	if answer.Status != 1 {
-		return notify.Receipt{}, notify.Permanent(errors.New("it refused the message"))
+		return notify.Receipt{}, notify.Permanent(errors.New("the receiver refused the message"))
 	}
 	return notify.Receipt{Detail: "accepted"}, nil
 }

@@ -26,7 +26,7 @@ func TestAnalysisOfLastingAndEnded(t *testing.T) {
 		{"open at night, three hours back", []finding.Event{lasts, ended}, 3 * time.Hour, 1, [4]string{api.AnomalyDetected, api.SeverityWarning, "inverter_outage", "down"}},
 		{"open, and a critical one that is over", []finding.Event{ended, lasts}, 24 * time.Hour, 2, [4]string{api.AnomalyDetected, api.SeverityWarning, "inverter_outage", "down"}},
 		{"over", []finding.Event{ended}, 24 * time.Hour, 1, [4]string{api.AnomalyDetected, api.SeverityWarning, "site_outage_grid", "grid"}},
-		{"over before the look-back", []finding.Event{ended}, 6 * time.Hour, 0, [4]string{api.AnomalyNone, api.SeverityNormal, "none", "Nothing out of the ordinary was found."}},
+		{"over before the look-back", []finding.Event{ended}, 6 * time.Hour, 0, [4]string{api.AnomalyNone, api.SeverityNormal, "none", "No abnormality was detected."}},
 	} {
 		a := analysis(detect.Unit{AssetID: "INV-1"}, c.events, detect.Input{Now: now}, detect.Report{}, c.lookback)
 		if got := [4]string{a.Status, a.SeverityLabel, a.FaultType, a.Summary}; got != c.want || len(a.Anomalies) != c.count {

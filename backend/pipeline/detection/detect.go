@@ -366,7 +366,7 @@ func (de *Detector) Detect(ctx context.Context, scope api.Scope, ref api.AssetRe
 	}
 	d, ok := out.Detections[asset.AssetID]
 	if !ok {
-		return d, fmt.Errorf("detect on asset %s: the run does not speak of it", asset.AssetID)
+		return d, fmt.Errorf("detect on asset %s: the run has no result for it", asset.AssetID)
 	}
 	return d, nil
 }

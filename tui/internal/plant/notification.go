@@ -78,7 +78,7 @@ func (p *Plant) Notified(now time.Time) []api.NotificationDelivery {
 	sent := message("1", "person:anna", "mail", "delivered", 150)
 	sent.Address, sent.DeliveredAt, sent.Detail, sent.Reason = "anna@example.com", at(150), "accepted by the mail server", "on call in rotation solar: by turn"
 	dead := message("2", "person:anna", "push", "dead", 150)
-	dead.Failure, dead.Attempts = "it answered 403: check the credentials of the channel", 1
+	dead.Failure, dead.Attempts = "HTTP 403: check the credentials of the channel", 1
 	escalated := message("3", "person:boss", "mail", "pending", 2)
 	escalated.Kind, escalated.Step, escalated.Address, escalated.Title, escalated.Failure, escalated.Attempts, escalated.NextAttemptAt = "escalated", 2, "thandi@example.com", "Not acknowledged (step 2): Critical: Inverter outage at "+p.SiteID+", "+unit, "the mail server was not reachable", 3, at(-1)
 	held := api.NotificationDelivery{EntryID: "ntf_4", IncidentID: "inc_2", SiteID: p.SiteID, AlertIDs: []string{"alt_weak"}, RouteID: "all", Step: 1, Recipient: "person:ben", Kind: "raised", Title: "Moderate: String outage at " + p.SiteID,

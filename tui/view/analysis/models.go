@@ -318,7 +318,7 @@ func modelDetail(v view.Context, id string) []widget.Detail {
 		add("accuracy", "%s: 1 minus the mean error on samples that were measured, hidden and filled again", display.Percent(m.ModelAccuracy))
 	}
 	if e := m.Evaluation; e != nil {
-		lines = append(lines, widget.Detail{Heading: "Against " + against(*e)})
+		lines = append(lines, widget.Detail{Heading: evaluationHeading(*e)})
 		role := themes.Text
 		if !e.Eligible {
 			role = themes.Warning
@@ -341,16 +341,16 @@ func modelDetail(v view.Context, id string) []widget.Detail {
 		}
 	}
 	lines = append(lines, widget.Detail{Heading: "Neural member"})
-	add("layers", "%v, learning rate %g, dropout %g, %s", m.Hyperparameters.Layers, m.Hyperparameters.LearningRate, m.Hyperparameters.Dropout, m.Hyperparameters.Optimizer)
+	add("layers", "%s, learning rate %g, dropout %g, %s", strings.Trim(fmt.Sprint(m.Hyperparameters.Layers), "[]"), m.Hyperparameters.LearningRate, m.Hyperparameters.Dropout, m.Hyperparameters.Optimizer)
 	add("epochs", "%d, kept %d; loss %.4g in training, %.4g in validation", m.TrainingMetrics.Epochs, m.TrainingMetrics.EarlyStopEpoch, m.TrainingMetrics.TrainLoss, m.TrainingMetrics.ValidationLoss)
 	return lines
 }
 
-func against(e api.ModelEvaluation) string {
+func evaluationHeading(e api.ModelEvaluation) string {
 	if e.Against == "" {
-		return "nothing"
+		return "Evaluation"
 	}
-	return e.Against
+	return "Evaluation against " + e.Against
 }
 
 // evaluated describes the ways of an evaluation.

@@ -90,7 +90,7 @@ func dialogs(v view.Context) map[string]view.Dialog {
 		"absence": NewOverrideForm(v, "acme", c, c.Rotations[0], true), "clear": NewClearForm("acme", c, c.Rotations[0]), "remove": NewRemove(api.NotificationRouteKind, "acme", c, "all"),
 		"who": NewWhoForm(v, "acme", state.NotifyQuestion{}), "explain-form": NewExplainForm(v, "acme", c, &sent),
 		"test-results": NewTestResults("anna", []api.NotificationResult{{ChannelID: "mail", Kind: "email", Address: "anna@example.com", Delivered: true, Detail: "accepted by the mail server"},
-			{ChannelID: "push", Kind: "ntfy", Permanent: true, Failure: "send by ntfy: it answered 403: check the credentials of the channel"}}),
+			{ChannelID: "push", Kind: "ntfy", Permanent: true, Failure: "send by ntfy: HTTP 403: check the credentials of the channel"}}),
 	}
 }
 
