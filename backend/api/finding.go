@@ -146,6 +146,21 @@ type FindingMember struct {
 	LostKWh      float64 `json:"lost_kwh"` // so far; those of all members add up to lost_kwh of the finding
 }
 
+// Part is the part of a unit in the finding: all of it, if it is the only one or the parts are
+// not known.
+func (f Finding) Part(assetID string) FindingMember {
+	for _, m := range f.Members {
+		if m.AssetID == assetID {
+			return m
+		}
+	}
+	m := FindingMember{AssetID: assetID, StartedAt: f.StartedAt, LastSeenAt: f.LastDetectionAt, LossFraction: f.LossFraction, LostKWh: f.LostKWh}
+	if !f.Active {
+		m.EndedAt = f.EndedAt
+	}
+	return m
+}
+
 // Affects reports whether an active finding affects a unit now, which a member that has
 // recovered is not any more.
 func (f Finding) Affects(assetID string) bool {

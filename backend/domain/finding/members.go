@@ -79,21 +79,6 @@ func best(former []Finding, e Event) (f Finding, ok bool) {
 	return all[0].Finding, true
 }
 
-// Part is the part of a unit in the finding: all of it, if it is the only one or the parts are
-// not known.
-func (f Finding) Part(assetID string) api.FindingMember {
-	for _, m := range f.Members {
-		if m.AssetID == assetID {
-			return m
-		}
-	}
-	m := api.FindingMember{AssetID: assetID, StartedAt: f.StartedAt, LastSeenAt: f.LastDetectionAt, LossFraction: f.LossFraction, LostKWh: f.LostKWh}
-	if !f.Active {
-		m.EndedAt = f.EndedAt
-	}
-	return m
-}
-
 // LastPresent is when the unit was last affected.
 func LastPresent(m api.FindingMember) time.Time {
 	if m.EndedAt.IsZero() {

@@ -201,7 +201,10 @@ func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, s
 	if words := issueWords(v, f); words != "" {
 		y = v.Paragraph(r, 0, y, words, themes.Dim)
 	}
-	if len(f.AssetIDs) > 1 {
+	switch {
+	case len(f.Members) > 0:
+		y = drawMembers(r, v, y, f.Members)
+	case len(f.AssetIDs) > 1:
 		y = v.Paragraph(r, 0, y, "units: "+strings.Join(f.AssetIDs, ", "), themes.Dim)
 	}
 	chart := func() {
@@ -237,6 +240,28 @@ func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, s
 	}
 	y = drawSimilar(r, v, y, f)
 	return v.Paragraph(r, 0, y, "detected by "+f.ModelVersion+", last seen "+display.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
+}
+
+// shownMembers is how many units of a finding are drawn with their times; of more, the others are
+// counted.
+const shownMembers = 12
+
+// drawMembers draws when each unit of a finding was affected, and what it lost.
+func drawMembers(r terminal.Region, v view.Context, y int, members []api.FindingMember) int {
+	for _, m := range members[:min(len(members), shownMembers)] {
+		line := m.AssetID + ": since " + display.When(m.StartedAt.Time, v.SiteNow, v.Site.Zone)
+		if !m.EndedAt.IsZero() {
+			line = m.AssetID + ": over, from " + display.When(m.StartedAt.Time, v.SiteNow, v.Site.Zone) + " to " + display.When(m.EndedAt.Time, v.SiteNow, v.Site.Zone)
+		}
+		if m.LostKWh > 0 {
+			line += ", " + display.Energy(m.LostKWh) + " lost"
+		}
+		y = v.Paragraph(r, 0, y, line, themes.Dim)
+	}
+	if n := len(members) - shownMembers; n > 0 {
+		y = v.Paragraph(r, 0, y, "and "+display.CountOf(n, "more unit", "more units"), themes.Dim)
+	}
+	return y
 }
 
 // drawEvidence draws the evidence for and against, each with its sign.

@@ -114,7 +114,7 @@ func UnitFindings(v view.Context) worstFindings {
 	out := worstFindings{}
 	for _, f := range activeFindings(v) {
 		for _, id := range append([]string{f.AssetID}, f.AssetIDs...) {
-			if old, ok := out[id]; !ok || widget.PriorityRank(widget.FindingSeverity(f)) < widget.PriorityRank(widget.FindingSeverity(old)) {
+			if old, ok := out[id]; f.Affects(id) && (!ok || widget.PriorityRank(widget.FindingSeverity(f)) < widget.PriorityRank(widget.FindingSeverity(old))) {
 				out[id] = f
 			}
 		}

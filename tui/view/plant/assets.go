@@ -85,7 +85,7 @@ func manageAsset(a keymap.Action, id string, v view.Context) view.Request {
 func worst(v view.Context, id string) *api.Finding {
 	var of *api.Finding
 	for i, f := range v.Site.Findings.Data {
-		if f.Active && (f.AssetID == id || slices.Contains(f.AssetIDs, id)) && (of == nil || f.EnergyAtRiskKW > of.EnergyAtRiskKW) {
+		if f.Affects(id) && (of == nil || f.EnergyAtRiskKW > of.EnergyAtRiskKW) {
 			of = &v.Site.Findings.Data[i]
 		}
 	}
@@ -219,9 +219,10 @@ func knownOf(v view.Context, id string) []widget.Detail {
 			continue
 		}
 		found++
-		since, role := "since "+display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.FindingRole(f)
-		if !f.Active {
-			since, role = "over, from "+display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)+" to "+display.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone), themes.Dim
+		part := f.Part(id)
+		since, role := "since "+display.When(part.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.FindingRole(f)
+		if !f.Affects(id) {
+			since, role = "over, from "+display.When(part.StartedAt.Time, v.SiteNow, v.Site.Zone)+" to "+display.When(part.EndedAt.Time, v.SiteNow, v.Site.Zone), themes.Dim
 		}
 		lines = append(lines, widget.Detail{Label: widget.Family(f.FaultFamily), Text: fmt.Sprintf("%s, confidence %s, lost %s", since, display.Percent(f.Confidence), widget.LostEnergy(f)), Role: role})
 	}
