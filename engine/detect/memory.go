@@ -48,7 +48,7 @@ type unitMemory struct {
 	seen        [48]int         // days behind it
 	awake       float64         // share of night cells with a reading, mean over days
 	nights      int             // behind awake, at most 30
-	made        ring            // daily energy of the last producing days, kWh
+	made        ring            // daily energy of the last producing days, with what faults took, kWh
 }
 
 func newMemory(units []Unit) *memory {
@@ -117,8 +117,15 @@ func (u *unitMemory) size() float64 { return min(max(u.scale.quantile(0.5, 3, 1)
 // announced.
 const matters = 0.005
 
-// usualDay is the energy of a usual day, kWh; 0 while it is not known.
-func (u *unitMemory) usualDay() float64 { return u.made.quantile(0.5, 7, 0) }
+// usualDay is the energy of a usual day, kWh: the median of the last producing days. On a
+// unit that has few of them it is that of a dull one at the least.
+func (u *unitMemory) usualDay() float64 {
+	const known, dullHours = 7, 1.0 // days; hours at the rating
+	if len(u.made.values) >= known {
+		return u.made.quantile(0.5, 1, 0)
+	}
+	return max(u.made.quantile(0.5, 1, 0), dullHours*u.rating())
+}
 
 // minExpectedShare is the expected share of the rating above which making nothing is
 // strange. Some units start late in weak light on every dull day; what they
@@ -209,7 +216,11 @@ func (m *memory) learnUnit(v *view, k int, rating float64) {
 			}
 			idle = 0
 		}
-		if math.IsNaN(p) || uv.claimed[i] != "" {
+		if uv.claimed[i] != "" { // a day with a fault is a usual one without it
+			made += max(zeroIfMissing(uv.expected[i]), 0) * v.hours()
+			continue
+		}
+		if math.IsNaN(p) {
 			continue
 		}
 		produced = produced || p >= armedShare*rating
