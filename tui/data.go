@@ -62,6 +62,10 @@ type data struct {
 
 func newData() data { return data{paths: map[string]string{}} }
 
+// alwaysAsked are queries that are also sent while a screen covers the panes: alarms and
+// hand-overs are announced on every screen.
+var alwaysAsked = map[state.Query]bool{state.QueryFindings: true, state.QueryAlerts: true, state.QueryActivities: true}
+
 // needs returns the queries that the screen requires now.
 func (m *Model) needs() []state.Need {
 	var needs []state.Need
@@ -93,8 +97,7 @@ func (m *Model) needs() []state.Need {
 	for i, p := range m.nav.panes {
 		for _, n := range p.Queries(m.context()) {
 			n.Focused = layout.Pane(i) == m.nav.focus && len(m.dialogs.stack) == 0 && further == nil
-			// Alarms are also requested while a screen covers the panes.
-			n.Hidden = m.frame.layout.Mode == layout.TooSmall || further != nil && n.Query != state.QueryFindings && n.Query != state.QueryAlerts
+			n.Hidden = m.frame.layout.Mode == layout.TooSmall || further != nil && !alwaysAsked[n.Query]
 			needs = append(needs, n)
 		}
 	}
@@ -191,6 +194,8 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		m.checkSelection()
 	case a.Request.Query == state.QueryAlerts:
 		m.announce(now)
+	case a.Request.Query == state.QueryActivities:
+		m.announceHandOver()
 	case a.Request.Query == state.QueryImport:
 		m.notifyImport()
 		return m.poll()

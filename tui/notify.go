@@ -12,6 +12,7 @@ import (
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view/operations"
 	"app.sunloop/tui/view/widget"
 )
 
@@ -28,6 +29,7 @@ type notes struct {
 	bell      bell
 	announced map[string]bool // alarms that have been announced
 	started   bool            // the alarms at the start have rung
+	handOver  string          // the hand-over that was announced last, and to whom
 }
 
 func newNotes() notes { return notes{announced: map[string]bool{}} }
@@ -79,6 +81,20 @@ func reaches(severity, from string) bool {
 	least := slices.Index([]string{"critical", "high", "medium", "low"}, settings.Priority(from))
 	at := slices.Index([]string{api.AlertCritical, api.AlertMajor, api.AlertModerate, api.AlertMinor}, severity)
 	return at >= 0 && at <= least
+}
+
+// announceHandOver puts an unread hand-over of another person into the last line, once for each
+// user. The status line and Act show it until it is read.
+func (m *Model) announceHandOver() {
+	v := m.context()
+	words := operations.HandOverWords(v)
+	if words == "" || v.User == nil {
+		return
+	}
+	if key := v.User.Username + "\t" + v.Site.SiteID + "\t" + words; key != m.notes.handOver {
+		m.notes.handOver = key
+		m.notify(words, themes.Accent)
+	}
 }
 
 // announceAll puts new alarms into the last line, and rings for those that the

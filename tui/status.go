@@ -11,6 +11,7 @@ import (
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/operations"
 	"app.sunloop/tui/view/widget"
 )
 
@@ -36,7 +37,7 @@ type part struct {
 }
 
 // fitParts returns the parts that a width has room for, in their order: those of the
-// lowest ranks, and of the first rank that does not fit completely the first ones.
+// lowest ranks, and of the first rank that does not fit completely those that do.
 func fitParts(parts []part, room int) []span {
 	fit, _ := fitBoth(parts, nil, room)
 	return fit
@@ -46,7 +47,7 @@ func fitParts(parts []part, room int) []span {
 func fitBoth(left, right []part, room int) (l, r []span) {
 	shown := map[*part]bool{}
 	for rank := 0; ; rank++ {
-		more := false
+		more, full := false, false
 		for _, parts := range [][]part{left, right} {
 			for i := range parts {
 				p := &parts[i]
@@ -58,11 +59,11 @@ func fitBoth(left, right []part, room int) (l, r []span) {
 					shown[p] = true
 					room -= n
 				} else {
-					more, room = false, 0 // parts of the ranks below it are not shown in its place
+					full = true // parts of the ranks below it are not shown in its place
 				}
 			}
 		}
-		if !more || room <= 0 {
+		if !more || full || room <= 0 {
 			break
 		}
 	}
@@ -113,6 +114,9 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 	}
 	if m.recorder != nil && m.recorder.cast.err == nil {
 		left = append(left, part{[]span{{"  recording", themes.Warning}}, 1})
+	}
+	if words := operations.HandOverWords(v); words != "" {
+		left = append(left, part{[]span{{"  hand-over", themes.Accent}}, 1})
 	}
 	left = append(left, m.linkParts(v)...)
 	if v.Site != nil && !v.Site.Summary.Data.LastUpdated.IsZero() {

@@ -61,7 +61,7 @@ const ordersStale = 5 * time.Minute
 func (a *Act) Draw(r terminal.Region, v view.Context) {
 	a.ordersAt, a.pageAt, a.trailAt = terminal.Rect{}, terminal.Rect{}, terminal.Rect{}
 	w, h := r.Size()
-	if words := handOverWords(v); words != "" && h > 8 {
+	if words := HandOverWords(v); words != "" && h > 8 {
 		v.PutIn(r, 0, 0, w, words, themes.Accent)
 		r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
 		h--
@@ -82,9 +82,12 @@ func (a *Act) Draw(r terminal.Region, v view.Context) {
 	a.drawOrders(r.Region(terminal.Rect{W: w, H: h}), v)
 }
 
-// handOverWords say that another person handed the shift over in the last 24 hours, until
+// HandOverWords say that another person handed the shift over in the last 24 hours, until
 // the shift log is known to be read. The activities tell it, so that it costs no request.
-func handOverWords(v view.Context) string {
+func HandOverWords(v view.Context) string {
+	if v.Site == nil {
+		return ""
+	}
 	for _, a := range v.Site.Activities.Data {
 		if a.Title != titleHandOver {
 			continue

@@ -20,7 +20,7 @@ import (
 func NewHistory(from, to time.Time) *widget.TableView {
 	return &widget.TableView{
 		Heading: "What the history shows", Query: state.QueryHistory, Of: state.Span{From: from, To: to}.Of(), Period: 10 * time.Second, List: widget.List{SortBy: -1}, Wide: true,
-		Empty:       "No fault was found in this period. Detection evaluates imported files as soon as they are stored; g j starts it for a period.",
+		Empty:       "No fault was found in this period. Detection evaluates imported files as soon as they are stored; g j starts it for a period, and g p shows the energy by day.",
 		EmptyDetail: emptyHistory,
 		More:        func(string) []state.Need { return []state.Need{detectionRuns} },
 		Columns: []widget.Column{

@@ -259,7 +259,7 @@ func orderFacts(v view.Context, o api.Order) string {
 		facts = append(facts, "held for "+o.HoldReason)
 	}
 	if o.CreatedBy != "" {
-		facts = append(facts, "made by "+o.CreatedBy+" "+display.When(o.CreatedAt.Time, v.SiteNow, v.Site.Zone))
+		facts = append(facts, "created by "+o.CreatedBy+" "+display.When(o.CreatedAt.Time, v.SiteNow, v.Site.Zone))
 	}
 	return strings.Join(facts, "; ")
 }

@@ -240,7 +240,7 @@ func wayOfOrder(v view.Context, o api.Order) []milestone {
 	if s := ScheduleByID(v, o.ScheduleID); s != nil {
 		add("plan", s.CreatedAt, themes.Text, "%s for %s, %s", s.MaintenanceType, display.When(s.ScheduledDate.Time, v.SiteNow, v.Site.Zone), s.Status)
 	}
-	add("order", o.CreatedAt, themes.Text, "%s priority, made by %s, for %s", o.Priority, cmp.Or(o.CreatedBy, "an unknown user"), o.AssignedTechnician)
+	add("order", o.CreatedAt, themes.Text, "%s priority, created by %s, for %s", o.Priority, cmp.Or(o.CreatedBy, "an unknown user"), o.AssignedTechnician)
 	if !o.Clocks.StartedAt.IsZero() {
 		add("begun", o.Clocks.StartedAt, themes.Text, "by %s", o.AssignedTechnician)
 	}
