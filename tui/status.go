@@ -229,7 +229,7 @@ func (m *Model) alarmParts(v view.Context) []part {
 			shape = p.ascii
 		}
 		if count[i] == 0 {
-			role, rank = themes.Muted, 2
+			role, rank = themes.Muted, 3
 		}
 		out = append(out, part{[]span{{fmt.Sprintf("  %s%d", shape, count[i]), role}}, rank})
 	}

@@ -258,6 +258,10 @@ func NewUserForm(customer string, limited bool) *widget.FieldsForm {
 		},
 	}
 	d.Accept = func() view.Request {
+		if d.Value("customer_ids") == "" { // a user without customers sees nothing
+			d.Refuse(slices.Index(d.Names, "customer_ids"), "Which customers may the user see? * stands for all.")
+			return nil
+		}
 		req := changeOf(d)
 		req.Username, req.Password = d.Value("username"), d.Value("password")
 		if key := d.Value(api.FieldSSHKeys); key != "" {

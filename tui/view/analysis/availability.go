@@ -145,7 +145,7 @@ func stretchesOf(p *period, v view.Context, unit string) string { return p.of(v)
 // newStretches lists the stretches of the unit that is selected in units, the newest
 // first, without those of nights.
 func newStretches(p *period, units *widget.Tab) *widget.Tab {
-	l := widget.NewTab("stretches")
+	l := widget.NewTab("categories")
 	unit := func(v view.Context) string {
 		list := v.Site.OfUnits.Data.Units
 		if slices.ContainsFunc(list, func(u api.UnitAvailability) bool { return u.AssetID == units.List.Selected }) {
@@ -218,11 +218,11 @@ func stretchAt(v view.Context, id string) (unit string, stretch *api.Availabilit
 func availabilityReason(l *widget.Tab, a keymap.Action, v view.Context) string {
 	switch a {
 	case keymap.ChangeAvailability:
-		if l.Name != "availability" && l.Name != "stretches" {
+		if l.Name != "availability" && l.Name != "categories" {
 			return "select a unit or a period of the availability first"
 		}
 	case keymap.RevokeAvailability:
-		if _, s := stretchAt(v, l.List.Current()); l.Name != "stretches" || s == nil || s.Source != "change" {
+		if _, s := stretchAt(v, l.List.Current()); l.Name != "categories" || s == nil || s.Source != "change" {
 			return "select a period with an assigned category first"
 		}
 	}
@@ -238,7 +238,7 @@ func availabilityAct(p *period, l *widget.Tab, a keymap.Action, v view.Context) 
 	switch {
 	case a == keymap.RevokeAvailability:
 		return view.OpenDialog{Dialog: NewRevokeAvailability(v, *stretch)}
-	case l.Name == "stretches" && stretch != nil:
+	case l.Name == "categories" && stretch != nil:
 		return view.OpenDialog{Dialog: NewChangeAvailability(v, unit, stretch.From.Time, stretch.To.Time, stretch.Category)}
 	case l.Name == "availability" && l.List.Current() != "":
 		from, to := p.ends(v)
