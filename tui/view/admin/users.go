@@ -259,7 +259,7 @@ func NewUserForm(customer string, limited bool) *widget.FieldsForm {
 	}
 	d.Accept = func() view.Request {
 		if d.Value("customer_ids") == "" { // a user without customers sees nothing
-			d.Refuse(slices.Index(d.Names, "customer_ids"), "Which customers may the user see? * stands for all.")
+			d.Refuse(slices.Index(d.Names, "customer_ids"), "Which customers may the user see? * means all.")
 			return nil
 		}
 		req := changeOf(d)
