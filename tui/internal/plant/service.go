@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,8 @@ type Service struct {
 	token    string // that opens the service; empty: any
 	admin    bool   // the first administrator is wanted
 	uploads  int
+	quota    int                 // requests that are allowed in a minute; 0: none is stated
+	answered []time.Time         // of the last minute, if there is a quota
 	imported func(u *api.Upload) // changes the state of an upload that is asked for; nil: nothing
 }
 
@@ -71,6 +74,36 @@ func (s *Service) Imported(change func(u *api.Upload)) {
 	s.imported = change
 }
 
+// Quota sets how many requests are allowed in a minute. Responses state it as the service
+// does, and further requests are refused.
+func (s *Service) Quota(perMinute int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quota = perMinute
+}
+
+// allow counts a request and states what is left of the quota.
+func (s *Service) allow(w http.ResponseWriter) *api.Error {
+	if s.quota == 0 {
+		return nil
+	}
+	now := s.Now()
+	s.answered = slices.DeleteFunc(s.answered, func(t time.Time) bool { return !now.Before(t.Add(time.Minute)) })
+	refused := len(s.answered) >= s.quota
+	if !refused {
+		s.answered = append(s.answered, now)
+	}
+	reset := int(s.answered[0].Add(time.Minute).Sub(now) / time.Second)
+	w.Header().Set(api.HeaderRatePolicy, fmt.Sprintf(`"users";q=%d;w=60`, s.quota))
+	w.Header().Set(api.HeaderRateLimit, fmt.Sprintf(`"users";r=%d;t=%d`, s.quota-len(s.answered), reset))
+	if refused {
+		e := *api.ErrTooManyRequests
+		e.RetryAfter = reset
+		return &e
+	}
+	return nil
+}
+
 // Requests are method and path of every request so far.
 func (s *Service) Requests() []string {
 	s.mu.Lock()
@@ -88,6 +121,10 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	if e := s.allow(w); e != nil {
+		s.fail(w, e)
+		return
+	}
 	if s.refuse != nil {
 		if e := s.refuse(r); e != nil {
 			s.fail(w, e)
