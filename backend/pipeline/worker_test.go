@@ -175,9 +175,12 @@ func TestExhaustedJobIsReported(t *testing.T) {
 // A clock that jumps an hour forward and back neither runs a job twice at a
 // time nor lets one wait for the hour, nor runs one before its time.
 func TestJobsOverClockJumps(t *testing.T) {
-	var ahead atomic.Int64
-	p := newPlant(t, day0, func(c *Config) { c.Lease, c.Tick = 10*time.Second, 5*time.Millisecond })
-	p.wall = func() time.Time { return time.Now().Round(0).Add(time.Duration(ahead.Load())) }
+	var ahead, looks atomic.Int64
+	p := newPlant(t, day0, func(c *Config) { c.Lease, c.Tick = 10*time.Minute, 5*time.Millisecond })
+	p.wall = func() time.Time {
+		looks.Add(1)
+		return time.Now().Round(0).Add(time.Duration(ahead.Load()))
+	}
 	p.reopen()
 	var long atomic.Int32
 	leave := make(chan struct{})
@@ -203,7 +206,8 @@ func TestJobsOverClockJumps(t *testing.T) {
 		}
 		ahead.Store(int64(to))
 		<-ran
-		time.Sleep(500 * time.Millisecond) // a hundred looks at the clock: a jump there and back between two of them shows none
+		seen := looks.Load() // a jump there and back between two looks at the clock is none
+		p.await("two hundred looks at the clock", func() bool { return looks.Load() >= seen+200 })
 	}
 	close(leave)
 	p.await("the end of all", p.drained)
