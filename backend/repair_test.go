@@ -53,8 +53,9 @@ func uploadMeasured(t *testing.T, h *instance, site *simulate.Site, from, to tim
 	}
 }
 
-// From a fault to its end: the detector finds two units down, both are
-// repaired, and one of them stays down. The clear days after the repair decide.
+// From a fault to its end: the detector finds two units down at once, which is one
+// finding with one issue. Both are repaired, each by an order, and one of them stays down.
+// The clear days after the repair decide for each unit; the issue stays open with that one.
 func TestFromFaultToVerifiedRepair(t *testing.T) {
 	site := simulate.Clean(1, time.Date(2026, 4, 20, 0, 0, 0, 0, time.UTC), 6).Sites[1]
 	now := plantDay(site, 0).Add(17 * time.Hour)
@@ -96,9 +97,8 @@ func TestFromFaultToVerifiedRepair(t *testing.T) {
 		if o.Verification == nil || o.Verification.State != want {
 			t.Errorf("%s: %+v, want %s", unit, o.Verification, want)
 		}
-		status := map[string]string{good: api.IssueResolved, bad: api.IssueInProgress}[unit]
 		list, err := h.Issues(t.Context(), api.ListQuery{SiteID: site.ID, AssetID: unit})
-		if err != nil || len(list.Issues) != 1 || list.Issues[0].Status != status {
+		if err != nil || len(list.Issues) != 1 || list.Issues[0].IssueID != o.IssueID || list.Issues[0].Status != api.IssueInProgress {
 			t.Errorf("%s: its issues are %+v, %v", unit, list, err)
 		}
 		if unit == bad && (len(o.Proposals) != 1 || o.Proposals[0].Kind != api.ProposeReopen) {

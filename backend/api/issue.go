@@ -38,6 +38,7 @@ type IssuesRequest struct {
 type Issue struct {
 	IssueID         string      `json:"issue_id" limit:"id"`
 	AssetID         string      `json:"asset_id,omitempty" limit:"id"`
+	AssetIDs        []string    `json:"asset_ids,omitempty" limit:"10000 id cut"` // all units, where there are several
 	SiteID          string      `json:"site_id" limit:"id"`
 	Component       string      `json:"component" limit:"name cut"`
 	IssueType       string      `json:"issue_type" limit:"name cut"` // the fault's family, when the service made it

@@ -29,7 +29,7 @@ func TestReported(t *testing.T) {
 	}{
 		"nothing":               {noon, [][]sample{{sound}}, nil, "", 0},
 		"unknown":               {noon, [][]sample{{{none, none, none, 30}}}, nil, "", 0},
-		"fault":                 {noon, [][]sample{{sound, {7, 0, 0, 0}, {7, none, 0, 0}}, {sound}}, []string{"inverter_outage A"}, "state is fault", 1},
+		"fault":                 {noon, [][]sample{{sound, {7, 0, 0, 0}, {7, none, 0, 0}}, {sound}}, []string{"inverter_outage A"}, "reports the state fault", 1},
 		"ground fault":          {noon, [][]sample{{{7, 1, 0, 0}}, {sound}}, []string{"ground_or_insulation_fault A"}, "GROUND_FAULT", 0},
 		"arc":                   {noon, [][]sample{{sound, {7, series.ArcDetected, 0, 0}}, {sound}}, []string{"arc_fault A"}, "ARC_DETECTED", 0},
 		"arc, running":          {noon, [][]sample{{{4, series.ArcDetected | 1<<13, 0, 28}}, {sound}}, []string{"arc_fault A"}, "ARC_DETECTED, UNDER_TEMP", 0},
@@ -52,7 +52,7 @@ func TestReported(t *testing.T) {
 		"standby at night":      {midnight, [][]sample{{{8, 1 << 4, 0, 0}}, {{2, 0, 0, 0}}}, nil, "", 0},
 		"a fault at night":      {midnight, [][]sample{{{7, 1 << 14, 0, 0}}, {{2, 0, 0, 0}}}, []string{"inverter_outage A"}, "MEMORY_LOSS", 0},
 		"all at once":           {noon, [][]sample{{{7, 1 << 4, 0, 0}}, {{7, 1 << 4, 0, 0}}, {sound}}, []string{"site_outage_grid A B"}, "2 of 3 units", 0},
-		"one of two by itself":  {noon, [][]sample{{{7, 0, 0, 0}}, {sound}}, []string{"inverter_outage A"}, "state is fault", 0},
+		"one of two by itself":  {noon, [][]sample{{{7, 0, 0, 0}}, {sound}}, []string{"inverter_outage A"}, "reports the state fault", 0},
 		"two faults of a unit":  {noon, [][]sample{{{4, 1<<7 | 1<<12, 0, 20}}, {sound}}, []string{"string_outage A", "thermal_derating A"}, "OVER_TEMP", 0},
 		"a sample without code": {noon, [][]sample{{{7, 1, 0, 0}, {none, none, none, 0}}, {sound}}, []string{"ground_or_insulation_fault A"}, "GROUND_FAULT", 0},
 	} {

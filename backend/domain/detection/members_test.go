@@ -61,6 +61,10 @@ func TestFindingOfSeveralUnits(t *testing.T) {
 		t.Errorf("the members are %+v", m)
 	}
 
+	if issues := d.ListIssues(); len(issues) != 1 || issues[0].SummaryID != id || !slices.Equal(issues[0].AssetIDs, list[0].AssetIDs) {
+		t.Errorf("the issues are %+v", issues)
+	}
+
 	// One of them recovers.
 	d.Clock = d.Clock.Add(time.Hour)
 	back := part("INV-1", 25)
@@ -76,6 +80,10 @@ func TestFindingOfSeveralUnits(t *testing.T) {
 	list, out = record(group(d.Clock, back, part("INV-2", 15)), again)
 	if len(list) != 2 || len(out.Opened) != 1 || out.Opened[0].SummaryID == id || out.Opened[0].AssetID != "INV-1" {
 		t.Errorf("it stops again: %+v, %+v", list, out)
+	}
+
+	if issues := d.ListIssues(); len(issues) != 2 {
+		t.Errorf("the issues of both are %+v", issues)
 	}
 
 	// A run that no longer reads the recovered one continues the group.
@@ -101,12 +109,15 @@ func TestFindingOfSeveralUnits(t *testing.T) {
 	}) {
 		t.Errorf("at the end: %+v, %+v", list, out)
 	}
+	if issues := d.ListIssues(); len(issues) != 2 || slices.ContainsFunc(issues, func(i api.Issue) bool { return i.Status != api.IssueResolved }) {
+		t.Errorf("at the end the issues are %+v", issues)
+	}
 	if alerts := d.ListAlerts(""); len(alerts) != 2 {
 		t.Errorf("%d alerts, want 2", len(alerts))
 	}
 }
 
-// Two groups of the same family at the same time are two findings.
+// Two groups of the same family at the same time are two findings, with an issue each.
 func TestTwoGroups(t *testing.T) {
 	d := domaintest.New(t)
 	site := d.AddSite("South", "acme")
@@ -118,6 +129,14 @@ func TestTwoGroups(t *testing.T) {
 		d.RecordRun(site, a, b)
 		if list := d.ListFindings(); len(list) != 2 || len(list[0].AssetIDs) != 2 || len(list[1].AssetIDs) != 2 {
 			t.Fatalf("%+v", list)
+		}
+		issues := d.ListIssues()
+		for _, f := range d.ListFindings() {
+			if len(issues) != 2 || !slices.ContainsFunc(issues, func(i api.Issue) bool {
+				return i.SummaryID == f.SummaryID && slices.Equal(i.AssetIDs, f.AssetIDs) && len(i.History) == 1
+			}) {
+				t.Errorf("%s is not among the issues %+v", f.SummaryID, issues)
+			}
 		}
 	}
 }

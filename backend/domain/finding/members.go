@@ -55,11 +55,13 @@ func best(former []Finding, e Event) (f Finding, ok bool) {
 		}
 		common := g.common(e)
 		c := candidate{g, len(common) == len(e.Units) && len(common) == len(g.Units()), len(common)}
-		if len(e.Members) == 0 && len(e.Units) > 1 && len(g.Members) == 0 && len(g.Units()) > 1 {
-			c.same = true // of the site, whose units vary
+		if e.ofSite() && g.ofSite() {
+			c.same = true // its units vary
 		}
 		switch {
 		case e.Start.After(last.Add(ReopenWithin)) || e.LastPresent().Before(g.StartedAt.Time):
+		case e.ofSite() && (g.Subject != "" || len(g.Members) > 0), len(e.Units) == 1 && g.ofSite():
+			// What the whole site has does not continue what some of its units had.
 		case c.same || slices.ContainsFunc(common, func(u string) bool { return overlap(g.Part(u), e.Part(u)) }):
 			all = append(all, c)
 		}
@@ -78,6 +80,12 @@ func best(former []Finding, e Event) (f Finding, ok bool) {
 	}
 	return all[0].Finding, true
 }
+
+// ofSite reports whether a finding or an event is of the site as a whole: of several units
+// whose parts are not known.
+func (f Finding) ofSite() bool { return len(f.Members) == 0 && len(f.Units()) > 1 }
+
+func (e Event) ofSite() bool { return len(e.Members) == 0 && len(e.Units) > 1 }
 
 // LastPresent is when the unit was last affected.
 func LastPresent(m api.FindingMember) time.Time {

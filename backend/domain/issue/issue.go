@@ -39,6 +39,7 @@ func Tables() []store.Checked { return []store.Checked{issues} }
 type Issue struct {
 	IssueID         string         `json:"issue_id" limit:"id"`
 	AssetID         string         `json:"asset_id,omitempty" limit:"id"`
+	AssetIDs        []string       `json:"asset_ids,omitempty" limit:"10000 id cut"` // of a group of units
 	SiteID          string         `json:"site_id" limit:"id"`
 	Component       string         `json:"component" limit:"name cut"`
 	IssueType       string         `json:"issue_type" limit:"name cut"` // the fault's family, when the service made it
@@ -67,9 +68,14 @@ type StatusChange struct {
 	Note  string   `json:"note,omitempty" limit:"text cut"`
 }
 
+// Of reports whether an issue is of a unit, alone or with others.
+func (i Issue) Of(assetID string) bool {
+	return i.AssetID == assetID || slices.Contains(i.AssetIDs, assetID)
+}
+
 func (i Issue) toAPI() api.Issue {
 	return api.Issue{
-		IssueID: i.IssueID, AssetID: i.AssetID, SiteID: i.SiteID, Component: i.Component, IssueType: i.IssueType, Status: i.Status, Priority: i.Priority,
+		IssueID: i.IssueID, AssetID: i.AssetID, AssetIDs: i.AssetIDs, SiteID: i.SiteID, Component: i.Component, IssueType: i.IssueType, Status: i.Status, Priority: i.Priority,
 		EnergyAtRiskKW: i.EnergyAtRiskKW, FinancialImpact: i.FinancialImpact, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt, UpdatedAtMS: i.UpdatedMS, Description: i.Description,
 		History: record.Convert(i.History, func(m StatusChange) api.IssueMove { return api.IssueMove(m) }), SummaryID: i.SummaryID, Reopened: i.Reopened,
 	}
@@ -114,22 +120,76 @@ func lastIssue(tx store.Tx, siteID, subject, issueType string) (*Issue, error) {
 	return &list[0], nil
 }
 
+// maxGroups is how many issues of groups of units are looked through, the newest first.
+const maxGroups = 100
+
+// ofGroups returns the newest issues of groups of units of a type, the newest first.
+func ofGroups(tx store.Tx, siteID, issueType string) ([]Issue, error) {
+	list, _, err := issues.List(tx, store.Query{Index: "subject", Prefix: store.Key(siteID, "", issueType), Reverse: true, Limit: maxGroups})
+	if err != nil {
+		return nil, fmt.Errorf("look up the issues of %s: %w", issueType, err)
+	}
+	return list, nil
+}
+
+// ofFinding returns the issue of a finding, also if units joined or left it since; nil if
+// none exists.
+func ofFinding(tx store.Tx, f finding.Finding) (*Issue, error) {
+	for _, unit := range f.Units() {
+		if i, err := lastIssue(tx, f.SiteID, unit, f.FaultFamily); err != nil || i != nil && i.SummaryID == f.SummaryID {
+			return i, err
+		}
+	}
+	groups, err := ofGroups(tx, f.SiteID, f.FaultFamily)
+	if err != nil {
+		return nil, err
+	}
+	if at := slices.IndexFunc(groups, func(i Issue) bool { return i.SummaryID == f.SummaryID }); at >= 0 {
+		return &groups[at], nil
+	}
+	return nil, nil
+}
+
+// continued returns the issue that an active finding continues: its own, or the last one
+// of the same unit or of a group with a unit in common, whose finding is not active any
+// more. It is nil if none exists.
+func continued(tx store.Tx, f finding.Finding, active []finding.Finding) (*Issue, error) {
+	if i, err := ofFinding(tx, f); err != nil || i != nil {
+		return i, err
+	}
+	if f.Subject != "" {
+		return lastIssue(tx, f.SiteID, f.Subject, f.FaultFamily)
+	}
+	groups, err := ofGroups(tx, f.SiteID, f.FaultFamily)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(groups, func(i Issue) bool {
+		common := len(i.AssetIDs) == 0 || slices.ContainsFunc(f.Units(), func(u string) bool { return slices.Contains(i.AssetIDs, u) })
+		return common && !slices.ContainsFunc(active, func(g finding.Finding) bool { return g.SummaryID == i.SummaryID })
+	})
+	if at < 0 {
+		return nil, nil
+	}
+	return &groups[at], nil
+}
+
 // Reconcile brings the site's issues up to date with its findings: a finding
 // that matters has one open issue, which is resolved when the finding ends and
 // opened again when that fires within [ReopenWithin]. Its priority follows the
 // finding's severity, which falls only after a calm day.
 func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.RunResult, active []finding.Finding) error {
 	for _, f := range active {
-		if err := s.raiseIssue(tx, run, f, out.HasOpened(f)); err != nil {
+		if err := s.raiseIssue(tx, run, f, active, out.HasOpened(f)); err != nil {
 			return err
 		}
 	}
 	for _, f := range out.Ended {
-		i, err := lastIssue(tx, f.SiteID, f.Subject, f.FaultFamily)
+		i, err := ofFinding(tx, f)
 		if err != nil {
 			return err
 		}
-		if i == nil || i.Status == api.IssueResolved || i.SummaryID != f.SummaryID {
+		if i == nil || i.Status == api.IssueResolved {
 			continue
 		}
 		i.EnergyAtRiskKW, i.FinancialImpact = 0, 0
@@ -141,8 +201,8 @@ func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.RunResult,
 	return nil
 }
 
-func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, opened bool) error {
-	i, err := lastIssue(tx, f.SiteID, f.Subject, f.FaultFamily)
+func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, active []finding.Finding, opened bool) error {
+	i, err := continued(tx, f, active)
 	if err != nil {
 		return err
 	}
@@ -152,9 +212,8 @@ func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, op
 	case fresh && (f.SeverityLabel == api.SeverityNormal || i != nil && !opened):
 		return nil // to be watched, or seen to by a person already
 	case fresh:
-		i = &Issue{CustomerID: run.Site.CustomerID, Subject: f.Subject}
-		i.IssueID, i.SiteID, i.AssetID, i.IssueType = record.NewID("iss", s.now()), f.SiteID, f.AssetID, f.FaultFamily
-		i.Component = cmp.Or(f.Subject, f.SiteID)
+		i = &Issue{CustomerID: run.Site.CustomerID}
+		i.IssueID, i.SiteID, i.IssueType = record.NewID("iss", s.now()), f.SiteID, f.FaultFamily
 		i.CreatedAt, title = api.At(s.now()), "Issue opened"
 		s.moveIssue(i, api.IssueNew, "detector", "")
 	case i.Status == api.IssueResolved && !opened:
@@ -166,8 +225,9 @@ func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, op
 	}
 	before := *i
 	i.SummaryID, i.Description, i.Priority = f.SummaryID, f.Summary, priorityOf[f.SeverityLabel]
+	i.Subject, i.Component, i.AssetID, i.AssetIDs = f.Subject, cmp.Or(f.Subject, f.SiteID), f.AssetID, f.AssetIDs
 	i.EnergyAtRiskKW, i.FinancialImpact = f.EnergyAtRiskKW, f.RevenueAtRisk
-	if title == "" && before.SummaryID == i.SummaryID && before.Description == i.Description && before.Priority == i.Priority &&
+	if title == "" && before.SummaryID == i.SummaryID && before.Description == i.Description && before.Priority == i.Priority && before.Subject == i.Subject && slices.Equal(before.AssetIDs, i.AssetIDs) &&
 		before.EnergyAtRiskKW == i.EnergyAtRiskKW && before.FinancialImpact == i.FinancialImpact {
 		return nil
 	}
@@ -285,14 +345,22 @@ func (s *Service) FindInTx(tx store.Tx, scope api.Scope, siteID, issueID string)
 	return list[0], site.CheckWritable(tx, scope, list[0].SiteID)
 }
 
-// LatestOpen is the newest issue of a unit and type that is not resolved; ok is
-// false if none exists.
+// LatestOpen is the newest issue of a type that is not resolved, of a unit or of a group
+// that it belongs to; ok is false if none exists.
 func (s *Service) LatestOpen(tx store.Tx, siteID, assetID, issueType string) (i Issue, ok bool, err error) {
 	last, err := lastIssue(tx, siteID, assetID, issueType)
-	if err != nil || last == nil || last.Status == api.IssueResolved {
+	if err != nil {
 		return i, false, err
 	}
-	return *last, true, nil
+	if last != nil && last.Status != api.IssueResolved {
+		return *last, true, nil
+	}
+	groups, err := ofGroups(tx, siteID, issueType)
+	at := slices.IndexFunc(groups, func(i Issue) bool { return i.Status != api.IssueResolved && slices.Contains(i.AssetIDs, assetID) })
+	if err != nil || at < 0 {
+		return i, false, err
+	}
+	return groups[at], true, nil
 }
 
 // SetStatus changes the status of an issue, which another kind of record has
@@ -313,10 +381,11 @@ func (s *Service) SetStatus(tx store.Tx, i Issue, to, actor, note string) (Issue
 
 // Issues lists those within the scope: open first, then the last changed.
 func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Issue, string, error) {
+	ids := api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}
 	part, next, err := record.SortedList[Issue]{
 		Table: issues, Query: record.Narrowest(q),
 		Keep: func(i *Issue) bool {
-			return record.Matches(scope, q)(i.CustomerID, i.SiteID, i.AssetID) && q.SinceUnix(i.UpdatedMS, i.UpdatedAt) &&
+			return record.Matches(scope, ids)(i.CustomerID, i.SiteID, "") && (q.AssetID == "" || i.Of(q.AssetID)) && q.SinceUnix(i.UpdatedMS, i.UpdatedAt) &&
 				record.Is(q.Filter.Status, i.Status) && record.Is(q.Filter.Priority, i.Priority) && record.Is(q.Filter.Type, i.IssueType)
 		},
 		Order: func(i *Issue) record.SortKey {
@@ -334,6 +403,7 @@ func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) 
 func RenameAsset(tx store.Tx, siteID, from, to string) error {
 	return issues.ChangePrefix(tx, store.Key(siteID), func(i *Issue) bool {
 		one := record.Rename(&i.AssetID, from, to)
-		return record.Rename(&i.Subject, from, to) || one
+		some := record.RenameIn(&i.AssetIDs, from, to)
+		return record.Rename(&i.Subject, from, to) || one || some
 	})
 }

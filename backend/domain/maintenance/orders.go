@@ -125,7 +125,7 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 			return err
 		}
 		if !r.Additional {
-			if err := checkNoOpenOrder(tx, bill.SummaryID); err != nil {
+			if err := s.checkNoOpenOrder(tx, bill.SummaryID, o); err != nil {
 				return err
 			}
 		}
@@ -186,14 +186,24 @@ func (s *Service) billFor(tx store.Tx, scope api.Scope, bomID string, o order) (
 }
 
 // checkNoOpenOrder refuses a finding that an open order is about; none is never
-// refused.
-func checkNoOpenOrder(tx store.Tx, summaryID string) error {
+// refused. Each unit of a finding that groups several may have its own order.
+func (s *Service) checkNoOpenOrder(tx store.Tx, summaryID string, o order) error {
 	if summaryID == "" {
 		return nil
 	}
-	same, _, err := orders.List(tx, store.Query{Index: "finding", Prefix: store.Key(summaryID), Limit: 1})
+	same, _, err := orders.List(tx, store.Query{Index: "finding", Prefix: store.Key(summaryID)})
 	if err != nil {
 		return fmt.Errorf("look up the orders of finding %s: %w", summaryID, err)
+	}
+	if len(same) == 0 {
+		return nil
+	}
+	f, _, err := s.Domain.Findings.Find(tx, o.SiteID, summaryID)
+	if err != nil {
+		return err
+	}
+	if len(f.Members) > 0 {
+		same = slices.DeleteFunc(same, func(other order) bool { return other.AssetID != o.AssetID })
 	}
 	if len(same) > 0 {
 		return api.Conflict("Finding %s is dealt with by order %s, which is %s: move that one, or ask for an additional one", summaryID, same[0].OrderID, same[0].Status).
@@ -292,7 +302,7 @@ func (s *Service) acknowledgeIssue(tx store.Tx, scope api.Scope, o *order, issue
 	switch {
 	case i.Status == api.IssueResolved:
 		return api.InvalidTransition("Issue %s is resolved", i.IssueID).With("issue_id", i.IssueID)
-	case i.AssetID != "" && i.AssetID != o.AssetID:
+	case i.AssetID != "" && !i.Of(o.AssetID):
 		return api.InvalidField("issue_id", fmt.Sprintf("issue %s is of asset %s", i.IssueID, i.AssetID))
 	}
 	o.IssueID = i.IssueID

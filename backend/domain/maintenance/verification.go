@@ -103,6 +103,10 @@ func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
 		if err != nil {
 			return err
 		}
+		others := slices.ContainsFunc(active, func(f api.Finding) bool { return f.SummaryID == i.SummaryID })
+		if others { // units of the same finding are still affected
+			return s.verified(tx, o, v, "Repair verified")
+		}
 		if _, err := s.Domain.Issues.SetStatus(tx, i, api.IssueResolved, "detector", fmt.Sprintf("order %s: on %s the unit made %s of what was expected", o.OrderID, v.Day, display.Percent(yield.Ratio))); err != nil {
 			return err
 		}
