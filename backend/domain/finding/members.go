@@ -15,7 +15,11 @@ import (
 // this run has changed as they are now.
 func formerOf(tx store.Tx, siteID string, e Event, seen map[string]*Finding) ([]Finding, error) {
 	var former []Finding
-	for _, subject := range append([]string{""}, e.Units...) {
+	subjects := []string{""}
+	if !e.ofSite() {
+		subjects = append(subjects, e.Units...)
+	}
+	for _, subject := range subjects {
 		list, _, err := findings.List(tx, store.Query{Index: "subject", Prefix: store.Key(siteID, subject, e.Family)})
 		if err != nil {
 			return nil, fmt.Errorf("look up the findings of %s: %w", e.Family, err)

@@ -132,46 +132,57 @@ func ofGroups(tx store.Tx, siteID, issueType string) ([]Issue, error) {
 	return list, nil
 }
 
-// ofFinding returns the issue of a finding, also if units joined or left it since; nil if
-// none exists.
-func ofFinding(tx store.Tx, f finding.Finding) (*Issue, error) {
-	for _, unit := range f.Units() {
-		if i, err := lastIssue(tx, f.SiteID, unit, f.FaultFamily); err != nil || i != nil && i.SummaryID == f.SummaryID {
-			return i, err
+// candidates returns the issues that may be of a finding: of groups, the newest first, or
+// the last one of its unit. A group may have begun with one of its units.
+func candidates(tx store.Tx, f finding.Finding) (list []Issue, err error) {
+	units := f.Units()
+	if f.Subject == "" {
+		if list, err = ofGroups(tx, f.SiteID, f.FaultFamily); err != nil {
+			return nil, err
+		}
+		if len(f.Members) == 0 {
+			units = nil // of the whole site from the beginning
 		}
 	}
-	groups, err := ofGroups(tx, f.SiteID, f.FaultFamily)
-	if err != nil {
-		return nil, err
+	for _, unit := range units {
+		last, err := lastIssue(tx, f.SiteID, unit, f.FaultFamily)
+		if err != nil {
+			return nil, err
+		}
+		if last != nil {
+			list = append(list, *last)
+		}
 	}
-	if at := slices.IndexFunc(groups, func(i Issue) bool { return i.SummaryID == f.SummaryID }); at >= 0 {
-		return &groups[at], nil
+	return list, nil
+}
+
+// ofFinding returns the issue of a finding, also if units joined it since; nil if none
+// exists.
+func ofFinding(list []Issue, f finding.Finding) *Issue {
+	if at := slices.IndexFunc(list, func(i Issue) bool { return i.SummaryID == f.SummaryID }); at >= 0 {
+		return &list[at]
 	}
-	return nil, nil
+	return nil
 }
 
 // continued returns the issue that an active finding continues: its own, or the last one
 // of the same unit or of a group with a unit in common, whose finding is not active any
 // more. It is nil if none exists.
-func continued(tx store.Tx, f finding.Finding, active []finding.Finding) (*Issue, error) {
-	if i, err := ofFinding(tx, f); err != nil || i != nil {
-		return i, err
+func continued(list []Issue, f finding.Finding, active []finding.Finding) *Issue {
+	if i := ofFinding(list, f); i != nil {
+		return i
 	}
-	if f.Subject != "" {
-		return lastIssue(tx, f.SiteID, f.Subject, f.FaultFamily)
-	}
-	groups, err := ofGroups(tx, f.SiteID, f.FaultFamily)
-	if err != nil {
-		return nil, err
-	}
-	at := slices.IndexFunc(groups, func(i Issue) bool {
+	at := slices.IndexFunc(list, func(i Issue) bool {
+		if f.Subject != "" {
+			return true // the only one
+		}
 		common := len(i.AssetIDs) == 0 || slices.ContainsFunc(f.Units(), func(u string) bool { return slices.Contains(i.AssetIDs, u) })
-		return common && !slices.ContainsFunc(active, func(g finding.Finding) bool { return g.SummaryID == i.SummaryID })
+		return i.Subject == "" && common && !slices.ContainsFunc(active, func(g finding.Finding) bool { return g.SummaryID == i.SummaryID })
 	})
 	if at < 0 {
-		return nil, nil
+		return nil
 	}
-	return &groups[at], nil
+	return &list[at]
 }
 
 // Reconcile brings the site's issues up to date with its findings: a finding
@@ -185,10 +196,11 @@ func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.RunResult,
 		}
 	}
 	for _, f := range out.Ended {
-		i, err := ofFinding(tx, f)
+		list, err := candidates(tx, f)
 		if err != nil {
 			return err
 		}
+		i := ofFinding(list, f)
 		if i == nil || i.Status == api.IssueResolved {
 			continue
 		}
@@ -202,10 +214,11 @@ func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.RunResult,
 }
 
 func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, active []finding.Finding, opened bool) error {
-	i, err := continued(tx, f, active)
+	list, err := candidates(tx, f)
 	if err != nil {
 		return err
 	}
+	i := continued(list, f, active)
 	fresh := i == nil || i.Status == api.IssueResolved && s.now().Sub(i.UpdatedAt.Time) > finding.ReopenWithin
 	title := ""
 	switch {
