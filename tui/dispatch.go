@@ -56,6 +56,7 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 		m.nav.pending = pressed
 	case k.Type != tea.KeyRunes || len(k.Runes) == 1:
 		m.notify(pressed+" has no effect here; ? shows the keys.", themes.Dim)
+		m.notes.notice.key = pressed
 	}
 	return nil
 }

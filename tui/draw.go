@@ -238,7 +238,7 @@ func (m *Model) drawBreadcrumb(r terminal.Region, v view.Context) {
 	switch {
 	case m.nav.pending != "":
 		left = []span{{m.nav.pending + " …", themes.Key}}
-	case m.notes.notice.text != "":
+	case m.notes.notice.text != "" && !m.hasEffect(m.notes.notice.key):
 		left = []span{{m.notes.notice.text, m.notes.notice.role}}
 	default:
 		left = append(m.crumbs(v), m.progress(v)...)
@@ -259,6 +259,15 @@ func (m *Model) drawBreadcrumb(r terminal.Region, v view.Context) {
 	}
 	x := drawSpans(r, 1, left, m)
 	drawSpans(r, max(w-1-width(right), x), right, m)
+}
+
+// hasEffect reports whether a key has an effect on what is shown now.
+func (m *Model) hasEffect(key string) bool {
+	if key == "" {
+		return false
+	}
+	_, ok, pending := m.o.Keys.Match(key, m.nav.scopes()...)
+	return ok || pending
 }
 
 // footer returns the keys that matter here, the most needed first.

@@ -31,3 +31,16 @@ func TestHandOverIsAnnounced(t *testing.T) {
 	hand("ben")
 	d.hides("hand-over")
 }
+
+// On a small screen with a hand-over the status line keeps the user, rather than the date and
+// the age of current data; an age that is a warning is kept.
+func TestSmallStatusLineWithHandOver(t *testing.T) {
+	d := start(t, 80, 24, nil)
+	d.shows("anna")
+	d.m.data.Site.Activities.Set([]api.Activity{{Title: "Shift handed over", Actor: "ben", Timestamp: api.At(d.now.Add(-time.Hour))}}, d.now)
+	d.m.announceHandOver()
+	d.shows("hand-over", "anna")
+	d.m.data.Site.Summary.Data.LastUpdated.Time = d.m.context().SiteNow.Add(-40 * time.Minute)
+	d.m.frame.dirty = true
+	d.shows("hand-over", "anna", "data 40 min old")
+}

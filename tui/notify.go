@@ -40,6 +40,9 @@ type notice struct {
 	role  themes.Role
 	until time.Time
 	intro bool // goes with the first key
+	// key is the key that had no effect, if the notice reports one: it is not shown where the key
+	// has an effect.
+	key string
 	// result is set for the result of an import, which is shown again after
 	// a notice that replaced it.
 	result bool

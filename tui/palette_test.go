@@ -69,9 +69,14 @@ func TestPaletteListsEveryAction(t *testing.T) {
 	}
 }
 
-// A key without effect says so.
+// A key without effect says so, where it has none.
 func TestKeyWithoutEffect(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.press("%")
 	d.shows("% has no effect here; ? shows the keys.")
+	d.press("g", "f", "n")
+	d.shows("n has no effect here")
+	d.press("esc")
+	d.shows("n select the worst")
+	d.hides("has no effect here")
 }

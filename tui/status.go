@@ -109,8 +109,8 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 	}
 	m.frame.siteEnd = 1 + width(site)
 	left := []part{
-		{site, 0}, {[]span{{"  " + display.Day(v.SiteNow) + " ", themes.Text}}, 2}, {[]span{{" " + display.Clock(v.SiteNow), themes.Text}}, 1},
-		{[]span{{" UTC" + offset(v.SiteNow), themes.Dim}}, 4}, {[]span{{"  " + m.o.Source, themes.Dim}}, 3},
+		{site, 0}, {[]span{{"  " + display.Day(v.SiteNow) + " ", themes.Text}}, 3}, {[]span{{" " + display.Clock(v.SiteNow), themes.Text}}, 1},
+		{[]span{{" UTC" + offset(v.SiteNow), themes.Dim}}, 4}, {[]span{{"  " + m.o.Source, themes.Dim}}, 4},
 	}
 	if m.recorder != nil && m.recorder.cast.err == nil {
 		left = append(left, part{[]span{{"  recording", themes.Warning}}, 1})
@@ -121,11 +121,11 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 	left = append(left, m.linkParts(v)...)
 	if v.Site != nil && !v.Site.Summary.Data.LastUpdated.IsZero() {
 		age := v.SiteNow.Sub(v.Site.Summary.Data.LastUpdated.Time)
-		role := themes.Dim
+		role, rank := themes.Dim, 3
 		if age > dataLate {
-			role = themes.Warning
+			role, rank = themes.Warning, 1
 		}
-		left = append(left, part{[]span{{"  data " + ago(age), role}}, 1})
+		left = append(left, part{[]span{{"  data " + ago(age), role}}, rank})
 		if text := unitAge(v); text != "" {
 			left = append(left, part{[]span{{", " + text, themes.Warning}}, 2})
 		}

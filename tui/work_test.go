@@ -123,7 +123,7 @@ func TestFromFindingToOrder(t *testing.T) {
 		{"F fuse tab -1 enter", api.OrderInProgress, "Hours are a number above zero"},
 		{"esc F fuse tab 1.5 enter", api.OrderCompleted, "Work order completed"},
 		{"x", api.OrderCompleted, "Unavailable"},
-		{"O trips enter", api.OrderInProgress, "Work order opened again"},
+		{"O trips enter", api.OrderInProgress, "Work order reopened"},
 	} {
 		for _, k := range strings.Fields(step.keys) {
 			d.press(k)

@@ -121,7 +121,7 @@ func TestAlertMoves(t *testing.T) {
 		scenario{name: "shelved for a day", body: `{"action":"shelve","alert_id":"ID","reason":"r","minutes":1440}`, status: 400, contains: []string{"Invalid field: minutes", "from 15 to 720"}},
 		scenario{name: "taken off no shelf", body: `{"action":"unshelve","alert_id":"ID"}`, status: 409, contains: []string{"is unack: it cannot be changed by unshelve", `"allowed":["acknowledge","shelve","suppress"]`}},
 		scenario{name: "shelved", body: `{"action":"shelve","alert_id":"ID","reason":"waiting for the fuse","minutes":60}`, status: 200,
-			contains: []string{`"message":"Alert shelved"`, `"state":"shelved"`, `"shelved_until":"2025-10-02T11:00:00Z"`, `"from":"unack","to":"shelved","at":"2025-10-02T10:00:00Z","actor":"own","reason":"waiting for the fuse","until":"2025-10-02T11:00:00Z"`}},
+			contains: []string{`"message":"Alarm shelved"`, `"state":"shelved"`, `"shelved_until":"2025-10-02T11:00:00Z"`, `"from":"unack","to":"shelved","at":"2025-10-02T10:00:00Z","actor":"own","reason":"waiting for the fuse","until":"2025-10-02T11:00:00Z"`}},
 		scenario{name: "counted", body: `{"state":"shelved"}`, status: 200, contains: []string{`"count":1`, `"shelved":1`, `"unacknowledged":{}`}},
 		scenario{name: "acknowledged on the shelf", body: `{"action":"acknowledge","alert_id":"ID"}`, status: 409, contains: []string{"is shelved", `"allowed":["shelve","suppress","unshelve"]`}},
 	)

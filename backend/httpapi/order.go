@@ -41,7 +41,7 @@ func (s *server) orderHandlers() {
 	})
 	for e, message := range map[api.Endpoint[api.OrderRequest, api.OrderResponse]]string{
 		api.AssignOrder: "Work order assigned", api.StartOrder: "Work order started", api.HoldOrder: "Work order put on hold", api.ResumeOrder: "Work order resumed",
-		api.CompleteOrder: "Work order completed", api.CancelOrder: "Work order cancelled", api.ReopenOrder: "Work order opened again",
+		api.CompleteOrder: "Work order completed", api.CancelOrder: "Work order cancelled", api.ReopenOrder: "Work order reopened",
 	} {
 		handle(s, e, func(ctx context.Context, c *caller, r *api.OrderRequest) (api.OrderResponse, error) {
 			o, changed, err := s.Orders.MoveOrder(ctx, c.scope, *r)

@@ -222,11 +222,11 @@ var alertMoves = map[string]struct {
 	to   string
 	done string // message of the response
 }{
-	api.ActionAcknowledge: {[]string{api.AlertUnacknowledged, api.AlertReturned}, api.AlertAcknowledged, "Alert acknowledged"},
-	api.ActionShelve:      {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved}, api.AlertShelved, "Alert shelved"},
-	api.ActionUnshelve:    {[]string{api.AlertShelved}, api.AlertUnacknowledged, "Alert unshelved"},
-	api.ActionSuppress:    {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved, api.AlertSuppressed}, api.AlertSuppressed, "Alert suppressed"},
-	api.ActionUnsuppress:  {[]string{api.AlertSuppressed}, api.AlertUnacknowledged, "Alert no longer suppressed"},
+	api.ActionAcknowledge: {[]string{api.AlertUnacknowledged, api.AlertReturned}, api.AlertAcknowledged, "Alarm acknowledged"},
+	api.ActionShelve:      {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved}, api.AlertShelved, "Alarm shelved"},
+	api.ActionUnshelve:    {[]string{api.AlertShelved}, api.AlertUnacknowledged, "Alarm unshelved"},
+	api.ActionSuppress:    {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved, api.AlertSuppressed}, api.AlertSuppressed, "Alarm suppressed"},
+	api.ActionUnsuppress:  {[]string{api.AlertSuppressed}, api.AlertUnacknowledged, "Alarm no longer suppressed"},
 }
 
 // allowedAlertActions are the actions that a state allows, in order.

@@ -296,7 +296,7 @@ func (s *Service) reopened(tx store.Tx, o *order, scope api.Scope) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Domain.Issues.SetStatus(tx, i, api.IssueInProgress, scope.Actor, "order "+o.OrderID+" was opened again")
+	_, err = s.Domain.Issues.SetStatus(tx, i, api.IssueInProgress, scope.Actor, "order "+o.OrderID+" was reopened")
 	return err
 }
 

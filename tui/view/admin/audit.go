@@ -2,8 +2,6 @@ package admin
 
 import (
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -268,40 +266,10 @@ func auditDetail(v view.Context, records []api.AuditRecord, id string) []widget.
 	}
 	add("customers", everything(a.CustomerIDs))
 	add("site", a.SiteID)
-	for _, name := range widget.SortedKeys(a.TargetIDs) {
-		add(name, a.TargetIDs[name])
-	}
+	lines = append(lines, targets(a)...)
 	add("request", a.RequestID)
-	if changes := changed(a.Before, a.After); len(changes) > 0 {
+	if changes := changed(a.Before, a.After, v.Zone()); len(changes) > 0 {
 		lines = append(append(lines, widget.Detail{Heading: "What changed"}), changes...)
-	}
-	return lines
-}
-
-// changed returns the fields that differ between two objects of JSON.
-func changed(before, after any) []widget.Detail {
-	was, _ := before.(map[string]any)
-	is, _ := after.(map[string]any)
-	fields := maps.Clone(was)
-	if fields == nil {
-		fields = map[string]any{}
-	}
-	maps.Copy(fields, is)
-	var lines []widget.Detail
-	for _, name := range widget.SortedKeys(fields) {
-		old, had := was[name]
-		now, has := is[name]
-		if reflect.DeepEqual(old, now) {
-			continue
-		}
-		words := fmt.Sprintf("was %v, is %v", old, now)
-		switch {
-		case !had:
-			words = fmt.Sprint(now)
-		case !has:
-			words = fmt.Sprintf("was %v", old)
-		}
-		lines = append(lines, widget.Detail{Label: name, Text: words, Role: themes.Text})
 	}
 	return lines
 }

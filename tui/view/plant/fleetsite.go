@@ -22,6 +22,13 @@ const (
 	leastChart = 9
 )
 
+// Least cells of a unit's name in the row of an alarm, and how many of them are its beginning:
+// the ends of the names of units differ.
+const (
+	leastUnit = 12
+	unitHead  = 4
+)
+
 // drawRest draws the day of the selected site where the details leave room, and its alarms
 // below it, unless they are next to the list.
 func (f *fleet) drawRest(r terminal.Region, v view.Context, id string) {
@@ -105,8 +112,10 @@ func drawSiteAlarms(r terminal.Region, own view.Context, name string) int {
 			break
 		}
 		x := widget.DrawPriorityMark(own, r, 0, y, a.AlertSeverity) + 1
-		x = own.PutIn(r, x, y, w-x, alarm.UnitOf(a)+"  "+widget.Family(a.AlertType), themes.Text) + 2
-		own.PutIn(r, x, y, w-x, a.State+", since "+display.When(a.Timestamp.Time, own.SiteNow, own.Site.Zone), themes.Dim)
+		what, since := "  "+widget.Family(a.AlertType), a.State+", since "+display.When(a.Timestamp.Time, own.SiteNow, own.Site.Zone)
+		room := w - x - terminal.Width(what) - 2 - terminal.Width(since)
+		x = own.PutIn(r, x, y, w-x, terminal.TruncateMiddle(alarm.UnitOf(a), unitHead, max(room, leastUnit), own.ASCII)+what, themes.Text) + 2
+		own.PutIn(r, x, y, w-x, since, themes.Dim)
 		y++
 		advice := alarm.Response(own, a)
 		lines := widget.DetailLines(own, w-3, advice)

@@ -233,22 +233,48 @@ func (f *Field) draw(r terminal.Region, y, labelWidth, lines int, v view.Context
 	}
 }
 
-// drawLines draws a text on lines of room cells, those around the cursor at pos.
-func drawLines(box terminal.Region, v view.Context, text []rune, pos, room, lines int, focused bool) {
-	type place struct{ x, y int }
-	at := make([]place, len(text)+1) // of each rune, and of what follows the last
-	x, y := 0, 0
+// cellPlace is the place of a rune in a text of several lines.
+type cellPlace struct{ x, y int }
+
+// places returns the place of each rune on lines of room cells, and of what follows the last
+// one. A word is not divided unless it is longer than a line; a space, and the end of the text,
+// may be in the cell after the line.
+func places(text []rune, room int) []cellPlace {
+	at := make([]cellPlace, len(text)+1)
+	x, y, word := 0, 0, 0 // word: index of the first rune of the present word
 	for i := range at {
 		width := 1
 		if i < len(text) {
 			width = terminal.Width(string(text[i]))
 		}
+		space := i == len(text) || text[i] == ' '
 		if x+width > room {
-			x, y = 0, y+1
+			switch from := at[min(word, i)].x; {
+			case space:
+				at[i] = cellPlace{room, y}
+				word = i + 1
+				continue
+			case word < i && from > 0:
+				for k := word; k < i; k++ {
+					at[k] = cellPlace{at[k].x - from, y + 1}
+				}
+				x, y = x-from, y+1
+			default:
+				x, y = 0, y+1
+			}
 		}
-		at[i] = place{x, y}
+		at[i] = cellPlace{x, y}
 		x += width
+		if space {
+			word = i + 1
+		}
 	}
+	return at
+}
+
+// drawLines draws a text on lines of room cells, those around the cursor at pos.
+func drawLines(box terminal.Region, v view.Context, text []rune, pos, room, lines int, focused bool) {
+	at := places(text, room)
 	first := max(at[pos].y-lines+1, 0)
 	for i, c := range text {
 		if at[i].y >= first {

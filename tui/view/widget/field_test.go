@@ -1,6 +1,7 @@
 package widget
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,5 +101,43 @@ func TestFormReplacesProposedValues(t *testing.T) {
 	key(&proposed, "now")
 	if got := proposed.Fields[0].Value(); got != "now" {
 		t.Errorf("a value that came later is replaced by %q", got)
+	}
+}
+
+// A text on several lines is divided between words, and each rune and the cursor after it have
+// a place of their own.
+func TestFieldWrapsWords(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		room int
+		want []string
+	}{
+		{"waiting for the fuse", 10, []string{"waiting", "for the", "fuse"}},
+		{"waiting for", 11, []string{"waiting for"}},
+		{"waiting for ", 11, []string{"waiting for"}},
+		{"a  b", 2, []string{"a", "b"}},
+		{"INV-1000000054495192 is off", 8, []string{"INV-1000", "00005449", "5192 is", "off"}},
+		{"über Straße 東京都庁", 7, []string{"über", "Straße", "東京都", "庁"}},
+		{"", 5, []string{""}},
+	} {
+		text := []rune(tt.text)
+		at := places(text, tt.room)
+		last := at[len(text)].y
+		lines := make([]string, last+1)
+		for i, c := range text {
+			if at[i].x > tt.room || at[i].y > last {
+				t.Fatalf("%q: rune %d is at %v", tt.text, i, at[i])
+			}
+			lines[at[i].y] += string(c)
+		}
+		for i := range lines {
+			lines[i] = strings.TrimRight(lines[i], " ")
+		}
+		if !slices.Equal(lines, tt.want) {
+			t.Errorf("%q on %d cells: %q, want %q", tt.text, tt.room, lines, tt.want)
+		}
+		if end := at[len(text)]; end.x > tt.room {
+			t.Errorf("%q: the cursor is at %v", tt.text, end)
+		}
 	}
 }
