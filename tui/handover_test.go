@@ -19,7 +19,7 @@ func TestHandOverIsAnnounced(t *testing.T) {
 	hand("anna") // the user
 	d.hides("hand-over", "handed the shift over")
 	hand("ben")
-	d.shows("hand-over", "ben handed the shift over 10:30: press g c to read it.")
+	d.shows("hand-over", "ben handed the shift over (10:30): press g c to read it.")
 	d.pass(10)
 	hand("ben")
 	d.hides("ben handed the shift over") // not twice

@@ -39,7 +39,7 @@ func TestShiftByKeys(t *testing.T) {
 		ben.pass(3)
 		ben.press("g", "c")
 		ben.pass(2)
-		ben.shows("anna handed over", "Press m when you have read it.", "INV-01 waits for parts", "Fuse 7 is loose")
+		ben.shows("anna handed the shift over", "Press m when you have read it.", "INV-01 waits for parts", "Fuse 7 is loose")
 		ben.press("m")
 		ben.shows("Marked as seen.")
 		ben.pass(12)

@@ -41,6 +41,7 @@ func TestNumbers(t *testing.T) {
 		{"three digits", Significant(1.2345), "1.23"},
 		{"no value", Significant(math.NaN()), "–"},
 		{"shortest", Number(54.60), "54.6"},
+		{"shortest of a large sum", Number(101566.45000000001), "101566.45"},
 		{"shortest of none", Number(math.NaN()), ""},
 		{"percent of none", Percentage(math.NaN()), "– %"},
 		{"percent", Percentage(12.34), "12.3 %"},

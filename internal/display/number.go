@@ -61,10 +61,14 @@ func Significant(v float64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// Number writes a number as short as it can be; empty for NaN.
+// Number writes a number as short as it can be, rounded to twelve significant digits so
+// that it has none of the rounding of sums; empty for NaN.
 func Number(v float64) string {
 	if math.IsNaN(v) {
 		return ""
+	}
+	if r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64); err == nil {
+		v = r
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }

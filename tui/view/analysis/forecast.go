@@ -124,8 +124,8 @@ type aheadDay struct {
 	peakKW                    float64
 	peakAt                    time.Time
 	hours                     float64
-	temperature, wind, sunKWh float64 // mean, mean, per m²
-	known                     bool    // the weather is
+	weatherHours              float64 // of hours, those with weather: past hours of today have none
+	temperature, wind, sunKWh float64 // mean, mean, per m²; of the hours with weather
 }
 
 // aheadDays cuts the forecast into the site's days.
@@ -147,14 +147,19 @@ func aheadDays(v view.Context) []aheadDay {
 			d.peakKW, d.peakAt = value.PredictedPowerKW, value.Timestamp.In(v.Site.Zone)
 		}
 		w := value.WeatherConditions
-		d.known = d.known || w != (api.WeatherConditions{})
+		if w == (api.WeatherConditions{}) {
+			continue
+		}
+		d.weatherHours += h
 		d.temperature += w.TemperatureC * h
 		d.wind += w.WindSpeedMS * h
 		d.sunKWh += w.IrradianceWM2 * h / 1000
 	}
 	for i := range days {
-		days[i].temperature /= days[i].hours
-		days[i].wind /= days[i].hours
+		if days[i].weatherHours > 0 {
+			days[i].temperature /= days[i].weatherHours
+			days[i].wind /= days[i].weatherHours
+		}
 		for _, of := range f.Days {
 			if of.Day == days[i].day.Format(time.DateOnly) {
 				days[i].p10, days[i].p50, days[i].p90 = of.P10KWh, of.P50KWh, of.P90KWh
@@ -199,8 +204,13 @@ func newDaysAhead() *widget.Tab {
 				name += "*"
 			}
 			air, sun, wind := "", "", ""
-			if d.known {
-				air, sun, wind = display.Significant(d.temperature)+" °C", display.Significant(d.sunKWh)+" kWh/m²", display.Significant(d.wind)+" m/s"
+			if d.weatherHours > 0 {
+				air, wind = display.Significant(d.temperature)+" °C", display.Significant(d.wind)+" m/s"
+			}
+			if d.weatherHours == d.hours { // the sum of a part of a day is not that of the day
+				sun = display.Significant(d.sunKWh) + " kWh/m²"
+			} else if d.weatherHours > 0 {
+				sun = "–"
 			}
 			rows = append(rows, widget.Row{ID: d.day.Format(time.DateOnly), Sort: []any{d.day.Format(time.DateOnly), d.p10, d.p50, d.p90, d.peakKW, display.Clock(d.peakAt), d.temperature, d.sunKWh, d.wind, d.p50}, Cells: []widget.Cell{
 				widget.Text(name), widget.QuietText(display.Energy(d.p10)), widget.Text(display.Energy(d.p50)), widget.QuietText(display.Energy(d.p90)), widget.Text(display.Power(d.peakKW)), widget.QuietText(display.Clock(d.peakAt)),

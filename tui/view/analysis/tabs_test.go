@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -275,5 +276,36 @@ func TestJudged(t *testing.T) {
 	b.Current().List.Selected = v.Site.Issued.Data[1].ForecastID
 	if got := judged(v, v.Site.Issued.Data[1]); !strings.HasPrefix(got, "12 daylight hours have passed: error ") || !strings.Contains(got, "too high in total") {
 		t.Errorf("of yesterday: %s", got)
+	}
+}
+
+// The past hours of today have no weather: they count neither for its means nor as zero of
+// its irradiation.
+func TestWeatherOfTheFirstDay(t *testing.T) {
+	v := bookView(t, false)
+	f := v.Site.Forecast.Data
+	if len(f.Today) == 0 || f.Forecasts[0].WeatherConditions == (api.WeatherConditions{}) {
+		t.Fatal("the forecast has no past hours of today, or no weather")
+	}
+	f.Today = slices.Clone(f.Today)
+	for i := range f.Today { // as the service answers them
+		f.Today[i].WeatherConditions = api.WeatherConditions{}
+	}
+	v.Site.Forecast.Set(f, stage.Noon)
+	today := aheadDays(v)[0]
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, value := range f.Forecasts {
+		low, high = min(low, value.WeatherConditions.TemperatureC), max(high, value.WeatherConditions.TemperatureC)
+	}
+	if today.temperature < low || today.temperature > high || today.weatherHours >= today.hours {
+		t.Errorf("mean temperature %.1f of %.0f h of %.0f h, want one within %.1f to %.1f", today.temperature, today.weatherHours, today.hours, low, high)
+	}
+	l := newDaysAhead()
+	rows := l.Rows(v)
+	if got := rows[0].Cells[7].Text; got != "–" {
+		t.Errorf("irradiation of today is %q, want unknown", got)
+	}
+	if got := rows[1].Cells[7].Text; !strings.HasSuffix(got, " kWh/m²") {
+		t.Errorf("irradiation of the next day is %q", got)
 	}
 }

@@ -302,6 +302,8 @@ func (d *SignIn) fail(err error) {
 	case errors.Is(err, api.ErrMFATokenExpired):
 		*d = *NewSignIn(d.source, d.reason).Hint(d.hint)
 		words += " Sign in again."
+	case errors.Is(err, api.ErrInvalidTOTP):
+		words += " A code is valid for half a minute and accepted once: enter the next one."
 	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusForbidden && refusal.Details["reason"] == nil:
 		words += " The first administrator is created on the machine of the service."
 	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusConflict: // another administrator was created first

@@ -41,6 +41,9 @@ func choiceRows(v view.Context, c workflow.Choice, best float64) [][2]string {
 			price += ", " + display.Money(w.Cost, c.Currency)
 		}
 		over = display.Energy(w.ExtraKWh)
+		if w.ExtraKWh == 0 && w.ExtraCost == 0 {
+			over = "the best"
+		}
 		if w.ExtraCost > 0 && c.Currency != "" {
 			over += ", " + display.Money(w.ExtraCost, c.Currency)
 		}
@@ -70,7 +73,7 @@ func choiceRows(v view.Context, c workflow.Choice, best float64) [][2]string {
 	}
 	return [][2]string{
 		{"begin", display.DayClock(c.Begin.In(v.Site.Zone))}, {"window", window}, {"window loses", price}, {"over the best", over},
-		{"waiting until then", wait}, {"parts", parts}, {"in all", all}, {"over the least", more},
+		{"waiting until then", wait}, {"parts", parts}, {"total", all}, {"over the least", more},
 		{"sun", sun}, {"wind", wind}, {"other work that day", fmt.Sprint(c.Plans)},
 	}
 }

@@ -95,7 +95,7 @@ func HandOverWords(v view.Context) string {
 		if v.User == nil || a.Actor == v.User.Username || !v.Site.Shift.At.IsZero() && unreadHandOver(v) == nil {
 			return ""
 		}
-		return a.Actor + " handed the shift over " + display.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone) + ": press g c to read it."
+		return a.Actor + " handed the shift over (" + display.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone) + "): press g c to read it."
 	}
 	return ""
 }

@@ -254,7 +254,7 @@ func (d *Decide) costWords(v view.Context, days []workflow.ForecastDay, i int) s
 			words += ", the parts " + display.Money(c.Parts, c.PartsMoney)
 		}
 		if total, ok := c.Total(); ok && c.Parts > 0 {
-			words += ": " + display.Money(total, c.Currency) + " in all"
+			words += ": " + display.Money(total, c.Currency) + " in total"
 		}
 		return words + "."
 	}
@@ -622,7 +622,7 @@ func windowMark(d workflow.ForecastDay, v view.Context) (string, themes.Role) {
 }
 
 // timelineKey explains the marks.
-const timelineKey = "o order, p plan, r again, ! late; * best window, w wind"
+const timelineKey = "o order, p plan, r recurring, ! late; * best window, w wind"
 
 // dayAt returns the day at a cell of the region last drawn; ok is false outside
 // of them.

@@ -204,15 +204,23 @@ func unreadHandOver(v view.Context) *api.ShiftEntry {
 	return nil
 }
 
-// head counts what happened since the user last looked.
+// shiftKeysFrom is the height from which the keys of the shift have a row. The last line of
+// the console has no room for them if something is selected.
+const shiftKeysFrom = 24
+
+// head counts what happened since the user last looked, and names the keys.
 func (s shift) head(r terminal.Region, v view.Context) int {
-	w, _ := r.Size()
+	w, h := r.Size()
 	v.PutIn(r, 0, 0, w, s.summary(v), themes.Title)
 	if e := unreadHandOver(v); e != nil {
-		v.PutIn(r, 0, 1, w, fmt.Sprintf("%s handed over %s. Press m when you have read it.", e.SignedBy, display.When(e.At.Time, v.SiteNow, v.Site.Zone)), themes.Accent)
+		v.PutIn(r, 0, 1, w, fmt.Sprintf("%s handed the shift over (%s). Press m when you have read it.", e.SignedBy, display.When(e.At.Time, v.SiteNow, v.Site.Zone)), themes.Accent)
 		return 3
 	}
-	return 2
+	if h < shiftKeysFrom {
+		return 2
+	}
+	v.PutIn(r, 0, 1, w, "c adds a note, H hands the shift over, m marks what is shown as seen.", themes.Dim)
+	return 3
 }
 
 // summary says how much came, went and was done, and since when.
@@ -354,14 +362,20 @@ func newShiftForm(v view.Context, title, verb, hint, text string, e api.Endpoint
 	return d
 }
 
-// handOverText proposes a text: the active alarms, the worst first, and the open orders.
+// handOverText proposes a text: the active alarms, the worst first, also those that are
+// shelved or suppressed, and the open orders.
 func (s shift) handOverText(v view.Context) string {
 	const most = 4
 	var parts []string
 	for _, a := range v.Site.Alerts.Data.Alerts {
 		if !a.Resolved && a.AlertSeverity != api.AlertNormal && len(parts) < most {
 			words := alarm.UnitOf(a) + ": " + widget.Family(a.AlertType)
-			if a.AcknowledgedBy == "" {
+			switch {
+			case a.State == api.AlertShelved && !a.ShelvedUntil.IsZero():
+				words += ", shelved until " + display.When(a.ShelvedUntil.Time, v.SiteNow, v.Site.Zone)
+			case a.State == api.AlertSuppressed:
+				words += ", suppressed"
+			case a.AcknowledgedBy == "":
 				words += ", not acknowledged"
 			}
 			parts = append(parts, words)

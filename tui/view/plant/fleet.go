@@ -53,7 +53,7 @@ func NewFleet() *widget.TableView {
 		List:  widget.List{SortBy: -1, Follow: true},
 		Columns: []widget.Column{
 			{Title: "site", Width: 24, Min: 10}, {Title: "power", Width: 8, Right: true}, {Title: "of exp.", Width: 7, Right: true}, {Title: "lost", Width: 8, Right: true, Rank: 2},
-			{Title: "alarms", Width: 11, Min: 6}, {Title: "PR", Width: 4, Right: true, Rank: 3}, {Title: "avail.", Width: 6, Right: true, Rank: 4}, {Title: "energy", Width: 8, Right: true, Rank: 5},
+			{Title: "findings", Width: 11, Min: 8}, {Title: "PR", Width: 4, Right: true, Rank: 3}, {Title: "avail.", Width: 6, Right: true, Rank: 4}, {Title: "energy", Width: 8, Right: true, Rank: 5},
 			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Min: 24, Rank: 6},
 		},
 		Rows: f.rows, Detail: f.detail, Head: f.drawTotals, Wide: true, Leaves: true, Keys: keymap.FleetList,

@@ -128,10 +128,9 @@ func historyDetail(v view.Context, id string) []widget.Detail {
 	if f == nil {
 		return nil
 	}
-	at := widget.TimesOf(v)
 	lines := []widget.Detail{{Heading: display.CountOf(f.Count, "finding", "findings") + " of " + widget.Family(f.FaultFamily)}}
 	add := widget.FactsOf(&lines)
-	add("lasted", lastedWords(f.LastedHours)+" in all")
+	add("lasted", lastedWords(f.LastedHours)+" in total")
 	if f.LostKWh > 0 {
 		add("lost", display.Energy(f.LostKWh))
 	}
@@ -144,16 +143,41 @@ func historyDetail(v view.Context, id string) []widget.Detail {
 		if first {
 			lines, first = append(lines, widget.Detail{Heading: "Largest losses of this period"}), false
 		}
-		until := "now"
-		if !one.Active {
-			until = at(one.EndedAt)
+		lines = append(lines, findingLine(v, one, display.Energy(one.LostKWh)+" lost, "))
+	}
+	if first {
+		lines = append(lines, withoutLoss(v, id)...)
+	}
+	return lines
+}
+
+// findingLine describes the time, the units and the confidence of a finding.
+func findingLine(v view.Context, f api.Finding, lost string) widget.Detail {
+	at := widget.TimesOf(v)
+	until := "now"
+	if !f.Active {
+		until = at(f.EndedAt)
+	}
+	unit := f.AssetID
+	if unit == "" {
+		unit = shortList(f.AssetIDs, 3)
+	}
+	return widget.Detail{Label: at(f.StartedAt), Role: themes.Text, Text: fmt.Sprintf("to %s, %s: %s%s sure", until, unit, lost, display.Percent(f.Confidence))}
+}
+
+// withoutLoss lists the findings of a family that lost no energy in the period, as far as
+// they are among the findings that the console has.
+func withoutLoss(v view.Context, family string) []widget.Detail {
+	h := v.Site.History.Data
+	var lines []widget.Detail
+	for _, f := range v.Site.Findings.Data {
+		switch {
+		case f.FaultFamily != family, !h.To.IsZero() && f.StartedAt.After(h.To.Time), !f.Active && f.EndedAt.Before(h.From.Time):
+			continue
+		case len(lines) == 0:
+			lines = append(lines, widget.Detail{Heading: "Findings of this period"})
 		}
-		unit := one.AssetID
-		if unit == "" {
-			unit = shortList(one.AssetIDs, 3)
-		}
-		lines = append(lines, widget.Detail{Label: at(one.StartedAt), Role: themes.Text,
-			Text: fmt.Sprintf("to %s, %s: %s lost, %s sure", until, unit, display.Energy(one.LostKWh), display.Percent(one.Confidence))})
+		lines = append(lines, findingLine(v, f, ""))
 	}
 	return lines
 }

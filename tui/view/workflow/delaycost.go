@@ -61,7 +61,7 @@ func delayCostOf(v view.Context, f api.Finding, days []ForecastDay) delayCost {
 
 // CostText is money and energy together, as far as each is known.
 func CostText(money, kwh float64, currency string) string {
-	if money > 0 && currency != "" {
+	if currency != "" && (money > 0 || kwh == 0) {
 		return display.Money(money, currency)
 	}
 	return display.Energy(kwh)
@@ -190,7 +190,7 @@ func DrawCosts(r terminal.Region, v view.Context, y int, f api.Finding, days []F
 	b := delayCostOf(v, f, days)
 	v.Heading(r, y, "Cost of waiting and of the work", CostText(b.moneyDay, b.kWhDay, b.currency)+" a day")
 	y++
-	columns := []widget.Column{{Title: "", Width: 12}, {Title: "begin", Width: 12}, {Title: "waiting", Width: 10, Min: 9, Right: true}, {Title: "parts", Width: 9, Right: true, Rank: 1}, {Title: "window", Width: 9, Right: true}, {Title: "in all", Width: 10, Min: 9, Right: true}}
+	columns := []widget.Column{{Title: "", Width: 12}, {Title: "begin", Width: 12}, {Title: "waiting", Width: 10, Min: 9, Right: true}, {Title: "parts", Width: 9, Right: true, Rank: 1}, {Title: "window", Width: 9, Right: true}, {Title: "total", Width: 10, Min: 9, Right: true}}
 	var rows []widget.Row
 	for _, c := range Choices(v, chosen) {
 		parts, window, all := "–", "–", "–"
@@ -369,14 +369,18 @@ func DrawWindows(r terminal.Region, v view.Context, y int, days []ForecastDay) i
 	for _, d := range best[:min(len(best), 5)] {
 		w := d.Window
 		role, wind := themes.Dim, themes.Dim
+		over := CostText(w.ExtraCost, w.ExtraKWh, currency)
 		if d.Rank == 1 {
 			role = themes.Text
+		}
+		if w.ExtraKWh == 0 && w.ExtraCost == 0 {
+			over = "the best"
 		}
 		if w.Windy {
 			wind = themes.Warning
 		}
 		rows = append(rows, widget.Row{ID: d.Day.String(), Cells: []widget.Cell{{Text: display.Day(d.Day), Role: role}, {Text: display.Clock(w.Start.In(v.Site.Zone)) + to + display.Clock(w.End.In(v.Site.Zone)), Role: role},
-			{Text: display.Energy(w.EnergyKWh), Role: role}, {Text: display.Money(w.Cost, currency), Role: role}, {Text: CostText(w.ExtraCost, w.ExtraKWh, currency), Role: role},
+			{Text: display.Energy(w.EnergyKWh), Role: role}, {Text: display.Money(w.Cost, currency), Role: role}, {Text: over, Role: role},
 			{Text: fmt.Sprintf("%.0f", w.IrradianceWM2), Role: role}, {Text: fmt.Sprintf("%.1f", w.WindMS), Role: wind}}})
 	}
 	return drawTable(r, v, y, columns, rows)

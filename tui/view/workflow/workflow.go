@@ -312,7 +312,7 @@ func drawCosts(r terminal.Region, v view.Context, y int, o api.Order) int {
 	}
 	note := ""
 	if c.Total != nil {
-		note = display.Money(*c.Total, c.Currency) + " in all"
+		note = display.Money(*c.Total, c.Currency) + " in total"
 	}
 	v.Heading(r, y, "Bill", note)
 	y++
