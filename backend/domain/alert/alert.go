@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -270,7 +269,7 @@ func (s *Service) MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRe
 		if err := s.put(tx, &before, &a); err != nil {
 			return err
 		}
-		return s.activities.Record(tx, activity.Record{CustomerID: a.CustomerID, SiteID: a.SiteID, AssetID: a.AssetID, Phase: api.PhaseOrient, Title: "Alarm" + strings.TrimPrefix(move.done, "Alert"),
+		return s.activities.Record(tx, activity.Record{CustomerID: a.CustomerID, SiteID: a.SiteID, AssetID: a.AssetID, Phase: api.PhaseOrient, Title: move.done,
 			Description: a.Message, Actor: scope.Actor})
 	})
 	return a.Alert, move.done, err
