@@ -67,6 +67,9 @@ const (
 	plateauSunkLast  = 0.9  // the same at its last reading
 	plateauSunkHours = 0.5
 	plateauSlope     = 1.2    // times the fall of the next step
+	plateauRise      = 4      // steps before a run
+	plateauEven      = 0.6    // of the usual step is the least, and the greatest is at most the usual one over it
+	plateauChecked   = 0.5    // of the usual step: less than it at the first reading of a run
 	flatTop          = 0.0005 // of a day's highest power, for the second test
 	flatHours        = 1.5
 	flatNatural      = 1.6
@@ -225,7 +228,7 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 			continue
 		}
 		if at, dark := p.dark(from, to, v.step); dark {
-			p.stand(v, s, k, from, to, at, "dark")
+			p.stand(v, s, k, from, to, at, "dark", 0)
 			p.judged = max(p.judged, end)
 			continue
 		}
@@ -256,7 +259,7 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 		if family == Curtailment {
 			p.hold(v, s, k, from, to, seen, lost, why)
 		} else {
-			p.stand(v, s, k, from, to, seen, why)
+			p.stand(v, s, k, from, to, seen, why, lost.Total())
 		}
 	}
 }
@@ -426,7 +429,7 @@ func (p *holding) name(from, to int, seconds int64, rating float64) (family Fami
 			recurs++
 		}
 	}
-	drop := from > 0 && p.power[from-1] > 1.03*value*max(1, p.clear[from-1]/max(p.clear[from], 1e-9))
+	drop := from > 0 && p.power[from-1] > 1.03*value*max(1, p.clear[from-1]/max(p.clear[from], 1e-9)) || p.checked(from)
 	endsUp := to < len(p.t) && p.power[to] > 1.06*value
 	switch {
 	case tail >= plateauTailHours:
@@ -486,6 +489,20 @@ func (p *holding) onCurve(to int) bool {
 	return first > 0 && second > 0 && third > 0 && first <= plateauSlope*max(second, third)
 }
 
+// checked reports whether the power rose evenly before a run and at its first reading no
+// longer: a reading that freezes is still one of the curve.
+func (p *holding) checked(from int) bool {
+	if from <= plateauRise {
+		return false
+	}
+	rises := make([]float64, plateauRise)
+	for i := range rises {
+		rises[i] = p.power[from-1-i] - p.power[from-2-i]
+	}
+	usual := median(rises)
+	return slices.Min(rises) > plateauEven*usual && slices.Max(rises) < usual/plateauEven && p.power[from]-p.power[from-1] < plateauChecked*usual
+}
+
 // stormy reports whether clouds passed before and after a run in which power was
 // constant: the power over the clear sky strays from the mean of its neighbours. Its
 // slope does not count, as a low sun has one on clear days.
@@ -521,8 +538,12 @@ var holdWords = map[string]string{
 	"flat":   "The power comes back to the same ceiling and does not exceed it in between.",
 }
 
-// stand records a stuck reading.
-func (p *holding) stand(v *view, s *session, k, from, to int, seen int64, why string) {
+// likeLimit are the reasons for which a run counts as frozen that a limit can give too,
+// if it is lifted at once or a cloud ends it.
+var likeLimit = map[string]bool{"clouds": true, "jump": true}
+
+// stand records a stuck reading. lost is what it would have cost as a limit, in kWh.
+func (p *holding) stand(v *view, s *session, k, from, to int, seen int64, why string, lost float64) {
 	p.claim(v, k, from, to, StuckSensor)
 	start, end := p.t[from], p.t[to-1]+v.step
 	hours := float64(end-start) / 3600
@@ -538,6 +559,9 @@ func (p *holding) stand(v *view, s *session, k, from, to int, seen int64, why st
 	r.observed = []Evidence{
 		shows("equal_readings", 2.5, hours, plateauHours, "h", "The reading was %s for %s, to the last digit.", display.Power(p.power[from]), formatMinutes(60*hours)),
 		shows("stands_"+why, 1.5, hours, 0, "h", "%s", standWords[why]),
+	}
+	if likeLimit[why] && lost > 0 {
+		r.observed = append(r.observed, shows("like_limit", -0.5, lost, 0, "kWh", "A limit that ended abruptly would look the same; it would have cost about %s.", display.Energy(lost)))
 	}
 	if to < len(p.t) {
 		r.end = end

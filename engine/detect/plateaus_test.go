@@ -2,6 +2,7 @@ package detect_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,6 +71,38 @@ func TestEndOnTheCurve(t *testing.T) {
 		}
 		return held, light
 	}), detect.StuckSensor, detect.Curtailment)
+}
+
+// From 9:00 on the power of a clear morning is constant, and from noon on it is as
+// before. If it did not rise at 9:00, that is a limit; if it did, the reading may also
+// have frozen, and the evidence says what a limit would have cost.
+func TestConstantOnTheRise(t *testing.T) {
+	for _, light := range []bool{true, false} {
+		before, held := 0.0, 0.0
+		morning := func(step float64) func(int, float64, float64) (float64, float64) {
+			return func(minute int, power, light float64) (float64, float64) {
+				switch {
+				case minute < 9*60:
+					before = power
+					return power, light
+				case minute >= 12*60:
+					return power, light
+				case minute == 9*60:
+					held = before + step*(power-before)
+				}
+				return held, light
+			}
+		}
+		wantOne(t, "no rise", spoiled(t, light, clearDay, morning(0.1)), detect.Curtailment, detect.StuckSensor)
+		events := spoiled(t, light, clearDay, morning(1))
+		wantOne(t, "usual rise", events, detect.StuckSensor, detect.Curtailment)
+		for _, e := range events[detect.StuckSensor] {
+			at := slices.IndexFunc(e.Evidence, func(v detect.Evidence) bool { return v.Kind == "like_limit" })
+			if at < 0 || e.Evidence[at].Value < 2 || e.Evidence[at].Value > 12 {
+				t.Errorf("evidence of a reading that was constant on the rise: %v", e.Evidence)
+			}
+		}
+	}
 }
 
 // Between clouds the power returns to a ceiling that is lifted at noon.

@@ -402,7 +402,7 @@ type covered struct {
 func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out covered) {
 	for i := range findings {
 		f := &findings[i]
-		if !slices.ContainsFunc(f.Units, t.Concerns) || coarse[f.Family] == "" || coarse[f.Family] != coarse[detect.Family(t.Family)] && string(f.Family) != t.Family {
+		if !slices.ContainsFunc(f.Units, t.Concerns) || !resembles(f.Family, detect.Family(t.Family)) {
 			continue
 		}
 		if !began(t, f, now) {
@@ -420,6 +420,15 @@ func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out c
 		out.named = out.named || string(f.Family) == t.Family
 	}
 	return out
+}
+
+// resembles reports whether a finding of family f finds a loss of family t, if under
+// another name: those of a coarse group, and the two kinds of constant power, as a limit
+// that is set on the rising curve and lifted at once gives the same readings as a
+// reading that froze.
+func resembles(f, t detect.Family) bool {
+	constant := func(f detect.Family) bool { return f == detect.Curtailment || f == detect.StuckSensor }
+	return f == t || coarse[f] != "" && coarse[f] == coarse[t] || constant(f) && constant(t)
 }
 
 // began reports whether a finding began with a loss and was announced after it.

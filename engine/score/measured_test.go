@@ -87,6 +87,25 @@ func TestMeasuredFindingsAreJudgedOnce(t *testing.T) {
 	}
 }
 
+func TestResembles(t *testing.T) {
+	for _, c := range []struct {
+		found, lost detect.Family
+		want        bool
+	}{
+		{detect.StuckSensor, detect.Curtailment, true},
+		{detect.Curtailment, detect.StuckSensor, true},
+		{detect.ThermalDerating, detect.Curtailment, true},
+		{detect.ThermalDerating, detect.StuckSensor, false},
+		{detect.StringOutage, detect.Curtailment, false},
+		{detect.TimeShift, detect.TimeShift, true},
+		{detect.TimeShift, detect.CommunicationGap, false},
+	} {
+		if got := resembles(c.found, c.lost); got != c.want {
+			t.Errorf("resembles(%s, %s) = %v", c.found, c.lost, got)
+		}
+	}
+}
+
 // The table of goals says what was measured, and how many cases the noise of their plant
 // lets be seen.
 func TestGoals(t *testing.T) {
