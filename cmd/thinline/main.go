@@ -48,12 +48,13 @@ var figures = []figure{
 	{"key press to its frame on the line, backend 300 ms away, median", key, "ms/median", 16, "ms"},
 	{"… p99", key, "ms/p99", 16, "ms"},
 	{"idle traffic to the terminal, 120×36, a sample each 5 s, simulated", bytesTo, "B/s", 100, "B/s"},
-	{"… of the program over a demo that plays", console, "B/s", 100, "B/s"},
+	{"… of the program over a demo that plays in real time", console, "B/s", 100, "B/s"},
 	{"… its first frames, until all is there", console, "B/first-frames", 0, "bytes"},
 	{"memory of the console's process, remote, after 24 h of polling", polling, "MiB/process", 60, "MiB"},
 	{"… its heap after an hour", polling, "MiB/hour", 0, "MiB"},
 	{"… its heap after 24 h", polling, "MiB/day", 0, "MiB"},
-	{"… the program's process after 80 s", console, "MiB", 60, "MiB"},
+	{"… the program's process after 80 s", console, "MiB/resident", 60, "MiB"},
+	{"… of which the process's alone, without pages of the program's file", console, "MiB/private", 60, "MiB"},
 	{"CPU of an idle console, remote, of one core", console, "%cpu", 1, "%"},
 }
 
