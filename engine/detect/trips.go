@@ -7,13 +7,19 @@ import (
 	"app.sunloop/internal/display"
 )
 
-// trips finds units that stop again and again for less than half an hour.
+// trips finds units that stop again and again for less than half an hour, by the other
+// units of the site or, where there are none, by readings of nothing between readings of
+// much power.
 type trips struct{ units []tripping }
 
 // tripping is the state of one unit.
 type tripping struct {
 	before  float64 // ratio of the last sound sample
 	steady  bool    // the samples before the stop were in steady sun
+	level   float64 // of a unit without peers: power of the last sample, kW
+	highest float64 // the same: of that sample and the one before it
+	was     float64 // the same: highest before the stop
+	alone   bool    // the stops of the day were judged without peers
 	from    int64   // of the present stop; 0 while it runs
 	cells   int
 	stops   []stretch
@@ -36,6 +42,8 @@ const (
 	tripGoOn    = 2 // days without a stop that end it
 	tripSteady  = 0.2
 	tripLongest = 1800
+	tripAlone   = 0.1 // of the rating, before the stop of a unit without peers
+	tripClear   = 0.2 // kW/m² of a clear sky
 )
 
 func newTrips(s *session) *trips { return &trips{make([]tripping, len(s.in.Units))} }
@@ -51,6 +59,7 @@ func (o *trips) look(v *view, s *session) {
 	for k := range o.units {
 		m := &o.units[k]
 		m.from, m.before, m.stops, m.missing = 0, 0, m.stops[:0], m.missing[:0]
+		m.level, m.highest, m.alone = 0, 0, false
 		lit := false
 		for i := range v.cells {
 			lit = m.at(v, s, k, i, rule) || lit
@@ -69,7 +78,11 @@ type tripRule struct{ low, before, after, armed, steady float64 }
 func (m *tripping) at(v *view, s *session, k, i int, rule tripRule) (lit bool) {
 	u, rating, t := &v.units[k], s.rating(k), v.first+int64(i)*v.step
 	e, p := u.expected[i], u.power[i]
-	if math.IsNaN(p) || u.claimed[i] != "" || u.tier[i] != tierPeers || u.peers[i] < 2 || !(e > rule.armed*rating) {
+	if u.tier[i] != tierPeers || u.peers[i] < 2 {
+		return m.atAlone(v, s, k, i)
+	}
+	m.level, m.highest = 0, 0
+	if math.IsNaN(p) || u.claimed[i] != "" || !(e > rule.armed*rating) {
 		m.from, m.before = 0, 0
 		return false
 	}
@@ -88,7 +101,7 @@ func (m *tripping) at(v *view, s *session, k, i int, rule tripRule) (lit bool) {
 		}
 	case m.from != 0 && (ratio >= rule.after || m.steady && ratio >= tripBack):
 		if m.steady {
-			m.stop(v, s, k, i)
+			m.stop(v, s, k, i, func(j int) float64 { return u.expected[j] })
 		}
 		m.from, m.before = 0, ratio
 	case m.from != 0 && m.cells < 2: // the sample in which it restarts
@@ -99,12 +112,55 @@ func (m *tripping) at(v *view, s *session, k, i int, rule tripRule) (lit bool) {
 	return true
 }
 
-// stop books a stop that has just ended.
-func (m *tripping) stop(v *view, s *session, k, i int) {
+// atAlone follows a unit without peers through a cell: a stop is a reading of no more
+// than by night, by the thickest clouds at the most, right after one of a tenth of the
+// rating, with the sun up. It ends with a third of the former power within half an hour.
+// A counter that increases shows that the readings are wrong, not the unit.
+func (m *tripping) atAlone(v *view, s *session, k, i int) (lit bool) {
+	u, rating, t := &v.units[k], s.rating(k), v.first+int64(i)*v.step
+	p := u.power[i]
+	if math.IsNaN(p) || u.claimed[i] != "" || !(v.clear[i] > tripClear) || !(rating > 0) {
+		m.from, m.before, m.level, m.highest = 0, 0, 0, 0
+		return false
+	}
+	m.before = 0
+	switch {
+	case p <= s.memory.units[k].idleKW+dimShare*rating:
+		if m.from == 0 && m.level > 0 && m.highest >= tripAlone*rating {
+			m.from, m.cells, m.was = t, 0, m.highest
+		}
+		if m.from != 0 && t+v.step-m.from > max(tripLongest, 2*v.step) {
+			m.from = 0
+		}
+		m.level, m.highest = 0, 0
+		return false
+	case m.from != 0 && p >= tripBack*m.was:
+		from := int((m.from - v.first) / v.step)
+		between := func(j int) float64 { return m.was + (p-m.was)*float64(j+1-from)/float64(i+1-from) }
+		due := 0.0
+		for j := from; j < i; j++ {
+			due += between(j) * v.hours()
+		}
+		if gained := u.counter[i] - u.counter[from]; !(gained > 0.3*due) {
+			m.alone = true
+			m.stop(v, s, k, i, between)
+		}
+		m.from = 0
+	case m.from != 0 && m.cells < 1: // the sample in which it restarts
+		m.cells++
+	default:
+		m.from = 0
+	}
+	m.highest, m.level = max(p, m.level), p
+	return p >= tripAlone*rating
+}
+
+// stop books a stop that has just ended. expected is what it would have made in a cell.
+func (m *tripping) stop(v *view, s *session, k, i int, expected func(cell int) float64) {
 	u, t := &v.units[k], v.first+int64(i)*v.step
 	var lost loss.Ledger
 	for j := int((m.from - v.first) / v.step); j < i; j++ {
-		v.addLoss(&lost, j, u.expected[j]-u.power[j])
+		v.addLoss(&lost, j, expected(j)-u.power[j])
 		u.claimed[j] = IntermittentTrip
 	}
 	m.stops, m.missing = append(m.stops, stretch{m.from, t}), append(m.missing, lost)
@@ -146,8 +202,12 @@ func (m *tripping) book(stop stretch, lost loss.Ledger) {
 		hours += sp.To.Sub(sp.From).Hours()
 	}
 	r.fraction = 1
+	meanwhile := "while its peers ran"
+	if m.alone {
+		meanwhile = "from and to much power, which no cloud does"
+	}
 	r.observed = []Evidence{
-		shows("short_stops", 2, float64(len(r.spans)), tripsADay, "stops", "It stopped %s for %s on average, while its peers ran.", display.CountOf(len(r.spans), "time", "times"), formatMinutes(60*hours/float64(len(r.spans)))),
+		shows("short_stops", 2, float64(len(r.spans)), tripsADay, "stops", "It stopped %s for %s on average, %s.", display.CountOf(len(r.spans), "time", "times"), formatMinutes(60*hours/float64(len(r.spans))), meanwhile),
 		shows("returns", 1.5, float64(len(r.spans)), 0, "times", "Each time it came back by itself in less than half an hour."),
 	}
 	if r.seen.code > 0 {
