@@ -62,10 +62,16 @@ func TestPollingBudget(t *testing.T) {
 	}{
 		{"observe", []string{"1"}, 600, 100, 3600},
 		{"uploads", []string{"4", "g", "u"}, 600, 100, 900},
+		{"losses and energy by day, 200x60", []string{"g", "p", "left", "left", "left"}, 600, 100, 900},
+		{"availability by day, 200x60", []string{"g", "p", "left", "left"}, 600, 100, 900},
 		{"refreshing", nil, 600, 600, 900},
 		{"refreshing without a stated quota", nil, 0, 60, 900},
 	} {
-		d := start(t, 120, 36, func(_ *Options, s *plant.Service) { s.Quota(test.quota) }, big)
+		columns, rows := 120, 36
+		if strings.HasSuffix(test.name, "200x60") {
+			columns, rows = 200, 60
+		}
+		d := start(t, columns, rows, func(_ *Options, s *plant.Service) { s.Quota(test.quota) }, big)
 		d.press(test.keys...)
 		d.blind = true
 		var stamps []time.Time

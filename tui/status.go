@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -86,7 +87,12 @@ func drawSpans(r terminal.Region, x int, spans []span, m *Model) int {
 		if x >= w-1 {
 			break
 		}
-		x = r.PutIn(x, 0, w-1-x, view.Drawable(s.text, m.o.ASCII), m.prefs.palette.Style(s.role), m.o.ASCII)
+		style := m.prefs.palette.Style(s.role)
+		text := strings.TrimLeft(s.text, " ")
+		if gap := len(s.text) - len(text); gap > 0 { // an underlined text does not begin with a line
+			x = r.PutIn(x, 0, w-1-x, s.text[:gap], m.prefs.palette.Style(themes.Dim), m.o.ASCII)
+		}
+		x = r.PutIn(x, 0, w-1-x, view.Drawable(text, m.o.ASCII), style, m.o.ASCII)
 	}
 	return x
 }

@@ -150,11 +150,10 @@ func mod(a, n int) int { return ((a % n) + n) % n }
 func (c *Calendar) put(r terminal.Region, x, y, i int) {
 	mark, style := c.look(c.Values[i])
 	if i == c.Selected {
-		if mark == ' ' {
-			mark, style.FG = '╳', c.Palette.Color(themes.Text)
-		} else {
-			style = style.Inverse().With(themes.Bold)
+		if mark = '╳'; c.Pen == ASCII { // a full block in inverse would be empty
+			mark = '@'
 		}
+		style.FG = c.Palette.Color(themes.Text)
 	}
 	for k := range c.cell {
 		if c.cell > 2 && k == c.cell-1 {

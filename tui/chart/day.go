@@ -234,7 +234,7 @@ func (d *Day) hours(r terminal.Region) {
 	r.Put(at, 0, label, d.Palette.Style(themes.Accent).On(d.Palette.Style(themes.Panel)).Inverse())
 	for _, t := range d.ticks {
 		x := int(axis.place(float64(t.at.Unix())) * float64(w))
-		if x < free || x+len(t.label) > end || label != "" && x < at+len(label) && x+len(t.label) > at {
+		if x < free || x+len(t.label) > end || label != "" && x <= at+len(label) && x+len(t.label) >= at {
 			continue
 		}
 		r.Put(x, 0, t.label, style)

@@ -240,6 +240,9 @@ func (c *Waterfall) bar(r terminal.Region, l *waterfallLine, low, high float64) 
 		}
 	}
 	whole, left, right := '█', '▌', '▐'
+	if !l.Total && c.Pen != ASCII && c.Palette.Colorless() { // without colours, steps are hatched
+		whole, left, right = '▒', '▒', '▒'
+	}
 	role := themes.Dim
 	switch {
 	case l.Total && c.Pen == ASCII:

@@ -28,7 +28,7 @@ type categorySign struct {
 }
 
 var categorySigns = map[string]categorySign{
-	api.AvailabilityFull:          {'=', themes.Accent, "full performance"},
+	api.AvailabilityFull:          {'=', themes.Dim, "full performance"},
 	api.AvailabilityPartial:       {'~', themes.Notice, "partial performance"},
 	api.AvailabilityEnvironment:   {'e', themes.Muted, "out of environment"},
 	api.AvailabilityRequested:     {'r', themes.Dim, "requested shutdown"},
@@ -105,8 +105,14 @@ func sortShare(p *float64) any {
 func newAvailability(p *period) *widget.Tab {
 	l := widget.NewTab("availability")
 	l.Needs = func(v view.Context) []state.Need {
-		return []state.Need{{Query: state.QueryAvailability, Of: p.of(v), Period: 5 * time.Minute}}
+		needs := []state.Need{{Query: state.QueryAvailability, Of: p.of(v), Period: 5 * time.Minute}}
+		if id := l.List.Current(); l.RestDrawn() && id != "" {
+			needs = append(needs, state.Need{Query: state.QueryStretches, Of: stretchesOf(p, v, id), Period: 5 * time.Minute})
+		}
+		return needs
 	}
+	l.Detail, l.Aside = unitDetail, true
+	l.Rest = func(r terminal.Region, v view.Context, id string) { categoryDays(r, v, p, id) }
 	l.Status = func(v view.Context) widget.ValueStatus {
 		return widget.StatusOf(v.Site.OfUnits, v.Now, len(v.Site.OfUnits.Data.Units) == 0)
 	}
@@ -146,6 +152,7 @@ func stretchesOf(p *period, v view.Context, unit string) string { return p.of(v)
 // first, without those of nights.
 func newStretches(p *period, units *widget.Tab) *widget.Tab {
 	l := widget.NewTab("categories")
+	l.Detail, l.Aside = stretchDetail, true
 	unit := func(v view.Context) string {
 		list := v.Site.OfUnits.Data.Units
 		if slices.ContainsFunc(list, func(u api.UnitAvailability) bool { return u.AssetID == units.List.Selected }) {

@@ -239,10 +239,15 @@ func newHoursAhead() *widget.Tab {
 		return []widget.Column{
 			{Title: "hour", Width: 17}, {Title: "P10", Width: 8, Right: true}, {Title: "P50", Width: 8, Right: true}, {Title: "P90", Width: 8, Right: true},
 			{Title: "clear sky", Width: 9, Right: true, Rank: 1}, {Title: "air", Width: 7, Right: true, Rank: 2}, {Title: "sun", Width: 9, Right: true, Rank: 2}, {Title: "wind", Width: 8, Right: true, Rank: 3},
+			{Title: "P10 to P90", Min: 24, Rank: 4},
 		}
 	}
 	l.Rows = func(v view.Context) []widget.Row {
 		values := v.Site.Forecast.Data.Forecasts
+		top := 0.0
+		for _, x := range values {
+			top = max(top, x.ConfidenceInterval.Upper)
+		}
 		rows := make([]widget.Row, 0, len(values))
 		for _, x := range values {
 			at, w := x.Timestamp.In(v.Site.Zone), x.WeatherConditions
@@ -250,9 +255,14 @@ func newHoursAhead() *widget.Tab {
 			if w != (api.WeatherConditions{}) {
 				air, sun, wind = display.Significant(w.TemperatureC)+" °C", display.Irradiance(w.IrradianceWM2), display.Significant(w.WindSpeedMS)+" m/s"
 			}
-			rows = append(rows, widget.Row{ID: at.Format(hourID), Sort: []any{at.Format(hourID), x.ConfidenceInterval.Lower, x.PredictedPowerKW, x.ConfidenceInterval.Upper, x.ClearSkyKW, w.TemperatureC, w.IrradianceWM2, w.WindSpeedMS}, Cells: []widget.Cell{
+			rows = append(rows, widget.Row{ID: at.Format(hourID), Sort: []any{at.Format(hourID), x.ConfidenceInterval.Lower, x.PredictedPowerKW, x.ConfidenceInterval.Upper, x.ClearSkyKW, w.TemperatureC, w.IrradianceWM2, w.WindSpeedMS, x.PredictedPowerKW}, Cells: []widget.Cell{
 				widget.Text(display.DayName(at, v.SiteNow) + " " + display.Clock(at)), widget.QuietText(display.Power(x.ConfidenceInterval.Lower)), widget.Text(display.Power(x.PredictedPowerKW)), widget.QuietText(display.Power(x.ConfidenceInterval.Upper)),
 				widget.QuietText(display.Power(x.ClearSkyKW)), widget.QuietText(air), widget.QuietText(sun), widget.QuietText(wind),
+				{Draw: func(r terminal.Region) {
+					if x.ConfidenceInterval.Upper > 0 {
+						widget.DrawRange(r, v, x.ConfidenceInterval.Lower, x.PredictedPowerKW, x.ConfidenceInterval.Upper, top)
+					}
+				}},
 			}})
 		}
 		return rows
@@ -426,9 +436,11 @@ func judged(v view.Context, f api.StoredForecast) string {
 // newAccuracy shows the accuracy of forecasts by lead time, against that of the backtest.
 func newAccuracy() *widget.Tab {
 	l := widget.NewTab("accuracy")
-	l.Needs = func(view.Context) []state.Need {
+	rest := &kpiRest{tab: l, period: &period{at: 1}} // the days that are scored
+	l.Needs = rest.needs(func(view.Context) []state.Need {
 		return []state.Need{{Query: state.QueryAccuracy, Of: accuracyDays, Period: 5 * time.Minute}}
-	}
+	})
+	l.Detail, l.Aside, l.Rest = leadDetail, true, rest.draw
 	l.Status = func(v view.Context) widget.ValueStatus {
 		return widget.StatusOf(v.Site.Accuracy, v.Now, len(v.Site.Accuracy.Data.Leads) == 0 && v.Site.Accuracy.Data.Backcast == nil)
 	}
@@ -472,22 +484,54 @@ func newAccuracy() *widget.Tab {
 			leads = append(slices.Clone(leads), api.LeadAccuracy{ModelScore: *a.Backcast})
 		}
 		for _, lead := range leads {
-			name := fmt.Sprintf("%d to %d h", lead.FromHours, lead.ToHours)
-			if lead.ToHours == 0 {
-				name = "backcast"
-			}
+			name := leadName(lead)
 			coverage := widget.Text(display.Percent(lead.Coverage80))
 			if !chart.NormalRatio.Holds(lead.Coverage80 / 0.8) {
 				coverage.Role = themes.Warning
 			}
 			rows = append(rows, widget.Row{ID: name, Sort: []any{float64(lead.FromHours), float64(lead.Samples), lead.NMAEPercent, lead.BiasPercent, lead.Coverage80, lead.WidthPercent, lead.PinballPercent, lead.NMAEPercent}, Cells: []widget.Cell{
 				widget.Text(name), widget.QuietText(fmt.Sprint(lead.Samples)), widget.Text(display.Percentage(lead.NMAEPercent)), widget.Text(display.Change(lead.BiasPercent)), coverage,
-				widget.QuietText(display.Percentage(lead.WidthPercent)), widget.QuietText(display.Percentage(lead.PinballPercent)), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, lead.NMAEPercent/max(top, 1e-9)) }},
+				widget.QuietText(display.Percentage(lead.WidthPercent)), widget.QuietText(display.Percentage(lead.PinballPercent)), {Draw: func(r terminal.Region) { widget.DrawSize(r, v, lead.NMAEPercent/max(top, 1e-9)) }},
 			}})
 		}
 		return rows
 	}
 	return l
+}
+
+// leadDetail explains the figures of forecasts of a lead time.
+func leadDetail(v view.Context, id string) []widget.Detail {
+	a := v.Site.Accuracy.Data
+	score, of := a.Backcast, "Backcasts, from their midnights"
+	for _, lead := range a.Leads {
+		if leadName(lead) == id {
+			score, of = &lead.ModelScore, "Forecasts "+id+" ahead"
+		}
+	}
+	if score == nil {
+		return nil
+	}
+	side := "too high"
+	if score.BiasPercent < 0 {
+		side = "too low"
+	}
+	lines := []widget.Detail{{Heading: of}}
+	add := widget.FactsOf(&lines)
+	add("hours", fmt.Sprintf("%d of daylight", score.Samples))
+	add("error", display.Percentage(score.NMAEPercent)+" of capacity on average")
+	add("bias", display.Percentage(math.Abs(score.BiasPercent))+" of capacity "+side)
+	add("coverage", display.Percent(score.Coverage80)+" of the hours between P10 and P90, nominal 80 %")
+	add("width", display.Percentage(score.WidthPercent)+" of capacity from P10 to P90")
+	add("pinball", display.Percentage(score.PinballPercent)+" of capacity: mean loss of the quantiles, less is better")
+	return lines
+}
+
+// leadName names a span of lead times, or the backcasts.
+func leadName(lead api.LeadAccuracy) string {
+	if lead.ToHours == 0 {
+		return "backcast"
+	}
+	return fmt.Sprintf("%d to %d h", lead.FromHours, lead.ToHours)
 }
 
 func scoreWords(s api.ModelScore) string {

@@ -244,7 +244,7 @@ func newGapKinds(runs *widget.Tab) *widget.Tab {
 		for i, k := range run.ByGapLength {
 			rows = append(rows, widget.Row{ID: fmt.Sprint(i), Sort: []any{k.GapMinutes, k.KnownFrom, k.Method, float64(k.HiddenGaps), number(k.NRMSEPercent), number(k.RMSEKW), number(k.R2Score), number(k.NRMSEPercent)}, Cells: []widget.Cell{
 				widget.Text(minutes(k.GapMinutes)), widget.Text(k.KnownFrom), widget.Text(widget.Spaced(k.Method)), widget.QuietText(fmt.Sprint(k.HiddenGaps)), widget.Text(display.Percentage(number(k.NRMSEPercent))), widget.QuietText(display.Power(number(k.RMSEKW))),
-				widget.QuietText(display.Significant(number(k.R2Score))), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, number(k.NRMSEPercent)/max(top, 1e-9)) }},
+				widget.QuietText(display.Significant(number(k.R2Score))), {Draw: func(r terminal.Region) { widget.DrawSize(r, v, number(k.NRMSEPercent)/max(top, 1e-9)) }},
 			}})
 		}
 		return rows

@@ -167,7 +167,8 @@ func windowFacts(k api.KPIs, when func(api.Time) string) []widget.Fact {
 
 func newFigures(p *period) *widget.Tab {
 	l := widget.NewTab("figures")
-	l.Needs = kpiNeeds(p)
+	rest := &kpiRest{tab: l, period: p, losses: true}
+	l.Needs, l.Rest = rest.needs(kpiNeeds(p)), rest.draw
 	l.Status = func(v view.Context) widget.ValueStatus {
 		return widget.StatusOf(v.Site.KPIs, v.Now, len(v.Site.KPIs.Data.Figures) == 0)
 	}
@@ -404,25 +405,31 @@ func backcastNote(r terminal.Region, v view.Context, y int, list []dayResult) in
 	return v.Paragraph(r, 0, y, backcastMark+" backcast: computed after the day, as it would have been forecast at its midnight", themes.Dim)
 }
 
-// bandColumns are the last columns of days, which months do not have.
-const bandColumns = 2
-
-// resultColumns returns those of days and months.
+// resultColumns returns those of days and months; months have no band.
 func resultColumns(name string, band bool) func(view.Context) []widget.Column {
 	return func(view.Context) []widget.Column {
 		all := []widget.Column{
 			{Title: name, Width: 12}, {Title: "energy", Width: 9, Right: true}, {Title: "P50", Width: 9, Right: true}, {Title: "of P50", Width: 7, Right: true},
-			{Title: "yield", Width: 12, Right: true, Rank: 1}, {Title: "days", Width: 7, Right: true, Rank: 3}, {Title: "P10", Width: 9, Right: true, Rank: 2}, {Title: "P90", Width: 9, Right: true, Rank: 2},
+			{Title: "yield", Width: 12, Right: true, Rank: 1}, {Title: "days", Width: 7, Right: true, Rank: 3},
 		}
 		if !band {
-			return all[:len(all)-bandColumns]
+			return append(all, widget.Column{Title: "energy against P50", Min: 20, Rank: 4})
 		}
-		return all
+		return append(all, widget.Column{Title: "P10", Width: 9, Right: true, Rank: 2}, widget.Column{Title: "P90", Width: 9, Right: true, Rank: 2},
+			widget.Column{Title: "energy against P10 to P90", Min: 25, Rank: 4})
 	}
 }
 
 func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time) string) []widget.Row {
 	rows := make([]widget.Row, 0, len(list))
+	top := 0.0
+	for _, d := range list {
+		for _, x := range []float64{d.kwh, d.p50, d.p90} {
+			if x > top {
+				top = x
+			}
+		}
+	}
 	unmarked := "" // keeps the units of marked and other values in one column
 	if slices.ContainsFunc(list, func(d dayResult) bool { return d.backcast }) {
 		unmarked = " "
@@ -453,12 +460,17 @@ func resultRows(v view.Context, list []dayResult, band bool, name func(time.Time
 		default:
 			median.Text += unmarked
 		}
-		rows = append(rows, widget.Row{ID: d.day.Format(time.DateOnly), Sort: []any{d.day.Format(time.DateOnly), known(d.kwh), known(d.p50), known(d.ratio()), known(d.kwh), float64(d.reported), known(d.p10), known(d.p90)}, Cells: []widget.Cell{
-			widget.Text(name(d.day)), energy, median, of, yield, widget.QuietText(fmt.Sprintf("%d/%d", d.reported, d.days)), bound(d.p10), bound(d.p90),
-		}})
-		if last := &rows[len(rows)-1]; !band {
-			last.Sort, last.Cells = last.Sort[:len(last.Sort)-bandColumns], last.Cells[:len(last.Cells)-bandColumns]
+		row := widget.Row{ID: d.day.Format(time.DateOnly), Sort: []any{d.day.Format(time.DateOnly), known(d.kwh), known(d.p50), known(d.ratio()), known(d.kwh), float64(d.reported)}, Cells: []widget.Cell{
+			widget.Text(name(d.day)), energy, median, of, yield, widget.QuietText(fmt.Sprintf("%d/%d", d.reported, d.days)),
+		}}
+		if band {
+			row.Sort, row.Cells = append(row.Sort, known(d.p10), known(d.p90)), append(row.Cells, bound(d.p10), bound(d.p90))
+		} else {
+			d.p10, d.p90 = math.NaN(), math.NaN()
 		}
+		row.Sort = append(row.Sort, known(d.kwh))
+		row.Cells = append(row.Cells, widget.Cell{Draw: func(r terminal.Region) { widget.DrawMeasured(r, v, d.kwh, d.p10, d.p50, d.p90, top) }})
+		rows = append(rows, row)
 	}
 	return rows
 }
@@ -492,8 +504,15 @@ func known(x float64) any {
 	return x
 }
 
-// resultTrend draws energies with the band that was foreseen.
-func resultTrend(t *chart.Trend, r terminal.Region, v view.Context, list []dayResult, step time.Duration) {
+// resultTrend draws energies of days with the band that was foreseen, and a cursor at the day of
+// a row.
+func resultTrend(t *chart.Trend, r terminal.Region, v view.Context, list []dayResult, id string) {
+	const step = 24 * time.Hour
+	t.Cursor = time.Time{}
+	if day, err := time.ParseInLocation(time.DateOnly, id, v.Site.Zone); err == nil {
+		t.Cursor = day.Add(step / 2)
+	}
+	t.Format = display.Significant
 	t.Pen, t.Palette, t.Location, t.Unit, t.Legend, t.Name, t.Stale = v.Pen, v.Palette, v.Site.Zone, "MWh", true, "energy", v.Site.Daily.Err != nil
 	t.From, t.To = list[0].day, list[len(list)-1].day.Add(step)
 	band := &chart.Band{Name: "P10–P90", Step: step}
@@ -522,14 +541,14 @@ func newDaily(p *period) *widget.Tab {
 		return resultRows(v, results(v, p), true, func(t time.Time) string { return display.DayName(t, v.SiteNow) })
 	}
 	l.Export = func(v view.Context) [][]string { return exportResults(v, "day", time.DateOnly, results(v, p)) }
-	l.Head = func(r terminal.Region, v view.Context, _ string) int {
+	l.Head = func(r terminal.Region, v view.Context, id string) int {
 		list := results(v, p)
 		w, h := r.Size()
 		y := backcastNote(r, v, v.Paragraph(r, 0, 0, p.words(v), themes.Dim), list)
 		if len(list) < 2 || h-y < 7 {
 			return y
 		}
-		resultTrend(trend, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, list, 24*time.Hour)
+		resultTrend(trend, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, list, id)
 		return h
 	}
 	return l
@@ -581,6 +600,7 @@ func drawDays(c *chart.Calendar, r terminal.Region, v view.Context, list []dayRe
 func newMonthly(p *period) *widget.Tab {
 	l := widget.NewTab(monthsTab)
 	c := &chart.Calendar{Months: true}
+	l.Rest = (&kpiRest{tab: l, period: p}).draw
 	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No complete day of this period has data."
 	l.Columns = resultColumns("month", false)
 	l.Rows = func(v view.Context) []widget.Row {
@@ -620,9 +640,12 @@ func lossesOf(v view.Context, p *period) *api.Losses {
 func newLosses(p *period) *widget.Tab {
 	l := widget.NewTab("losses")
 	c := &chart.Waterfall{}
+	rest := &kpiRest{tab: l, period: p}
+	l.Rest = rest.draw
 	l.Needs = func(v view.Context) []state.Need {
-		return kpiNeeds(p)(v)
+		return append(rest.needs(kpiNeeds(p))(v), state.Need{Query: state.QueryFindings, Period: 30 * time.Second})
 	}
+	l.Detail, l.Aside = func(v view.Context, id string) []widget.Detail { return lossDetail(v, p, id) }, true
 	l.Status = func(v view.Context) widget.ValueStatus {
 		return widget.StatusOf(v.Site.KPIs, v.Now, lossesOf(v, p) == nil)
 	}

@@ -368,6 +368,7 @@ func newMoves() *widget.Tab {
 		return widget.StatusOf(v.Site.ModelHistory, v.Now, len(v.Site.ModelHistory.Data) == 0)
 	}
 	l.Empty = "No model has been registered for this site, or changed its status, yet."
+	l.Detail, l.Aside = moveDetail, true
 	l.Columns = func(view.Context) []widget.Column {
 		return []widget.Column{{Title: "when", Width: 12}, {Title: "model", Width: 20, Min: 16}, {Title: "became", Width: 11}, {Title: "by", Width: 12, Min: 8, Rank: 1}, {Title: "why", Min: 14}}
 	}
@@ -385,4 +386,24 @@ func newMoves() *widget.Tab {
 		return rows
 	}
 	return l
+}
+
+// moveDetail describes a change of the status of a model, and the model.
+func moveDetail(v view.Context, id string) []widget.Detail {
+	i, err := strconv.Atoi(id)
+	if err != nil || i < 0 || i >= len(v.Site.ModelHistory.Data) {
+		return nil
+	}
+	m := v.Site.ModelHistory.Data[i]
+	lines := []widget.Detail{{Heading: m.ModelName + " " + m.ModelVersion}}
+	add := widget.FactsOf(&lines)
+	add("became", m.To)
+	add("before", m.From)
+	add("when", widget.TimesOf(v)(m.At))
+	add("by", m.Actor)
+	add("why", m.Reason)
+	if m.Forced {
+		lines = append(lines, widget.Detail{Label: "forced", Text: "against the evaluation", Role: themes.Warning})
+	}
+	return lines
 }

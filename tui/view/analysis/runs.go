@@ -10,6 +10,7 @@ import (
 	"app.sunloop/backend/client"
 	"app.sunloop/internal/display"
 	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -34,13 +35,14 @@ var runActions = map[keymap.Action]string{keymap.TrainNow: api.RunTrain, keymap.
 // NewRuns lists what people had the service do now, with progress and result, and starts
 // training, a forecast, gap filling, detection or backcasts.
 func NewRuns() *widget.TableView {
-	return &widget.TableView{
+	result := &runResult{period: &period{at: 1}}
+	result.screen = &widget.TableView{
 		Heading: "Runs", Query: state.QueryManual, Keys: keymap.RunList, List: widget.List{SortBy: -1},
 		Empty: "Nothing was started by hand. t trains a model now, f issues a forecast, i fills the gaps, d runs detection for a period, b computes the forecasts of past days. The service does all of these automatically when they are due.",
 		Columns: []widget.Column{
 			{Title: "what", Width: 11}, {Title: "state", Width: 9}, {Title: "progress", Width: 12, Min: 10, Rank: 1}, {Title: "result", Min: 30}, {Title: "begun", Width: 12, Rank: 2}, {Title: "by", Width: 12, Min: 8, Rank: 3},
 		},
-		Rows: runRows, Detail: handRunDetail, Wide: true,
+		Rows: runRows, Detail: handRunDetail, Wide: true, Rest: result.draw, More: result.needs,
 		Status: func(v view.Context) widget.ValueStatus {
 			if v.Site == nil {
 				return widget.ValueStatus{Status: state.Empty}
@@ -69,6 +71,90 @@ func NewRuns() *widget.TableView {
 			return ""
 		},
 	}
+	return result.screen
+}
+
+// runResult draws next to the details of a run what it computed, as it is known now.
+type runResult struct {
+	screen *widget.TableView
+	period *period // of backcasts
+	ahead  chart.Day
+	trend  chart.Trend
+}
+
+// manualRun returns the run of a row; nil if there is none.
+func manualRun(v view.Context, id string) *api.ManualRun {
+	if v.Site == nil {
+		return nil
+	}
+	return widget.Find(v.Site.Manual.Data, func(r api.ManualRun) bool { return r.RunID == id })
+}
+
+func (s *runResult) needs(v view.Context, id string) []state.Need {
+	r := manualRun(v, id)
+	if r == nil || !s.screen.RestDrawn() {
+		return nil
+	}
+	switch r.Kind {
+	case api.RunTrain, api.RunForecast:
+		return forecastNeeds(v)
+	case api.RunBackcast:
+		return dailyNeeds(s.period)(v)
+	case api.RunDetect:
+		return []state.Need{runFindings}
+	}
+	return nil
+}
+
+// runFindings are the findings next to a run of detection.
+var runFindings = state.Need{Query: state.QueryFindings, Period: 30 * time.Second}
+
+func (s *runResult) draw(r terminal.Region, v view.Context, id string) {
+	run := manualRun(v, id)
+	if run == nil {
+		return
+	}
+	w, h := r.Size()
+	h = min(h, mostTrend)
+	switch run.Kind {
+	case api.RunTrain, api.RunForecast:
+		v.Heading(r, 0, "Forecast of the site")
+		if len(v.Site.Forecast.Data.Forecasts) == 0 {
+			words, role := widget.NoneKnown(v, forecastNeeds(v)[0], "forecast", noForecast)
+			v.Paragraph(r, 0, 1, words, role)
+			return
+		}
+		from, to := aheadEnds(v, w)
+		drawAhead(&s.ahead, r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v, 0, from, to, time.Time{})
+	case api.RunBackcast:
+		drawEnergyByDay(&s.trend, r.Region(terminal.Rect{W: w, H: h}), v, s.period, "last "+display.CountOf(s.period.days(), "whole day", "whole days"))
+	case api.RunDetect:
+		widget.DrawDetails(r, v, foundIn(v, *run))
+	}
+}
+
+// foundIn returns the findings of the window of a run, or those that are active if it has none.
+func foundIn(v view.Context, r api.ManualRun) []widget.Detail {
+	at := widget.TimesOf(v)
+	lines := []widget.Detail{{Heading: "Active findings"}}
+	if !r.From.IsZero() {
+		lines[0].Heading = "Findings of the window"
+	}
+	for _, f := range v.Site.Findings.Data {
+		if r.From.IsZero() && !f.Active || !r.From.IsZero() && (!f.StartedAt.Before(r.To.Time) || !f.EndedAt.IsZero() && !f.EndedAt.After(r.From.Time)) {
+			continue
+		}
+		unit := f.AssetID
+		if len(f.AssetIDs) > 1 {
+			unit = display.CountOf(len(f.AssetIDs), "unit", "units")
+		}
+		lines = append(lines, widget.Detail{Label: at(f.StartedAt), Text: unit + ", " + widget.Family(f.FaultFamily) + ", " + display.Percent(f.Confidence) + " sure", Role: themes.Text})
+	}
+	if len(lines) > 1 {
+		return lines
+	}
+	words, role := widget.NoneKnown(v, runFindings, "findings", "None.")
+	return append(lines, widget.Detail{Text: words, Role: role})
 }
 
 // startRun starts a run and puts it into the list.
@@ -155,7 +241,7 @@ func runRows(v view.Context) []widget.Row {
 }
 
 func handRunDetail(v view.Context, id string) []widget.Detail {
-	r := widget.Find(v.Site.Manual.Data, func(r api.ManualRun) bool { return r.RunID == id })
+	r := manualRun(v, id)
 	if r == nil {
 		return nil
 	}

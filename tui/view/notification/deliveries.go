@@ -175,7 +175,7 @@ func explanation(heading, empty string, query state.Query, q state.NotifyQuestio
 	return &widget.TableView{
 		Heading: heading, Query: query, Of: name, Period: deliveryPeriod, Keys: keymap.NotifyList, Columns: deliveryColumns(view.Context{}), List: widget.List{SortBy: -1},
 		Empty: empty,
-		More: func(string) []state.Need {
+		More: func(view.Context, string) []state.Need {
 			return []state.Need{{Query: state.QueryNotifyConfig, Of: state.NotifyQuestion{Owner: q.Owner}.Of(), Period: configPeriod, Focused: true}}
 		},
 		Head: func(r terminal.Region, v view.Context) int {

@@ -52,7 +52,7 @@ func NewShift() *widget.TableView {
 			{Title: "when", Width: 12}, {Title: "kind", Width: 11}, {Title: "what", Min: 24}, {Title: "who", Width: 11, Min: 8, Rank: 1},
 		},
 		Rows: s.rows, Detail: s.detail, Head: s.head, Act: s.act, Reason: s.reason,
-		More: func(string) []state.Need {
+		More: func(view.Context, string) []state.Need {
 			return []state.Need{{Query: state.QueryAlerts, Period: 10 * time.Second}, {Query: state.QueryAlertLog, Period: 30 * time.Second}, {Query: state.QueryActivities, Period: 10 * time.Second},
 				{Query: state.QueryFindings, Period: time.Minute}, {Query: state.QueryOrders, Period: time.Minute}}
 		},

@@ -27,7 +27,7 @@ func NewAssets() *widget.TableView {
 		},
 		Rows: assetRows, Detail: assetDetail, Keys: keymap.AssetList, Leaves: true, Act: manageAsset,
 		Reason: func(_ keymap.Action, _ string, v view.Context) string { return whyNoAssets(v) },
-		More: func(id string) []state.Need {
+		More: func(_ view.Context, id string) []state.Need {
 			return []state.Need{{Query: state.QueryRuns, Of: id, Period: 6 * widget.ListPeriod, Focused: true}, {Query: state.QueryFindings, Period: widget.ListPeriod, Focused: true}}
 		},
 		Status: func(v view.Context) widget.ValueStatus {

@@ -58,7 +58,7 @@ func NewFleet() *widget.TableView {
 		},
 		Rows: f.rows, Detail: f.detail, Head: f.drawTotals, Wide: true, Leaves: true, Keys: keymap.FleetList,
 		Act: f.act, Side: f.drawMaps, Rest: f.drawRest,
-		More: func(id string) []state.Need {
+		More: func(_ view.Context, id string) []state.Need {
 			if i := slices.IndexFunc(f.sites, func(s api.FleetSite) bool { return fleetID(s) == id }); i >= 0 && (f.screen.SideDrawn() || f.screen.RestDrawn()) {
 				return []state.Need{{Query: state.QueryFleetUnits, Of: state.FleetUnitsOf(f.sites[i]), Period: fleetUnitsPeriod, Focused: true}}
 			}

@@ -22,10 +22,10 @@ func NewHistory(from, to time.Time) *widget.TableView {
 		Heading: "What the history shows", Query: state.QueryHistory, Of: state.Span{From: from, To: to}.Of(), Period: 10 * time.Second, List: widget.List{SortBy: -1}, Wide: true,
 		Empty:       "No fault was found in this period. Detection evaluates imported files as soon as they are stored; g j starts it for a period, and g p shows the energy by day.",
 		EmptyDetail: emptyHistory,
-		More:        func(string) []state.Need { return []state.Need{detectionRuns} },
+		More:        func(view.Context, string) []state.Need { return []state.Need{detectionRuns} },
 		Columns: []widget.Column{
-			{Title: "fault", Min: 18}, {Title: "findings", Width: 8, Right: true}, {Title: "active", Width: 6, Right: true, Rank: 2}, {Title: "lasted", Width: 10, Right: true, Rank: 1},
-			{Title: "lost", Width: 10, Right: true}, {Title: "units", Width: 24, Min: 10, Rank: 3},
+			{Title: "fault", Width: 18}, {Title: "findings", Width: 8, Right: true}, {Title: "active", Width: 6, Right: true, Rank: 2}, {Title: "lasted", Width: 10, Right: true, Rank: 1},
+			{Title: "lost", Width: 10, Right: true}, {Title: "units", Width: 24, Min: 10, Rank: 3}, {Title: "energy lost", Min: 20, Rank: 4},
 		},
 		Status: func(v view.Context) widget.ValueStatus {
 			if v.Site == nil {
@@ -58,6 +58,10 @@ func historyRows(v view.Context) []widget.Row {
 		return nil
 	}
 	var rows []widget.Row
+	most := 0.0
+	for _, f := range v.Site.History.Data.Families {
+		most = max(most, f.LostKWh)
+	}
 	for _, f := range v.Site.History.Data.Families {
 		count := func(n int) string {
 			if n == 0 {
@@ -70,8 +74,13 @@ func historyRows(v view.Context) []widget.Row {
 			lost = words
 		}
 		name := widget.Family(f.FaultFamily)
-		rows = append(rows, widget.Row{ID: f.FaultFamily, Sort: []any{name, float64(f.Count), float64(f.Active), f.LastedHours, f.LostKWh, strings.Join(f.AssetIDs, " ")}, Cells: []widget.Cell{
+		rows = append(rows, widget.Row{ID: f.FaultFamily, Sort: []any{name, float64(f.Count), float64(f.Active), f.LastedHours, f.LostKWh, strings.Join(f.AssetIDs, " "), f.LostKWh}, Cells: []widget.Cell{
 			widget.Text(name), widget.Text(count(f.Count)), widget.Text(count(f.Active)), widget.QuietText(lastedWords(f.LastedHours)), widget.Text(lost), widget.QuietText(shortList(f.AssetIDs, 3)),
+			{Draw: func(r terminal.Region) {
+				if most > 0 {
+					widget.DrawSize(r, v, f.LostKWh/most)
+				}
+			}},
 		}})
 	}
 	return rows

@@ -2,6 +2,7 @@ package widget
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -22,7 +23,11 @@ func DrawForecast(c *chart.Day, r terminal.Region, v view.Context, values []api.
 		chart.Line{Name: "P50", Points: lines.P50, Role: themes.P50, Pattern: chart.Dashed})
 	c.Lines = append(c.Lines, more...)
 	c.From, c.To = from, to
-	DrawDay(c, r, v, from, 1, v.Site.CapacityKW)
+	top := v.Site.CapacityKW
+	if sunny := slices.Max(append(lines.Clear.Value, 0)); sunny > 0 { // in winter, half of the rating may be unreachable
+		top = min(top, sunny)
+	}
+	DrawDay(c, r, v, from, 1, top)
 }
 
 // DrawFilled draws a unit's measured power with a gap, and in the gap its filled
@@ -105,7 +110,7 @@ func Points(values []float64, start time.Time, step time.Duration) chart.Points 
 	return chart.Points{At: at, Value: values, Step: step}
 }
 
-// DrawBar draws a share (0..1) as a filled bar.
+// DrawBar draws a share (0..1) as a filled bar, such as that of progress.
 func DrawBar(r terminal.Region, v view.Context, share float64) {
 	w, _ := r.Size()
 	full, empty := '█', '░'
@@ -118,6 +123,60 @@ func DrawBar(r terminal.Region, v view.Context, share float64) {
 			r.PutRune(x, 0, full, v.Style(themes.Accent))
 		} else {
 			r.PutRune(x, 0, empty, v.Style(themes.Muted))
+		}
+	}
+}
+
+// DrawSize draws a value as a share (0..1) of the greatest one: a line in the grey of what is
+// not abnormal.
+func DrawSize(r terminal.Region, v view.Context, share float64) {
+	w, _ := r.Size()
+	mark := '━'
+	if v.ASCII {
+		mark = '='
+	}
+	for x := range int(math.Round(min(max(share, 0), 1) * float64(w))) {
+		r.PutRune(x, 0, mark, v.Style(themes.Dim))
+	}
+}
+
+// DrawMeasured draws measured energy as a bar on a scale up to top, with P10 to P90 shaded behind
+// it and a mark at the median; unknown ones are not drawn.
+func DrawMeasured(r terminal.Region, v view.Context, kwh, p10, p50, p90, top float64) {
+	w, _ := r.Size()
+	if !(top > 0) || w < 3 {
+		return
+	}
+	cell := func(x float64) int {
+		if math.IsNaN(x) {
+			return -1
+		}
+		return min(max(int(math.Round(x/top*float64(w-1))), 0), w-1)
+	}
+	bar, mid := '━', '┃'
+	if v.ASCII {
+		bar, mid = '=', '|'
+	}
+	low, high, end := cell(p10), cell(p90), -1
+	if kwh > 0 {
+		end = cell(kwh)
+	}
+	for x := range w {
+		style, mark := v.Style(themes.Actual), ' '
+		if x <= end {
+			mark = bar
+		}
+		if x == cell(p50) {
+			style, mark = v.Style(themes.P50).With(themes.Bold), mid
+		}
+		if low >= 0 && x >= low && x <= high {
+			style = style.On(v.Style(themes.Band))
+			if v.ASCII && mark == ' ' {
+				mark = '.'
+			}
+		}
+		if mark != ' ' || style.BG != v.Style(themes.Actual).BG {
+			r.PutRune(x, 0, mark, style)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type Column struct {
 	content int  // cells of the widest text or of the title; 0 where it was not measured
 	blank   bool // no row has a value
 	omit    bool // not drawn
+	drawing bool // cells are drawings, which take any width
 }
 
 // measuredRows bounds the rows whose texts are measured.
@@ -39,7 +40,7 @@ func measured(columns []Column, rows []Row) []Column {
 		for i, cell := range row.Cells[:min(len(row.Cells), len(out))] {
 			width := terminal.Width(cell.Text)
 			if cell.Draw != nil {
-				width = max(out[i].Width, out[i].least())
+				width, out[i].drawing = max(out[i].Width, out[i].least()), true
 			}
 			out[i].natural, out[i].content = max(out[i].natural, width), max(out[i].content, width)
 			out[i].blank = out[i].blank && width == 0
@@ -91,10 +92,17 @@ func ListWidth(columns []Column, rows []Row) int {
 	return width
 }
 
-// split shares a width between a list and its details: the list takes its natural width,
-// the details the rest, a third at least.
+// split shares a width between a list and its details: the list takes its natural width, all
+// that the details leave if it has drawings of any width; the details take the rest, a third at
+// least.
 func split(columns []Column, rows []Row, width int) (list int) {
-	return max(min(naturalWidth(columns, rows)+1, width-leastDetail(width)-2), min(40, width/2))
+	most := width - leastDetail(width) - 2
+	for _, c := range measured(columns, rows) {
+		if c.Width == 0 && c.drawing {
+			return max(most, min(40, width/2))
+		}
+	}
+	return max(min(naturalWidth(columns, rows)+1, most), min(40, width/2))
 }
 
 func (c Column) least() int {
@@ -148,7 +156,7 @@ const mostID = 24
 // widen shares out what is left: ids are filled up first, then the fixed columns, then the
 // flexible one as far as its texts go; then the texts of fixed columns that are
 // longer than these; of the rest, fixed columns get their width, the flexible one
-// what is left.
+// what is left if it is the last or has drawings: a value far from its row's name is misread.
 func widen(columns []Column, chosen, widths []int, left int) {
 	flex := -1
 	fill := func(k, to int) {
@@ -183,7 +191,7 @@ func widen(columns []Column, chosen, widths []int, left int) {
 	for k, i := range chosen {
 		fill(k, columns[i].Width)
 	}
-	if flex >= 0 {
+	if flex >= 0 && (flex == len(chosen)-1 || columns[chosen[flex]].drawing || columns[chosen[flex]].content == 0) {
 		widths[flex] += left
 	}
 }

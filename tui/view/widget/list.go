@@ -106,8 +106,24 @@ func (l *List) Draw(r terminal.Region, v view.Context, columns []Column, rows []
 		if rows[i].ID == l.Selected {
 			r.Recolor(terminal.Rect{Y: y, W: w, H: 1}, v.Style(themes.Muted), v.Style(themes.Dim)) // muted text is too weak on the selection
 			r.ShadeRow(terminal.Rect{Y: y, W: w, H: 1}, v.SelectionStyle(), v.Style(themes.Panel))
+			if v.SelectionStyle().Attr&themes.Reverse != 0 { // a drawing in reverse shows the opposite
+				redraw(r.Region(terminal.Rect{Y: y, W: w, H: 1}), v, rows[i], cols, widths)
+			}
 		}
 		y++
+	}
+}
+
+// redraw draws the drawings of a row again.
+func redraw(r terminal.Region, v view.Context, row Row, cols, widths []int) {
+	x := 0
+	for k, c := range cols {
+		if c < len(row.Cells) && row.Cells[c].Draw != nil {
+			cell := r.Region(terminal.Rect{X: x, W: widths[k], H: 1})
+			cell.Clear(v.Style(themes.Panel))
+			row.Cells[c].Draw(cell)
+		}
+		x += widths[k] + 1
 	}
 }
 

@@ -35,7 +35,7 @@ type TableView struct {
 	Act        func(a keymap.Action, id string, v view.Context) view.Request // the request that one of them, or enter, makes; nil: none
 	Reason     func(a keymap.Action, id string, v view.Context) string       // the reason if unavailable; nil: always available except for Dangerous ones without a row
 	ExportRows func(v view.Context) [][]string                               // nil: the rows as they are drawn
-	More       func(id string) []state.Need                                  // further queries, about the chosen row
+	More       func(v view.Context, id string) []state.Need                  // further queries, about the chosen row
 	Wide       bool                                                          // the list has the whole width, however wide the screen
 	// Side draws next to the list and its details, on screens of at least SideFrom columns,
 	// what belongs to the row with that id; nil: nothing. The list keeps its natural width.
@@ -133,13 +133,13 @@ func (s *TableView) Disabled(a keymap.Action, v view.Context) string {
 func (s *TableView) Opens() string { return s.Enter }
 
 // Queries returns the queries of the screen.
-func (s *TableView) Queries(view.Context) []state.Need {
+func (s *TableView) Queries(v view.Context) []state.Need {
 	if s.Query == "" {
 		return nil
 	}
 	var more []state.Need
 	if s.More != nil {
-		more = s.More(s.List.Current())
+		more = s.More(v, s.List.Current())
 	}
 	period := s.Period
 	if period == 0 {
@@ -186,7 +186,7 @@ func (s *TableView) Draw(r terminal.Region, v view.Context) {
 	}
 	listH := min(len(rows)+1, max(h/2, 3))
 	listArea, detailArea := terminal.Rect{W: w, H: listH}, terminal.Rect{Y: listH + 1, W: w, H: h - listH - 1}
-	if w >= 110 && !s.Wide {
+	if w >= detailWidth && !s.Wide {
 		part := split(s.Columns, rows, w)
 		listArea, detailArea = terminal.Rect{W: part, H: h}, terminal.Rect{X: part + 2, W: w - part - 2, H: h}
 	} else {
@@ -249,14 +249,29 @@ func DetailLines(v view.Context, width int, details []Detail) int {
 	return DrawDetails(terminal.Region{}.Region(terminal.Rect{W: width, H: pageRows}), v, details)
 }
 
-// DrawDetails draws lines and returns the number of rows.
-func DrawDetails(r terminal.Region, v view.Context, details []Detail) int {
+// labelWidth returns the cells of the longest label.
+func labelWidth(details []Detail) int {
 	label := 0
 	for _, d := range details {
 		label = max(label, terminal.Width(d.Label))
 	}
+	return label
+}
+
+// DrawDetails draws lines and returns the number of rows.
+func DrawDetails(r terminal.Region, v view.Context, details []Detail) int {
+	w, _ := r.Size()
+	label := labelWidth(details)
+	shared := label <= w/4
 	y := 0
-	for _, d := range details {
+	for i, d := range details {
+		if !shared && (i == 0 || d.Heading != "") { // a long label widens only its own part
+			end := len(details)
+			if next := slices.IndexFunc(details[i+1:], func(d Detail) bool { return d.Heading != "" }); next >= 0 {
+				end = i + 1 + next
+			}
+			label = labelWidth(details[i:end])
+		}
 		if d.Heading != "" {
 			if y > 0 {
 				y++

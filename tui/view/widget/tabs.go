@@ -36,12 +36,21 @@ type Tab struct {
 	Columns func(v view.Context) []Column
 	Rows    func(v view.Context) []Row
 	Detail  func(v view.Context, id string) []Detail // nil: rows have none
-	Export  func(v view.Context) [][]string          // nil: the rows as they are drawn
+	// Aside draws the details next to the list only: on narrower screens the list has the room.
+	Aside bool
+	// Rest draws what belongs to the row with that id below the list and its details, where they
+	// leave room; nil: nothing.
+	Rest   func(r terminal.Region, v view.Context, id string)
+	Export func(v view.Context) [][]string // nil: the rows as they are drawn
 
-	List   List
-	page   Page
-	listAt terminal.Rect
+	List      List
+	page      Page
+	listAt    terminal.Rect
+	restDrawn bool // Rest was drawn last
 }
+
+// RestDrawn reports whether there was room for Rest when the tab was drawn last.
+func (l *Tab) RestDrawn() bool { return l.restDrawn }
 
 // NewTab returns a tab whose list is in the order given.
 func NewTab(name string) *Tab { return &Tab{Name: name, List: List{SortBy: -1}} }
@@ -117,7 +126,7 @@ const detailWidth = 110
 
 func (l *Tab) draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
-	l.listAt = terminal.Rect{}
+	l.listAt, l.restDrawn = terminal.Rect{}, false
 	now := l.Status(v)
 	rows := l.Rows(v)
 	if len(rows) == 0 {
@@ -134,7 +143,7 @@ func (l *Tab) draw(r terminal.Region, v view.Context) {
 	y := 0
 	if l.Head != nil {
 		room := max(h-len(rows)-2, h/2)
-		if l.Detail != nil {
+		if l.hasDetail(w) {
 			room = h * 2 / 5
 		}
 		if y = l.Head(r.Region(terminal.Rect{W: w, H: room}), v, l.List.Selected); y > 0 && y < h {
@@ -145,7 +154,7 @@ func (l *Tab) draw(r terminal.Region, v view.Context) {
 	below := terminal.Rect{Y: y, W: w, H: h - y}
 	detail := terminal.Rect{}
 	switch {
-	case l.Detail == nil:
+	case !l.hasDetail(w):
 	case w >= detailWidth:
 		below.W = split(l.Columns(v), rows, w)
 		detail = terminal.Rect{X: below.W + 2, Y: y, W: w - below.W - 2, H: below.H}
@@ -156,10 +165,30 @@ func (l *Tab) draw(r terminal.Region, v view.Context) {
 	}
 	l.listAt = below
 	l.List.Draw(r.Region(below), v, l.Columns(v), rows)
-	if id := l.List.Current(); detail.H > 0 {
-		l.page.Draw(r.Region(detail), v, id, func(r terminal.Region) int { return DrawDetails(r, v, l.Detail(v, id)) })
+	id := l.List.Current()
+	var details []Detail
+	if detail.H > 0 {
+		details = l.Detail(v, id)
 	}
+	if l.Rest != nil && w >= detailWidth {
+		used := len(rows) + 1
+		if detail.H > 0 {
+			used = max(used, DetailLines(v, detail.W, details))
+		}
+		if l.restDrawn = below.H-used-1 >= leastRest; l.restDrawn {
+			detail.H = min(detail.H, used)
+			l.Rest(r.Region(terminal.Rect{Y: y + used + 1, W: w, H: below.H - used - 1}), v, id)
+		}
+	}
+	if detail.H <= 0 {
+		l.page = Page{}
+		return
+	}
+	l.page.Draw(r.Region(detail), v, id, func(r terminal.Region) int { return DrawDetails(r, v, details) })
 }
+
+// hasDetail reports whether details are drawn in a width.
+func (l *Tab) hasDetail(w int) bool { return l.Detail != nil && (!l.Aside || w >= detailWidth) }
 
 // Do moves in the list, changes the tab, scrolls the details, or performs one of the
 // view's own actions.
