@@ -31,6 +31,47 @@ func TestContrast(t *testing.T) {
 	}
 }
 
+// What is not an alarm is not in the colour of one: neither keys, links and headings nor measured
+// and forecast power, at any depth. On 16 colours the lowest priority may be in that of text.
+func TestAlarmColoursAreTheirOwn(t *testing.T) {
+	const least = 0.08 // of the distance in OKLab, in which 0.02 is just visible
+	for _, th := range Builtin() {
+		if th.Name == Mono {
+			continue // attributes and shapes
+		}
+		for _, d := range []Depth{TrueColor, Colors256, Colors16} {
+			for _, r := range []Role{Text, Title, Key, Accent, BorderFocus, Actual, P50} {
+				for _, alarm := range []Role{Critical, Warning, Notice} {
+					if alarm == Notice && d == Colors16 {
+						continue
+					}
+					a, b := th.At(r, d).Color, th.At(alarm, d).Color
+					l1, a1, b1 := a.oklab()
+					l2, a2, b2 := b.oklab()
+					if got := math.Sqrt((l1-l2)*(l1-l2) + (a1-a2)*(a1-a2) + (b1-b2)*(b1-b2)); got < least {
+						t.Errorf("%s at depth %d: %s %s is like %s %s: %.3f", th.Name, d, r, a, alarm, b, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The mark of the selected cell of a map is drawn in the colour of text or of the panel, whichever
+// has more contrast: at each depth that is enough for a drawing.
+func TestHeatIsMarked(t *testing.T) {
+	for _, th := range Builtin() {
+		for _, d := range []Depth{TrueColor, Colors256, Colors16} {
+			for r := HeatNone; r <= HeatHigh2; r++ {
+				cell := th.At(r, d).Color
+				if got := math.Max(Contrast(th.At(Text, d).Color, cell), Contrast(th.At(Panel, d).Color, cell)); got < leastDrawing {
+					t.Errorf("%s at depth %d: a mark on %s %s has %.1f:1", th.Name, d, r, cell, got)
+				}
+			}
+		}
+	}
+}
+
 // A theme that is hard to read reports where, at every depth, also where only
 // the conversion causes it.
 func TestWeak(t *testing.T) {

@@ -116,20 +116,28 @@ func TestNoImagesWhereTheyAreNotWanted(t *testing.T) {
 
 // Idle, with a sample each five seconds, images and text together take at most 100 bytes a second.
 func TestIdleBytesOfImages(t *testing.T) {
-	live := plant.New()
-	live.Step = 5 * time.Second
-	d := start(t, 120, 36, withImages, live)
-	d.send(reported)
-	d.pass(5)
-	first := d.line.n
-	const seconds = 240
-	d.line.keep = true
-	d.pass(seconds)
-	if n := d.line.n - first; n > 100*seconds {
-		t.Errorf("%d bytes a second", n/seconds)
-	}
-	if sent, _ := d.images(); sent == 0 {
-		t.Error("the image was not sent again")
+	for name, tt := range map[string]struct {
+		graphics terminal.Graphics
+		begin    string // of an image
+	}{"kitty": {terminal.Kitty, imageSent}, "sixel": {terminal.Sixel, "\x1bP"}} {
+		live := plant.New()
+		live.Step = 5 * time.Second
+		d := start(t, 120, 36, withImages, live)
+		d.send(terminalMsg{terminal.Answers{Graphics: tt.graphics, Cell: terminal.PixelSize{W: 8, H: 16}}})
+		d.pass(5)
+		first := d.line.n
+		const seconds = 600
+		d.line.keep = true
+		d.pass(seconds)
+		n := d.line.n - first
+		t.Logf("%s: %d bytes a second", name, n/seconds)
+		if n > 100*seconds {
+			t.Errorf("%s: %d bytes a second", name, n/seconds)
+		}
+		d.text()
+		if !bytes.Contains(d.line.sent, []byte(tt.begin)) {
+			t.Errorf("%s: the image was not sent again", name)
+		}
 	}
 }
 

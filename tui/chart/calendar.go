@@ -154,6 +154,9 @@ func (c *Calendar) put(r terminal.Region, x, y, i int) {
 			mark = '@'
 		}
 		style.FG = c.Palette.Color(themes.Text)
+		if panel := c.Palette.Color(themes.Panel); themes.Contrast(panel, style.BG) > themes.Contrast(style.FG, style.BG) {
+			style.FG = panel
+		}
 	}
 	for k := range c.cell {
 		if c.cell > 2 && k == c.cell-1 {

@@ -170,9 +170,12 @@ func DrawMeasured(r terminal.Region, v view.Context, kwh, p10, p50, p90, top flo
 			style, mark = v.Style(themes.P50).With(themes.Bold), mid
 		}
 		if low >= 0 && x >= low && x <= high {
-			style = style.On(v.Style(themes.Band))
-			if v.ASCII && mark == ' ' {
+			switch style = style.On(v.Style(themes.Band)); {
+			case mark != ' ':
+			case v.ASCII:
 				mark = '.'
+			case v.Palette.Colorless():
+				mark, style = '░', v.Style(themes.Muted)
 			}
 		}
 		if mark != ' ' || style.BG != v.Style(themes.Actual).BG {

@@ -60,3 +60,23 @@ func TestSelectedRowsAreReadable(t *testing.T) {
 		}
 	}
 }
+
+// A theme that reverses the selected row leaves its bars as they are: a reversed bar shows the
+// opposite of its value.
+func TestSelectedBarIsNotReversed(t *testing.T) {
+	theme, ok := themes.Find(themes.Builtin(), themes.Mono)
+	if !ok {
+		t.Fatal("no theme")
+	}
+	v := view.Context{Palette: terminal.NewPalette(&theme, themes.TrueColor), Keys: keymap.Default(), Focused: true}
+	rows := []Row{{ID: "a", Cells: []Cell{{Text: "name"}, {Text: "word", Draw: func(r terminal.Region) { r.Put(0, 0, "word", v.Style(themes.Text)) }}, {Draw: func(r terminal.Region) { DrawSize(r, v, 0.5) }}}}}
+	g := terminal.NewGrid(30, 2)
+	g.All().Clear(v.Palette.Style(themes.Panel))
+	l := List{Selected: "a", SortBy: -1}
+	l.Draw(g.All(), v, []Column{{Title: "what", Width: 6}, {Title: "mark", Width: 6}, {Title: "size", Min: 8}}, rows)
+	for x, want := range map[int]bool{0: true, 7: true, 14: false, 29: false} {
+		if got := g.Cell(x, 1).Style.Attr&themes.Reverse != 0; got != want {
+			t.Errorf("cell %d: reversed is %v, want %v", x, got, want)
+		}
+	}
+}

@@ -114,11 +114,14 @@ func (l *List) Draw(r terminal.Region, v view.Context, columns []Column, rows []
 	}
 }
 
-// redraw draws the drawings of a row again.
+// leastBar is the least width of a bar or strip; narrower drawings are marks.
+const leastBar = 3
+
+// redraw draws the bars and strips of a row again: drawings without words.
 func redraw(r terminal.Region, v view.Context, row Row, cols, widths []int) {
 	x := 0
 	for k, c := range cols {
-		if c < len(row.Cells) && row.Cells[c].Draw != nil {
+		if c < len(row.Cells) && row.Cells[c].Draw != nil && row.Cells[c].Text == "" && widths[k] >= leastBar {
 			cell := r.Region(terminal.Rect{X: x, W: widths[k], H: 1})
 			cell.Clear(v.Style(themes.Panel))
 			row.Cells[c].Draw(cell)
