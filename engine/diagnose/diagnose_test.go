@@ -98,6 +98,19 @@ func TestEveryFamilyIsExplained(t *testing.T) {
 	}
 }
 
+// A frozen reading that could be a limit has that as its first alternative, another one a
+// gap of the data.
+func TestAlternativesOfFrozenReading(t *testing.T) {
+	for kind, want := range map[string]detect.Family{"like_limit": detect.Curtailment, "other": detect.CommunicationGap} {
+		event := detect.Event{Family: detect.StuckSensor, Units: []string{"A"}, Start: start, DetectedAt: start.Add(5 * time.Hour), LastSeen: start.Add(3 * time.Hour),
+			Evidence: []detect.Evidence{{Kind: "equal_readings", Weight: 2.5}, {Kind: "stands_jump", Weight: 1.5}, {Kind: kind, Weight: -0.5}}}
+		got := diagnose.Explain(detect.Input{Now: start.AddDate(0, 0, 1)}, detect.Report{Events: []detect.Event{event}, RatingKW: map[string]float64{"A": 50}})[0].Families
+		if len(got) < 2 || got[0].Family != detect.StuckSensor || got[1].Family != want || got[1].Confidence > got[0].Confidence {
+			t.Errorf("with %s: alternatives %v, want %s second", kind, got, want)
+		}
+	}
+}
+
 // An event code turns the ranking of causes: an open DC disconnect is named
 // first with its code and a dead array, hardware without.
 func TestCodesTurnTheCauses(t *testing.T) {
