@@ -189,7 +189,11 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 			return
 		}
 		y := v.Paragraph(r, 0, 0, "No sites yet.", themes.Text)
-		v.Paragraph(r, 0, y+1, "Press U to import a file of its production: any portal's, logger's or meter's CSV as it was exported. The site appears with it; with enough history, training and forecast follow automatically.", themes.Dim)
+		add := "Press U to import"
+		if m.o.Remote {
+			add = "Use sunloop import --remote on your machine to import"
+		}
+		v.Paragraph(r, 0, y+1, add+" a file of production, as a portal, logger or meter exported it. The site appears with it; with enough history, training and forecast follow automatically.", themes.Dim)
 	default:
 		v.Paragraph(r, 0, 0, "Asking for the sites …", themes.Dim)
 	}

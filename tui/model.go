@@ -271,7 +271,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.data.Planner.MarkActive(now)
 		m.frame.dirty, m.frame.touched = true, true
 		var cmds []tea.Cmd
-		if m.typing() { // text fields get runes unchanged
+		if m.typing() && !terminal.ReadsAsKey(msg) { // text fields get runes unchanged
 			return m, m.key(msg)
 		}
 		for _, k := range terminal.SplitRunes(msg) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
@@ -79,4 +81,14 @@ func TestKeyWithoutEffect(t *testing.T) {
 	d.press("esc")
 	d.shows("n select the worst")
 	d.hides("has no effect here")
+}
+
+// A word that was typed faster than it was read is text, also if it names a key.
+func TestWordsThatNameKeysAreTyped(t *testing.T) {
+	d := start(t, 120, 36, nil)
+	d.press(":")
+	for _, word := range []string{"delete", "up", "home"} {
+		d.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(word)})
+	}
+	d.shows("›  deleteuphome")
 }

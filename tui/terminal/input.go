@@ -3,6 +3,7 @@ package terminal
 import (
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -222,6 +223,27 @@ func (p *pump) receive(over <-chan time.Time) bool {
 func (p *pump) Close() error {
 	p.stop.Do(func() { close(p.done) })
 	return nil
+}
+
+// keyNames are the names of keys that have no rune.
+var keyNames = func() map[string]bool {
+	names := map[string]bool{}
+	for t := tea.KeyType(-128); t < 128; t++ {
+		if k := (tea.KeyMsg{Type: t}); t != tea.KeyRunes && k.String() != "" {
+			names[k.String()] = true
+		}
+	}
+	return names
+}()
+
+// ReadsAsKey reports whether a message of several runes reads as the name of a key, such as
+// the word delete that was typed faster than it was read.
+func ReadsAsKey(msg tea.KeyMsg) bool {
+	if msg.Type != tea.KeyRunes || msg.Paste || len(msg.Runes) < 2 {
+		return false
+	}
+	name := string(msg.Runes)
+	return keyNames[name[strings.LastIndexByte(name, '+')+1:]] || strings.Contains(name, "+")
 }
 
 // SplitRunes turns keys typed faster than they were read, which Bubble Tea delivers as one message with several runes, into a

@@ -409,3 +409,14 @@ func TestLateEscapeOfPaste(t *testing.T) {
 		}
 	}
 }
+
+func TestReadsAsKey(t *testing.T) {
+	for text, want := range map[string]bool{"delete": true, "up": true, "home": true, "ctrl+c": true, "alt+x": true, "deleted": false, "x": false, "Delete user": false} {
+		if got := ReadsAsKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text)}); got != want {
+			t.Errorf("%q reads as a key: %v", text, got)
+		}
+	}
+	if ReadsAsKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("up"), Paste: true}) || ReadsAsKey(tea.KeyMsg{Type: tea.KeyUp}) {
+		t.Error("a paste, or a key itself, reads as a key that was typed")
+	}
+}
