@@ -269,7 +269,7 @@ func TestReplicaBackup(t *testing.T) {
 		t.Errorf("faults %v, %v", found.Faults, err)
 	}
 	for want, restore := range map[string]func() error{
-		"the database holds data": func() error {
+		"the database is not empty": func() error {
 			_, err := admin.RestoreReplica(t.Context(), bytes.NewReader(file.Bytes()), cfg.Paths(), postgres.Options{Now: time.Now}, nil, false)
 			return err
 		},
@@ -277,7 +277,7 @@ func TestReplicaBackup(t *testing.T) {
 			_, err := admin.Restore(t.Context(), bytes.NewReader(file.Bytes()), filepath.Join(dir, "folder"), nil, false)
 			return err
 		},
-		"is another key than that of the backup": func() error {
+		"is not the key of the backup": func() error {
 			other := cfg
 			other.DataDir, other.Store = filepath.Join(dir, "other"), pgtest.Database(t)
 			other.KeyFile = filepath.Join(dir, "other.key")

@@ -29,7 +29,7 @@ import (
 )
 
 // ErrBackupRunning is the error of a second backup at the same time.
-var ErrBackupRunning = errors.New("a backup is being made already")
+var ErrBackupRunning = errors.New("another backup is running")
 
 // BackupRoute is the route of a backup in the audit trail.
 const BackupRoute = "backup"
@@ -267,7 +267,7 @@ func RestoreReplica(ctx context.Context, r io.Reader, p check.Paths, o postgres.
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if err := os.MkdirAll(p.DataDir, 0o700); err != nil {
-		return m, fmt.Errorf("make data folder: %w", err)
+		return m, fmt.Errorf("create data folder: %w", err)
 	}
 	staging, err := os.MkdirTemp(p.DataDir, ".restore-*") // 0700
 	if err != nil {
@@ -298,7 +298,7 @@ func restoreKey(from, to string) error {
 	is, err := regularfile.Read(to)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return fmt.Errorf("make the folder of the key file: %w", err)
+			return fmt.Errorf("create folder of the key file: %w", err)
 		}
 		return copyFile(from, to)
 	}
@@ -307,7 +307,7 @@ func restoreKey(from, to string) error {
 		return fmt.Errorf("restore the key file: %w", err)
 	}
 	if !bytes.Equal(is, want) {
-		return fmt.Errorf("%s is another key than that of the backup: nothing was restored; move it away, or name another by --key-file", to)
+		return fmt.Errorf("%s is not the key of the backup; nothing was restored; move it, or name another file with --key-file", to)
 	}
 	return nil
 }

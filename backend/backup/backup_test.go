@@ -318,7 +318,7 @@ func TestPlaces(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"late": ""}, tree(t, place)); d != "" {
 		t.Error(d)
 	}
-	bad := errors.New("a record is half")
+	bad := errors.New("a record is incomplete")
 	if err := refused(t, file, Restoring{Check: func(context.Context, string) error { return bad }}); !errors.Is(err, bad) {
 		t.Errorf("a folder that fails its check: %v", err)
 	}

@@ -90,7 +90,7 @@ func (e *Refusal) Error() string { return e.Message }
 func refuse(format string, a ...any) error { return &Refusal{fmt.Sprintf(format, a...)} }
 
 // ErrDamaged is the refusal of a file of which a part is missing or changed.
-var ErrDamaged = errors.New("the backup is damaged: it is cut off, or something in it was changed")
+var ErrDamaged = errors.New("the backup is damaged: it is truncated or was changed")
 
 // check validates a decoded manifest; records is the part that holds the
 // records.

@@ -51,7 +51,7 @@ func Restore(ctx context.Context, r io.Reader, o Restoring) (m Manifest, err err
 	parent := filepath.Dir(dir)
 	made, err := makeFolders(parent)
 	if err != nil {
-		return m, fmt.Errorf("make the folder for the data folder: %w", err)
+		return m, fmt.Errorf("create the parent of the data folder: %w", err)
 	}
 	defer func() {
 		for i := len(made) - 1; err != nil && i >= 0; i-- {
@@ -60,7 +60,7 @@ func Restore(ctx context.Context, r io.Reader, o Restoring) (m Manifest, err err
 	}()
 	part, err := os.MkdirTemp(parent, ".sunloop-restore-*") // 0700
 	if err != nil {
-		return m, fmt.Errorf("make a folder to restore into: %w", err)
+		return m, fmt.Errorf("create folder to restore into: %w", err)
 	}
 	defer os.RemoveAll(part)
 	if m, err = unpack(ctx, r, part, o); err != nil {
@@ -87,12 +87,12 @@ func checkEmpty(dir string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look into the data folder: %w", err)
+		return fmt.Errorf("read data folder: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("look into the data folder: %w", err)
+		return fmt.Errorf("read data folder: %w", err)
 	}
 	if !info.IsDir() {
 		return refuse("%s is not a folder", dir)
@@ -100,7 +100,7 @@ func checkEmpty(dir string) error {
 	if _, err := f.Readdirnames(1); err == nil {
 		return refuse("the data folder %s is not empty: restore requires a new or an empty one", dir)
 	} else if !errors.Is(err, io.EOF) {
-		return fmt.Errorf("look into the data folder: %w", err)
+		return fmt.Errorf("read data folder: %w", err)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func moveInto(part, dir string) error {
 		}
 	}
 	if err := os.Rename(part, dir); err != nil {
-		return fmt.Errorf("name the restored folder: %w", err)
+		return fmt.Errorf("rename the restored folder: %w", err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func unpack(ctx context.Context, r io.Reader, dir string, o Restoring) (Manifest
 	case !bytes.HasPrefix(head, zstdMagic):
 		return Manifest{}, refuse("this is not a backup of Sunloop")
 	case o.Encrypted:
-		return Manifest{}, refuse("the backup is not encrypted, though a passphrase for it is given")
+		return Manifest{}, refuse("the backup is not encrypted, but a passphrase is given")
 	}
 	var root *os.Root
 	if dir != "" {
@@ -84,7 +84,7 @@ func decrypt(r io.Reader, passphrase func() (string, error)) (io.Reader, error) 
 	var none *age.NoIdentityMatchError
 	switch {
 	case errors.As(err, &none):
-		return nil, refuse("the passphrase is wrong, or the head of the backup is damaged")
+		return nil, refuse("wrong passphrase, or the header of the backup is damaged")
 	case err != nil:
 		return nil, fmt.Errorf("%w (%w)", ErrDamaged, err)
 	}

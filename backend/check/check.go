@@ -553,7 +553,7 @@ func RejectRemains(dir string) error {
 	}
 	copies, err := filepath.Glob(filepath.Join(dir, backup.Database+"*"))
 	if err != nil {
-		return fmt.Errorf("look into the data folder: %w", err)
+		return fmt.Errorf("read data folder: %w", err)
 	}
 	for _, path := range copies {
 		if name := filepath.Base(path); !strings.HasPrefix(name, backup.Database+".new-") { // of a first start that was cut off

@@ -109,7 +109,7 @@ func (p *Poller) announce(ctx context.Context, f *feed, greet bool) {
 	facts, err := p.options.Facts(ctx, p.options.Config.Site)
 	if err != nil {
 		if ctx.Err() == nil {
-			p.options.Log.Warn("no state for Home Assistant", "broker", f.Address, "error", err.Error())
+			p.options.Log.Warn("Home Assistant state not published", "broker", f.Address, "error", err.Error())
 		}
 		return
 	}
@@ -121,7 +121,7 @@ func (p *Poller) announce(ctx context.Context, f *feed, greet bool) {
 	}
 	state, err := json.Marshal(facts)
 	if err != nil {
-		p.options.Log.Warn("no state for Home Assistant", "broker", f.Address, "error", err.Error())
+		p.options.Log.Warn("Home Assistant state not published", "broker", f.Address, "error", err.Error())
 		return
 	}
 	online := p.will()

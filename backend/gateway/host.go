@@ -33,7 +33,7 @@ func (p *Poller) runHost(ctx context.Context, f *feed) {
 		case <-f.host:
 		}
 		if err := f.client.Publish(ctx, hostState(f.HostID, true, f.hostAt.Load())); err != nil && ctx.Err() == nil {
-			p.options.Log.Warn("publish the state of the host", "broker", f.Address, "error", err.Error())
+			p.options.Log.Warn("host state not published", "broker", f.Address, "error", err.Error())
 		}
 	}
 }

@@ -311,7 +311,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 	if p.sending != nil {
 		if err := p.sending.settle(ctx); err != nil { // tried again before the next file is taken in
-			p.options.Log.Warn("settle the files to send", "error", err.Error())
+			p.options.Log.Warn("confirming pending files failed", "error", err.Error())
 		}
 	}
 	for _, d := range p.drops {

@@ -120,7 +120,7 @@ func (s *Searcher) Start(c *Config, r *api.GatewaysRequest) (api.DiscoveryRespon
 		defer s.mu.Unlock()
 		s.found = distinct(append(s.found, found...))
 	}
-	s.log.Info("searching for devices", "targets", r.Targets, "addresses", len(addresses))
+	s.log.Info("device search started", "targets", r.Targets, "addresses", len(addresses))
 	go s.run(ctx, &d, s.ended)
 	return s.response(), nil
 }
@@ -141,7 +141,7 @@ func (s *Searcher) run(ctx context.Context, d *Discovery, ended chan struct{}) {
 	default:
 		s.found, s.state.Searched = found, s.state.Addresses
 	}
-	s.log.Info("the search for devices has ended", "state", s.state.State, "devices", len(s.found))
+	s.log.Info("device search ended", "state", s.state.State, "devices", len(s.found))
 }
 
 // Stop ends a search; what it found stays.
@@ -204,7 +204,7 @@ func (s *Searcher) Add(assets []string) (api.DiscoveryResponse, error) {
 		s.added[f.Device.Asset] = true
 	}
 	if n > 0 {
-		s.log.Info("added devices to the sources file", "devices", n, "sources", s.path)
+		s.log.Info("devices added to sources file", "devices", n, "sources", s.path)
 		select {
 		case s.changed <- struct{}{}:
 		default: // the file is to be read anyway

@@ -85,7 +85,7 @@ func (s *sendingIntake) Deliver(ctx context.Context, req api.UploadRequest, d up
 	}
 	defer func() {
 		if bad := draft.Close(); bad != nil && err == nil {
-			s.log.Warn("delete the draft of a file to send", "error", bad.Error())
+			s.log.Warn("deleting the draft of a file to send failed", "error", bad.Error())
 		}
 	}()
 	if file == nil {
@@ -98,7 +98,7 @@ func (s *sendingIntake) Deliver(ctx context.Context, req api.UploadRequest, d up
 	}
 	out, err = s.Intake.Deliver(ctx, req, d, again, file)
 	if err := s.settleSource(ctx, d.Source); err != nil && ctx.Err() == nil { // tried again before the next file
-		s.log.Warn("settle the files to send", "error", err.Error())
+		s.log.Warn("confirming pending files failed", "error", err.Error())
 	}
 	return out, err
 }

@@ -30,7 +30,7 @@ func ParseAddresses(texts ...string) ([]Address, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("there is no address to listen on")
+		return nil, fmt.Errorf("no listen address")
 	}
 	return all, nil
 }

@@ -36,8 +36,8 @@ func TestParseAddresses(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for text, words := range map[string]string{
-		"":                 "no address to listen on",
-		"  ":               "no address to listen on",
+		"":                 "no listen address",
+		"  ":               "no listen address",
 		"8080":             `invalid listen address "8080"`,
 		"localhost":        `invalid listen address "localhost"`,
 		"localhost:":       `invalid listen address "localhost:"`,

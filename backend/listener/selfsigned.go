@@ -45,7 +45,7 @@ func SelfSigned(folder, hostname string, addresses []Address, extra []string, no
 		if err := makeSelf(folder, wanted, now()); err != nil {
 			return nil, err
 		}
-		log.Info("made a certificate", "why", why, "folder", folder)
+		log.Info("certificate created", "reason", why, "folder", folder)
 	}
 	c, err := Files(certificateFile, keyFile, log)
 	if err != nil {
@@ -57,7 +57,7 @@ func SelfSigned(folder, hostname string, addresses []Address, extra []string, no
 			return
 		}
 		if err := makeSelf(folder, wanted, at); err != nil {
-			log.Error("renew the certificate", "error", err.Error())
+			log.Error("certificate renewal failed", "error", err.Error())
 		}
 	}
 	return c, nil
@@ -89,16 +89,16 @@ func unfit(certificateFile, keyFile string, wanted []string, now time.Time) stri
 	pair, err := tls.LoadX509KeyPair(certificateFile, keyFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "there was none"
+		return "no certificate"
 	case err != nil:
-		return "the former one cannot be used: " + err.Error()
+		return "the stored certificate is invalid: " + err.Error()
 	case !now.Before(pair.Leaf.NotAfter.Add(-selfRenewal)):
-		return "the former one expires on " + pair.Leaf.NotAfter.UTC().Format(time.DateOnly)
+		return "the stored certificate expires on " + pair.Leaf.NotAfter.UTC().Format(time.DateOnly)
 	}
 	has := certificateNames(pair.Leaf)
 	for _, name := range wanted {
 		if !slices.Contains(has, name) {
-			return "the former one does not name " + name
+			return "the stored certificate lacks the name " + name
 		}
 	}
 	return ""
@@ -118,11 +118,11 @@ func certificateNames(c *x509.Certificate) []string {
 func makeSelf(folder string, names []string, now time.Time) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("make the certificate's key: %w", err)
+		return fmt.Errorf("create key of the certificate: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return fmt.Errorf("make the certificate's number: %w", err)
+		return fmt.Errorf("create serial number of the certificate: %w", err)
 	}
 	template := x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "Sunloop"},
@@ -139,7 +139,7 @@ func makeSelf(folder string, names []string, now time.Time) error {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
 	if err != nil {
-		return fmt.Errorf("make a certificate for %s: %w", strings.Join(names, ", "), err)
+		return fmt.Errorf("create certificate for %s: %w", strings.Join(names, ", "), err)
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -147,7 +147,7 @@ func makeSelf(folder string, names []string, now time.Time) error {
 	}
 	certificateFile, keyFile := selfFiles(folder)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("make a folder for the certificate: %w", err)
+		return fmt.Errorf("create folder of the certificate: %w", err)
 	}
 	if err := writePEM(keyFile, "PRIVATE KEY", keyDER); err != nil {
 		return err

@@ -155,14 +155,14 @@ func TestRefused(t *testing.T) {
 	h.target(`DELETE FROM sunloop.kv`, `INSERT INTO sunloop.site (site, layout, roster) VALUES ('s', '', '')`)
 	says("target is not empty")
 	h.target(`DELETE FROM sunloop.site`, `INSERT INTO sunloop.leader (name, holder, until) VALUES ('sweeps', 'x', clock_timestamp() + interval '1 hour')`)
-	says("a service runs over it")
+	says("a service is running on it")
 	h.target(`DELETE FROM sunloop.leader`)
 
 	// Objects of another program.
 	must(t, os.MkdirAll(h.objects, 0o700))
 	foreign := filepath.Join(h.objects, "foreign")
 	must(t, os.WriteFile(foreign, []byte("mine"), 0o600))
-	says(`holds "foreign" already`)
+	says(`has "foreign"`)
 	if s, err := postgres.Open(t.Context(), h.url, postgres.Options{Now: fixed}); err != nil {
 		t.Errorf("a refused migration closes the database: %v", err)
 	} else {
@@ -184,7 +184,7 @@ func TestRefused(t *testing.T) {
 	says("its migration began with --objects")
 	h.objects = place
 	must(t, os.WriteFile(foreign, []byte("mine"), 0o600))
-	says(`the place holds "foreign"`)
+	says(`the storage of objects has "foreign"`)
 	if b, err := os.ReadFile(foreign); err != nil || string(b) != "mine" {
 		t.Errorf("the foreign object is %q, %v", b, err)
 	}
@@ -194,10 +194,10 @@ func TestRefused(t *testing.T) {
 
 	// Places that are none.
 	h.objects = filepath.Join(h.dir, "objects")
-	says("lies in the data folder")
+	says("is in the data folder")
 	h.objects = ""
 	h.dir = t.TempDir()
-	says("there is no sunloop.key")
+	says("no sunloop.key in")
 }
 
 // TestHeld: a folder that a service has is refused with who holds it, and no
@@ -341,7 +341,7 @@ func TestNotAnObject(t *testing.T) {
 	h = newInstallation(t, 13)
 	h.put("a/b", []byte("x"))
 	must(t, os.WriteFile(filepath.Join(h.dir, objectsFolder, "a", ".hidden"), nil, 0o600))
-	if err := h.refused(); !strings.Contains(err.Error(), `"a/.hidden" in it is no object of the service`) {
+	if err := h.refused(); !strings.Contains(err.Error(), `it has "a/.hidden", which is not an object of the service`) {
 		t.Error(err)
 	}
 }
@@ -470,7 +470,7 @@ func TestBucket(t *testing.T) {
 	small(t)
 	h := newInstallation(t, 16)
 	h.objects = s3test.Bucket(t) + "&x=y"
-	if err := h.refused(); !strings.Contains(err.Error(), `"x" is no parameter of a bucket`) {
+	if err := h.refused(); !strings.Contains(err.Error(), `unknown parameter "x"`) {
 		t.Error(err)
 	}
 	h.objects = strings.TrimSuffix(h.objects, "&x=y")
@@ -488,7 +488,7 @@ func TestBucket(t *testing.T) {
 		second.put(fmt.Sprintf("nowcast/%d", i), []byte("another object"))
 	}
 	second.objects = h.objects
-	if err := second.refused(); !strings.Contains(err.Error(), "the place of the objects holds") {
+	if err := second.refused(); !strings.Contains(err.Error(), "the storage of objects has") {
 		t.Error(err)
 	}
 	second.objects = s3test.Bucket(t)

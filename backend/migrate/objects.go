@@ -52,7 +52,7 @@ func openPlaces(ctx context.Context, o Options) (*places, error) {
 	if inside, err := within(o.From, to); err != nil {
 		return nil, err
 	} else if inside {
-		return nil, fmt.Errorf("--objects %s lies in the data folder, where nothing may change: name another place, or leave it out and the objects stay where they are", to)
+		return nil, fmt.Errorf("--objects %s is in the data folder, which a migration does not change; name another place, or omit it to leave the objects where they are", to)
 	}
 	var err error
 	if p.target, err = objects.Open(ctx, o.Objects, nil, o.Log); err != nil {
@@ -92,7 +92,7 @@ func (p *places) checkEmpty(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("the place of the objects holds %q already, and a migration requires an empty one: nothing was written", o.Key)
+		return fmt.Errorf("the storage of objects has %q, and a migration requires an empty one; nothing was written", o.Key)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (p *places) tidy(ctx context.Context, m *mover) error {
 			return err
 		}
 		if len(foreign) > 0 {
-			return fmt.Errorf("the place holds %q, which the migration has not put there", foreign[0])
+			return fmt.Errorf("the storage of objects has %q, which is not of the migration", foreign[0])
 		}
 		for _, o := range part {
 			there, err := p.has(o.Key)

@@ -32,7 +32,7 @@ type source struct {
 func openSource(dir string) (*source, error) {
 	key, err := regularfile.Read(filepath.Join(dir, keyFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no %s in %s: it is no data folder, or its key was lost and is to be restored from a backup", keyFile, dir)
+		return nil, fmt.Errorf("no %s in %s: it is not a data folder, or its key is lost; restore the key from a backup", keyFile, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the key of the data folder: %w", err)

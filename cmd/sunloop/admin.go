@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 
@@ -70,6 +72,17 @@ func withDataFolder(g *Globals, do func(*backend.Service) error) error {
 	return errors.Join(do(service), service.Close())
 }
 
+// readDataFolder opens the data folder of a stopped service, or the database, to list what
+// it has. A folder that does not exist or is empty is an error: it would be created.
+func readDataFolder(g *Globals, do func(*backend.Service) error) error {
+	if g.Store == "" {
+		if files, err := os.ReadDir(g.Data); errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
+			return fmt.Errorf("there is no data folder %s; name one with --data", g.Data)
+		}
+	}
+	return withDataFolder(g, do)
+}
+
 // commandLine is the actor of what is done here, in the audit trail.
 const commandLine = "command line"
 
@@ -96,8 +109,8 @@ func administerService(ctx context.Context, g *Globals, route, action string, do
 }
 
 // siteKeys returns the keys by which a user or an API key for the customers
-// (none: all) is granted the sites with the ids.
-func siteKeys(ctx context.Context, s *backend.Service, customers, ids []string) ([]string, error) {
+// (none: all) is granted the sites with the ids. It warns of those that do not exist.
+func siteKeys(ctx context.Context, s *backend.Service, std streams, customers, ids []string) ([]string, error) {
 	if len(customers) == 0 {
 		customers = []string{api.Every}
 	}
@@ -106,6 +119,9 @@ func siteKeys(ctx context.Context, s *backend.Service, customers, ids []string) 
 		all, err := s.Domain().Sites.SitesNamed(ctx, id)
 		if err != nil {
 			return nil, err
+		}
+		if len(all) == 0 && id != api.Every {
+			fmt.Fprintf(std.err, "sunloop: warning: there is no site %s; access to it begins when it is created\n", id)
 		}
 		if keys[i], err = api.Unlimited(commandLine).GrantedSite(id, all, customers); errors.Is(err, api.ErrAmbiguousSite) {
 			return nil, wrong("--sites %s: several customers have a site of this id; name one with --customers (%s)", id, strings.Join(customersOf(all), ", "))
@@ -135,24 +151,24 @@ func siteIDs(keys []string) string {
 	return strings.Join(ids, ", ")
 }
 
-// UserAddCmd makes a user.
+// UserAddCmd creates a user.
 type UserAddCmd struct {
 	Name      string   `arg:"" help:"Username."`
-	Role      string   `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"Type: ${enum}."`
+	Role      string   `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"Role: ${enum} (${default})."`
 	Customers []string `help:"Customers that the user has access to; * for all."`
 	Sites     []string `help:"Restrict access to these sites of the customers (all)."`
 	Group     string   `help:"User's group in external systems, which read it as group_id of tokens."`
 	Skin      string   `help:"User's appearance in external systems: skin_id of tokens."`
 }
 
-// Run makes the user.
+// Run creates the user.
 func (c *UserAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	password, err := askPassword(std, "Password for "+c.Name+": ")
 	if err != nil {
 		return err
 	}
 	return administerService(ctx, g, "users", api.ActionAdd, func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) error {
-		sites, err := siteKeys(ctx, s, c.Customers, c.Sites)
+		sites, err := siteKeys(ctx, s, std, c.Customers, c.Sites)
 		if err != nil {
 			return err
 		}
@@ -162,11 +178,14 @@ func (c *UserAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 		noteUser(r, u)
 		r.After = u.Record()
-		whose := "for no customer yet: sunloop admin user set --customers says whose data a user sees"
+		access := "no access to customers; grant it with sunloop admin user set " + u.Username + " --customers"
 		if len(u.Customers) > 0 {
-			whose = "for customers " + strings.Join(u.Customers, ", ")
+			access = "customers " + strings.Join(u.Customers, ", ")
 		}
-		fmt.Fprintf(std.out, "%s is made with %s, %s\n", u.Username, auth.RoleName(u.Role), whose)
+		if len(c.Sites) > 0 {
+			access += "; sites " + strings.Join(c.Sites, ", ")
+		}
+		fmt.Fprintf(std.out, "User %s created: %s; %s.\n", u.Username, auth.RoleName(u.Role), access)
 		return nil
 	})
 }
@@ -180,17 +199,17 @@ type UserListCmd struct{}
 
 // Run lists the users.
 func (UserListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return withDataFolder(g, func(s *backend.Service) error {
+	return readDataFolder(g, func(s *backend.Service) error {
 		users, _, err := s.Auth().As(api.Unlimited(commandLine)).Users(ctx, auth.UserFilter{}, api.Page{})
 		for _, u := range users {
 			state := "active"
 			if !u.Active {
 				state = "disabled"
 			}
-			factor := "no authenticator yet"
+			factor := "no authenticator"
 			switch {
 			case u.Issuer != "":
-				factor = "signs in by " + u.Issuer
+				factor = "signs in at " + u.Issuer
 			case u.Enrolled:
 				factor = fmt.Sprintf("authenticator, %d recovery codes left", u.RecoveryCodes)
 			}
@@ -204,20 +223,20 @@ func (UserListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	})
 }
 
-// changeUser changes a user and says that it is done.
+// changeUser changes a user and prints what was done.
 func changeUser(ctx context.Context, g *Globals, std streams, name, action string, c auth.UserChange, done string) error {
 	return administerService(ctx, g, "users", action, func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) error {
 		var err error
-		if c.Sites, err = siteKeys(ctx, s, c.Customers, c.Sites); err != nil {
+		if c.Sites, err = siteKeys(ctx, s, std, c.Customers, c.Sites); err != nil {
 			return err
 		}
 		before, after, err := m.ChangeUser(ctx, auth.UserRef{Username: name}, c)
 		if err != nil {
-			return err
+			return &subject{"user " + name, err}
 		}
 		noteUser(r, after)
 		r.Before, r.After = before.Record(), after.Record()
-		fmt.Fprintln(std.out, name, done)
+		fmt.Fprintf(std.out, "User %s %s.\n", name, done)
 		return nil
 	})
 }
@@ -235,9 +254,9 @@ type UserSetCmd struct {
 // Run changes the user.
 func (c *UserSetCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if c.Role == "" && c.Customers == nil && c.Sites == nil && c.Group == nil && c.Skin == nil {
-		return errors.New("say what becomes another: --role, --customers, --sites, --group or --skin")
+		return wrong("nothing to change: give --role, --customers, --sites, --group or --skin")
 	}
-	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Role: c.Role, Customers: c.Customers, Sites: c.Sites, GroupID: c.Group, SkinID: c.Skin}, "is changed")
+	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Role: c.Role, Customers: c.Customers, Sites: c.Sites, GroupID: c.Group, SkinID: c.Skin}, "changed")
 }
 
 // UserPasswordCmd changes a password.
@@ -251,47 +270,47 @@ func (c *UserPasswordCmd) Run(ctx context.Context, g *Globals, std streams) erro
 	if err != nil {
 		return err
 	}
-	return changeUser(ctx, g, std, c.Name, api.ActionResetPassword, auth.UserChange{Password: &password}, "has a new password; sessions are ended")
+	return changeUser(ctx, g, std, c.Name, api.ActionResetPassword, auth.UserChange{Password: &password}, "has a new password; the sessions of the user ended")
 }
 
-// UserResetTOTPCmd forgets an authenticator.
+// UserResetTOTPCmd removes an authenticator.
 type UserResetTOTPCmd struct {
 	Name string `arg:"" help:"Username."`
 }
 
-// Run forgets the authenticator.
+// Run removes the authenticator.
 func (c *UserResetTOTPCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return changeUser(ctx, g, std, c.Name, api.ActionResetMFA, auth.UserChange{ResetTOTP: true}, "sets up an authenticator at the next sign-in")
+	return changeUser(ctx, g, std, c.Name, api.ActionResetMFA, auth.UserChange{ResetTOTP: true}, "must set up an authenticator at the next sign-in")
 }
 
-// UserUnlinkCmd forgets who a user is at an identity provider.
+// UserUnlinkCmd removes the link of a user to an identity provider.
 type UserUnlinkCmd struct {
 	Name string `arg:"" help:"Username."`
 }
 
-// Run forgets the link.
+// Run removes the link.
 func (c *UserUnlinkCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return changeUser(ctx, g, std, c.Name, api.ActionUnlink, auth.UserChange{Unlink: true}, "is linked again at the next sign-in by an identity provider; sessions are ended")
+	return changeUser(ctx, g, std, c.Name, api.ActionUnlink, auth.UserChange{Unlink: true}, "unlinked: the next sign-in at an identity provider links again; the sessions of the user ended")
 }
 
-// UserDisableCmd keeps a user out.
+// UserDisableCmd blocks a user.
 type UserDisableCmd struct {
 	Name string `arg:"" help:"Username."`
 }
 
-// Run keeps the user out.
+// Run blocks the user.
 func (c *UserDisableCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Active: new(false)}, "is kept out")
+	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Active: new(false)}, "blocked")
 }
 
-// UserEnableCmd lets a user in.
+// UserEnableCmd unblocks a user.
 type UserEnableCmd struct {
 	Name string `arg:"" help:"Username."`
 }
 
-// Run lets the user in.
+// Run unblocks the user.
 func (c *UserEnableCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Active: new(true)}, "may sign in")
+	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Active: new(true)}, "unblocked")
 }
 
 // UserDeleteCmd removes a user.
@@ -304,11 +323,11 @@ func (c *UserDeleteCmd) Run(ctx context.Context, g *Globals, std streams) error 
 	return administer(ctx, g, "users", api.ActionDelete, func(m auth.Administrator, r *api.AuditRecord) error {
 		u, err := m.DeleteUser(ctx, auth.UserRef{Username: c.Name})
 		if err != nil {
-			return err
+			return &subject{"user " + c.Name, err}
 		}
 		noteUser(r, u)
 		r.Before = u.Record()
-		fmt.Fprintln(std.out, c.Name, "is removed; sessions are ended")
+		fmt.Fprintf(std.out, "User %s deleted; the sessions of the user ended.\n", c.Name)
 		return nil
 	})
 }
@@ -321,13 +340,13 @@ func askPassword(std streams, prompt string) (string, error) {
 		b, err := term.ReadPassword(int(std.in.Fd()))
 		fmt.Fprintln(std.err)
 		if err != nil {
-			return "", fmt.Errorf("read the password: %w", err)
+			return "", fmt.Errorf("read password: %w", err)
 		}
 		return string(b), nil
 	}
 	line, err := bufio.NewReader(std.in).ReadString('\n')
 	if err != nil && !(errors.Is(err, io.EOF) && line != "") {
-		return "", fmt.Errorf("read the password from standard input: %w", err)
+		return "", fmt.Errorf("read password from standard input: %w", err)
 	}
 	return strings.TrimRight(line, "\r\n"), nil
 }

@@ -35,7 +35,13 @@ func (c *AuditCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if q.From, q.To, err = fromTo(c.From, c.To, time.UTC); err != nil {
 		return err
 	}
-	return withDataFolder(g, func(s *backend.Service) error {
+	switch {
+	case c.Limit < 0:
+		return wrong("--limit %d: must be 0 or more", c.Limit)
+	case !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To.Time):
+		return wrong("--to: must be later than --from")
+	}
+	return readDataFolder(g, func(s *backend.Service) error {
 		if q.SiteID, err = c.siteKey(ctx, s); err != nil {
 			return err
 		}
@@ -96,7 +102,7 @@ func (c *AuditCmd) print(out io.Writer, r api.AuditRecord) error {
 		about = append(about, r.Error)
 	}
 	if r.Omitted > 0 {
-		about = append(about, display.CountOf(r.Omitted, "refusal", "refusals")+" before it were not kept")
+		about = append(about, display.CountOf(r.Omitted, "refusal", "refusals")+" before it not recorded")
 	}
 	_, err := fmt.Fprintf(out, "%s  %-20s %-28s %d  %s\n", r.Timestamp, cmp.Or(r.Actor, r.ActorID, "a client at "+r.Address), strings.TrimSpace(r.Route+" "+r.Action), r.Status, strings.Join(about, "; "))
 	return err

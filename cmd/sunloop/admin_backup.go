@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	"app.sunloop/backend"
@@ -35,7 +36,10 @@ type BackupCmd struct {
 }
 
 // Run makes the backup, of a running service or of a folder that no process uses.
-func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
+func (c *BackupCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std streams) error {
+	if !c.Encrypt && givenFlags(k)["passphrase-file"] {
+		return wrong("--passphrase-file: requires --encrypt")
+	}
 	passphrase := ""
 	if c.Encrypt {
 		var err error
@@ -45,7 +49,7 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	}
 	if c.File == "-" {
 		if out, ok := fileOf(std.out); ok && term.IsTerminal(int(out.Fd())) {
-			return errors.New("a backup is not for a terminal: name a file, or lead standard output into one")
+			return errors.New("standard output is a terminal: name a file, or redirect the backup to one")
 		}
 		_, err := c.write(ctx, g, below(std.out), passphrase)
 		return err
@@ -53,10 +57,10 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	// Without a name until it is whole and on the disk.
 	f, err := createFile(c.File)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already: remove it, or name another file", c.File)
+		return fmt.Errorf("create backup %s: the file exists; remove it, or name another one", c.File)
 	}
 	if err != nil {
-		return fmt.Errorf("make the backup: %w", err)
+		return fmt.Errorf("create backup %s: %w", c.File, err)
 	}
 	done, err := c.write(ctx, g, f, passphrase)
 	if err == nil {
@@ -66,15 +70,15 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return errors.Join(err, f.discard())
 	}
 	if err := f.commit(); err != nil {
-		return fmt.Errorf("name the backup: %w", err)
+		return fmt.Errorf("complete backup %s: %w", c.File, err)
 	}
 	info, err := os.Stat(c.File)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "%s holds %s of %s in %s\n", c.File, display.CountOf(done.Files, "file", "files"), display.Bytes(done.Bytes), display.Bytes(info.Size()))
+	fmt.Fprintf(std.out, "Backup %s created and verified: %s, %s; size of the backup %s.\n", c.File, display.CountOf(done.Files, "file", "files"), display.Bytes(done.Bytes), display.Bytes(info.Size()))
 	if strings.HasPrefix(g.Objects, "s3://") {
-		fmt.Fprintln(std.out, "Objects are not included: use versioning or replication of their bucket.")
+		fmt.Fprintln(std.out, "The objects of the bucket are not included: use its versioning or replication.")
 	}
 	return nil
 }
@@ -83,14 +87,14 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 func verifyBackup(ctx context.Context, f *newFile, passphrase string) error {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err = errors.Join(err, f.Sync()); err != nil {
-		return fmt.Errorf("write the backup: %w", err)
+		return fmt.Errorf("write backup: %w", err)
 	}
 	var words func() (string, error)
 	if passphrase != "" {
 		words = func() (string, error) { return passphrase, nil }
 	}
 	if _, err := backup.Verify(ctx, io.NewSectionReader(f, 0, size), words); err != nil {
-		return fmt.Errorf("verify the backup that was written: %w", err)
+		return fmt.Errorf("verify backup: %w", err)
 	}
 	return nil
 }
@@ -124,7 +128,7 @@ func backupTo(ctx context.Context, g *Globals, w io.Writer) (socket.Backup, erro
 		return done, err
 	}
 	if err := regularfile.Check(filepath.Join(g.Data, backup.Database)); err != nil {
-		return socket.Backup{}, fmt.Errorf("there is no data folder to back up: %w", err)
+		return socket.Backup{}, fmt.Errorf("no data folder to back up in %s: %w", g.Data, err)
 	}
 	for waited := time.Duration(0); ; waited += takeOver / 30 {
 		done, err := socket.Fetch(ctx, g.Data, w)
@@ -152,7 +156,13 @@ type RestoreCmd struct {
 
 // Run restores into --data, which must be a new folder or an empty one.
 func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	in, passphrase := std.in, func() (string, error) { return askPassword(std, "Passphrase of the backup: ") }
+	in, passphrase := std.in, func() (string, error) {
+		words, err := askPassword(std, "Passphrase of the backup: ")
+		if errors.Is(err, io.EOF) {
+			return "", errors.New("the backup is encrypted; give its passphrase with --passphrase-file, or on standard input")
+		}
+		return words, err
+	}
 	if c.File == "-" && c.PassphraseFile == "" {
 		passphrase = nil // standard input is the backup itself
 	}
@@ -162,7 +172,7 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if c.File != "-" {
 		f, err := os.Open(c.File) // also a pipe
 		if err != nil {
-			return fmt.Errorf("read the backup: %w", err)
+			return fmt.Errorf("open backup: %w", err)
 		}
 		defer f.Close()
 		in = f
@@ -170,22 +180,30 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if g.Store != "" {
 		m, err := admin.RestoreReplica(ctx, in, g.embedded().Paths(), postgres.Options{Now: time.Now, URLFile: g.StoreFile}, passphrase, c.PassphraseFile != "")
 		if err != nil {
-			return err
+			return c.failed(err)
 		}
-		fmt.Fprintf(std.out, "the database is restored: %s of %s, as they were at %s\n", display.CountOf(len(m.Parts), "file", "files"), display.Bytes(m.Size()), m.MadeAt.Format(time.RFC3339))
+		fmt.Fprintf(std.out, "Database restored from the backup of %s: %s, %s.\n", m.MadeAt.Format(time.RFC3339), display.CountOf(len(m.Parts), "file", "files"), display.Bytes(m.Size()))
 		return nil
 	}
 	m, err := admin.Restore(ctx, in, g.Data, passphrase, c.PassphraseFile != "")
 	if err != nil {
-		return err
+		return c.failed(err)
 	}
-	fmt.Fprintf(std.out, "%s is restored: %s of %s, as they were at %s, checked\n", g.Data, display.CountOf(len(m.Parts), "file", "files"), display.Bytes(m.Size()), m.MadeAt.Format(time.RFC3339))
-	// What the folder itself lacked when it was copied is said, and no reason to have nothing.
+	fmt.Fprintf(std.out, "Data folder %s restored from the backup of %s and verified: %s, %s.\n", g.Data, m.MadeAt.Format(time.RFC3339), display.CountOf(len(m.Parts), "file", "files"), display.Bytes(m.Size()))
+	// Faults that the folder had before the backup are reported; the restored data are still useful.
 	found, err := check.Folder(ctx, check.Paths{DataDir: g.Data})
 	if n := len(found.Faults); n > 0 {
-		fmt.Fprintf(std.err, "the folder had %s when it was copied, or files of unfinished uploads: sunloop admin check lists them\n", display.CountOf(n, "fault", "faults"))
+		fmt.Fprintf(std.err, "sunloop: the backup has %s of its folder, or files of unfinished uploads; sunloop admin check lists them\n", display.CountOf(n, "fault", "faults"))
 	}
 	return err
+}
+
+// failed returns the error of a restore with the name of the backup.
+func (c *RestoreCmd) failed(err error) error {
+	if c.File == "-" {
+		return fmt.Errorf("restore from standard input: %w", err)
+	}
+	return fmt.Errorf("restore %s: %w", c.File, err)
 }
 
 // CompactCmd rewrites the database without its free pages.
@@ -194,16 +212,16 @@ type CompactCmd struct{}
 // Run compacts the database of a folder that no process uses.
 func (CompactCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if g.Store != "" {
-		return errors.New("compact is for the file of a data folder: a PostgreSQL server gives room back by itself, with autovacuum")
+		return errors.New("compact is for the database file of a data folder; PostgreSQL frees space by autovacuum")
 	}
 	before, after, err := bolt.Compact(ctx, g.Data)
 	if errors.Is(err, store.ErrLocked) {
-		return fmt.Errorf("%w; compaction needs exclusive access: stop that process first", err)
+		return fmt.Errorf("%w; stop that process first", err)
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "%s took %s and takes %s\n", filepath.Join(g.Data, backup.Database), display.Bytes(before), display.Bytes(after))
+	fmt.Fprintf(std.out, "%s compacted from %s to %s.\n", filepath.Join(g.Data, backup.Database), display.Bytes(before), display.Bytes(after))
 	return nil
 }
 
@@ -215,18 +233,18 @@ func newPassphrase(std streams, file string) (words string, err error) {
 	if file != "" {
 		words, err = passphraseIn(file)
 	} else {
-		words, err = askPassword(std, "Passphrase for the backup: ")
+		words, err = askPassword(std, "Passphrase of the backup: ")
 	}
 	if err != nil {
 		return "", err
 	}
 	if len([]rune(words)) < minPassphrase {
-		return "", fmt.Errorf("the passphrase of a backup has at least %d characters", minPassphrase)
+		return "", fmt.Errorf("passphrase: at least %d characters are required", minPassphrase)
 	}
 	if file != "" || !term.IsTerminal(int(std.in.Fd())) {
 		return words, nil
 	}
-	again, err := askPassword(std, "Once more: ")
+	again, err := askPassword(std, "Repeat the passphrase: ")
 	if err == nil && again != words {
 		err = errors.New("the two passphrases differ")
 	}
@@ -237,15 +255,15 @@ func newPassphrase(std streams, file string) (words string, err error) {
 func passphraseIn(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return "", fmt.Errorf("read the passphrase: %w", err)
+		return "", fmt.Errorf("read passphrase: %w", err)
 	}
 	defer f.Close()
 	line, err := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read the passphrase: %w", err)
+		return "", fmt.Errorf("read passphrase: %w", err)
 	}
 	if line = strings.TrimRight(line, "\r\n"); line == "" {
-		return "", fmt.Errorf("the first line of %s is empty, and should be the passphrase", file)
+		return "", fmt.Errorf("read passphrase: the first line of %s is empty", file)
 	}
 	return line, nil
 }

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"app.sunloop/backend/check"
+	"app.sunloop/backend/store"
 	"app.sunloop/internal/display"
 )
 
@@ -23,10 +25,12 @@ type CheckCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run says what was looked at and what is wrong; the exit status is 1 when
-// something is.
+// Run prints the faults and what was checked; the exit status is 1 if there is a fault.
 func (c *CheckCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	found, err := checkData(ctx, g)
+	if errors.Is(err, store.ErrLocked) {
+		return fmt.Errorf("%w; stop that process first", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -41,13 +45,13 @@ func (c *CheckCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		for _, n := range found.Notes {
 			fmt.Fprintln(std.out, n)
 		}
-		verdict := "All is well."
+		verdict := "No faults found."
 		if n := len(found.Faults); n == 1 {
-			verdict = "One fault was found."
+			verdict = "1 fault found."
 		} else if n > 1 {
 			verdict = display.CountOf(n, "fault", "faults") + " found."
 		}
-		fmt.Fprintf(std.out, "%s of %s, the telemetry and the queue, %s of %s and the modes of %s were looked at. %s\n",
+		fmt.Fprintf(std.out, "Checked: %s of %s, the telemetry, the queue, %s of %s, and the modes of %s. %s\n",
 			display.CountOf(found.Records, "record", "records"), display.CountOf(found.Tables, "table", "tables"), display.CountOf(found.Objects, "object", "objects"), display.Bytes(found.ObjectBytes), display.CountOf(found.Files, "file", "files"), verdict)
 	}
 	if len(found.Faults) > 0 {

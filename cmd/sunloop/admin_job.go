@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/admin/socket"
+	"app.sunloop/internal/display"
 )
 
 // JobListCmd lists the dead jobs.
@@ -23,7 +24,7 @@ func (c *JobListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		jobs, err = socket.JobsOf(ctx, g.Data)
 	}
 	if errors.Is(err, socket.ErrNoProcess) {
-		err = withDataFolder(g, func(s *backend.Service) (err error) {
+		err = readDataFolder(g, func(s *backend.Service) (err error) {
 			jobs, err = s.Admin().Jobs(ctx)
 			return err
 		})
@@ -35,18 +36,10 @@ func (c *JobListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return json.NewEncoder(std.out).Encode(jobs)
 	}
 	for _, d := range jobs.DeadJobs {
-		fmt.Fprintf(std.out, "%s  %-11s %s  died %s after %s: %s\n", d.ID, d.Kind, d.About, d.DiedAt.UTC().Format(time.RFC3339), counted(d.Attempts, "attempt"), d.Cause)
+		fmt.Fprintf(std.out, "%s  %-11s %s  dead since %s, after %s: %s\n", d.ID, d.Kind, d.About, d.DiedAt.UTC().Format(time.RFC3339), display.CountOf(d.Attempts, "attempt", "attempts"), d.Cause)
 	}
-	fmt.Fprintf(std.out, "%s wait, %d run, %d dead\n", counted(jobs.Waiting, "job"), jobs.Running, jobs.Dead)
+	fmt.Fprintf(std.out, "Jobs: %d waiting, %d running, %d dead.\n", jobs.Waiting, jobs.Running, jobs.Dead)
 	return nil
-}
-
-// counted is a number of things.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // JobRetryCmd returns a dead job to the queue.
@@ -61,11 +54,11 @@ func (c *JobRetryCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		err = socket.RetryJob(ctx, g.Data, c.ID)
 	}
 	if errors.Is(err, socket.ErrNoProcess) {
-		err = withDataFolder(g, func(s *backend.Service) error { return s.Admin().RetryJob(ctx, c.ID) })
+		err = readDataFolder(g, func(s *backend.Service) error { return s.Admin().RetryJob(ctx, c.ID) })
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "%s runs again as soon as a service works\n", c.ID)
+	fmt.Fprintf(std.out, "Job %s queued again: it runs when a service is running.\n", c.ID)
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,24 +12,27 @@ import (
 	"app.sunloop/internal/display"
 )
 
-// KeyCreateCmd makes an API key.
+// KeyCreateCmd creates an API key.
 type KeyCreateCmd struct {
 	Name      string        `arg:"" help:"Purpose of the key."`
-	Role      string        `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst,role_collector" help:"Type: ${enum}."`
+	Role      string        `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst,role_collector" help:"Role: ${enum} (${default})."`
 	Sites     []string      `help:"Sites that the key has access to, * for all (all sites of the customers)."`
 	Customers []string      `help:"Customers that the key has access to, * for all (those of the sites)."`
 	Expires   time.Duration `placeholder:"DURATION" help:"Lifetime of the key, for example 2160h (unlimited)."`
 	Rate      *int          `placeholder:"NUMBER" help:"Accepted requests a minute, 0 for no limit (60; of role_collector no limit)."`
 }
 
-// Run makes the key and prints it.
+// Run creates the key and prints it.
 func (c *KeyCreateCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if len(c.Sites) == 0 && len(c.Customers) == 0 {
-		return errors.New("say what the key opens: --customers or --sites, * for all")
+		return wrong("no access given: give --customers or --sites, * for all")
+	}
+	if c.Expires < 0 {
+		return wrong("--expires %s: must be more than 0", c.Expires)
 	}
 	n := auth.NewKey{Name: c.Name, Role: c.Role, Customers: c.Customers, CreatedBy: commandLine, ExpiresAt: in(c.Expires), Rate: c.Rate}
 	return administerService(ctx, g, "keys", api.ActionCreate, func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) (err error) {
-		if n.Sites, err = siteKeys(ctx, s, c.Customers, c.Sites); err != nil {
+		if n.Sites, err = siteKeys(ctx, s, std, c.Customers, c.Sites); err != nil {
 			return err
 		}
 		plain, key, err := m.CreateKey(ctx, n)
@@ -39,7 +41,7 @@ func (c *KeyCreateCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 		noteKey(r, key)
 		r.After = key.Record()
-		fmt.Fprintf(std.out, "%s\nThis is %s. It is shown only now; keep it safe.\n", plain, key.ID)
+		fmt.Fprintf(std.out, "%s\nAPI key %s created. The key is shown only once: store it safely.\n", plain, key.ID)
 		return nil
 	})
 }
@@ -61,10 +63,13 @@ type KeyListCmd struct{}
 
 // Run lists the keys.
 func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return withDataFolder(g, func(s *backend.Service) error {
+	return readDataFolder(g, func(s *backend.Service) error {
 		keys, _, err := s.Auth().As(api.Unlimited(commandLine)).Keys(ctx, auth.KeyFilter{}, api.Page{})
 		for _, k := range keys {
 			state := k.State
+			if state == api.KeyGood {
+				state = "valid"
+			}
 			switch {
 			case k.State == api.KeyRevoked:
 				state += " " + api.At(k.RevokedAt).String()
@@ -110,19 +115,22 @@ type KeyRotateCmd struct {
 	Expires time.Duration `placeholder:"DURATION" help:"Lifetime of the new key (that of the old key)."`
 }
 
-// Run makes the new key and prints it.
+// Run creates the new key and prints it.
 func (c *KeyRotateCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if c.Overlap < 0 || c.Overlap > api.MaxOverlap {
-		return fmt.Errorf("--overlap is a duration up to %s, not %s", api.MaxOverlap, c.Overlap)
+		return wrong("--overlap %s: must be from 0 to %s", c.Overlap, api.MaxOverlap)
+	}
+	if c.Expires < 0 {
+		return wrong("--expires %s: must be more than 0", c.Expires)
 	}
 	return administer(ctx, g, "keys", api.ActionRotate, func(m auth.Administrator, r *api.AuditRecord) error {
 		done, err := m.RotateKey(ctx, c.ID, auth.Rotation{Overlap: c.Overlap, ExpiresAt: in(c.Expires), By: commandLine})
 		if err != nil {
-			return err
+			return &subject{"API key " + c.ID, err}
 		}
 		noteKey(r, done.Key)
 		r.Before, r.After = done.Before.Record(), done.After.Record()
-		fmt.Fprintf(std.out, "%s\nThis is %s. It is shown only now; keep it safe. %s opens until %s.\n", done.Plain, done.Key.ID, c.ID, api.At(done.After.ExpiresAt))
+		fmt.Fprintf(std.out, "%s\nAPI key %s created; it replaces %s, which stays valid until %s. The key is shown only once: store it safely.\n", done.Plain, done.Key.ID, c.ID, api.At(done.After.ExpiresAt))
 		return nil
 	})
 }
@@ -137,11 +145,11 @@ func (c *KeyRevokeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return administer(ctx, g, "keys", api.ActionRevoke, func(m auth.Administrator, r *api.AuditRecord) error {
 		before, after, err := m.RevokeKey(ctx, c.ID)
 		if err != nil {
-			return err
+			return &subject{"API key " + c.ID, err}
 		}
 		noteKey(r, after)
 		r.Before, r.After = before.Record(), after.Record()
-		fmt.Fprintln(std.out, c.ID, "is revoked")
+		fmt.Fprintf(std.out, "API key %s revoked.\n", c.ID)
 		return nil
 	})
 }
@@ -151,14 +159,14 @@ type SigningKeyListCmd struct{}
 
 // Run lists the keys.
 func (SigningKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return withDataFolder(g, func(s *backend.Service) error {
+	return readDataFolder(g, func(s *backend.Service) error {
 		keys, err := s.Auth().SigningKeys(ctx)
 		for _, k := range keys {
-			state := "signs"
+			state := "active"
 			if !k.RetiresAt.IsZero() {
-				state = "rotated; gone at " + api.At(k.RetiresAt).String()
+				state = "rotated, valid until " + api.At(k.RetiresAt).String()
 			}
-			fmt.Fprintf(std.out, "%s  made %s, %s\n", k.ID, api.At(k.CreatedAt), state)
+			fmt.Fprintf(std.out, "%s  created %s, %s\n", k.ID, api.At(k.CreatedAt), state)
 		}
 		return err
 	})
@@ -167,13 +175,13 @@ func (SigningKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error
 // SigningKeyRotateCmd rotates the key of tokens.
 type SigningKeyRotateCmd struct{}
 
-// Run makes the new key.
+// Run creates the new key.
 func (SigningKeyRotateCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return administer(ctx, g, "signing-keys", api.ActionRotate, func(m auth.Administrator, _ *api.AuditRecord) error {
 		if err := m.RotateSigningKey(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintln(std.out, "a new key signs; tokens of the old one stay good until they end")
+		fmt.Fprintln(std.out, "Signing key rotated; tokens of the old key stay valid until they expire.")
 		return nil
 	})
 }

@@ -103,22 +103,22 @@ func (c *MigrateCmd) print(out io.Writer, o migrate.Options, r *migrate.Report) 
 	}
 	switch {
 	case len(r.Differences) > 0 && (c.VerifyOnly || r.Complete):
-		fmt.Fprintln(out, "The target does not hold what the data folder does.")
+		fmt.Fprintln(out, "The target differs from the data folder.")
 	case len(r.Differences) > 0:
-		fmt.Fprintln(out, "The target differs from the data folder, and no service opens it: recreate the database and the folder of the objects, and start again.")
+		fmt.Fprintln(out, "The target differs from the data folder, and services refuse to open it. Recreate the database, empty the storage of objects, and migrate again.")
 	case c.VerifyOnly:
-		fmt.Fprintln(out, "The target holds what the data folder does.")
+		fmt.Fprintln(out, "The target has the same content as the data folder.")
 	default:
 		c.next(out, o)
 	}
 	return nil
 }
 
-// next says what a replica needs besides.
+// next prints what else replicas require.
 func (c *MigrateCmd) next(out io.Writer, o migrate.Options) {
 	from := o.From
-	fmt.Fprintln(out, "The target holds what the data folder does.")
-	fmt.Fprintf(out, "Give each replica a copy of %s: without it no stored secret opens.\n", filepath.Join(from, "sunloop.key"))
+	fmt.Fprintln(out, "The target has the same content as the data folder.")
+	fmt.Fprintf(out, "Copy %s to each replica: stored secrets cannot be decrypted without it.\n", filepath.Join(from, "sunloop.key"))
 	var more []string
 	for _, name := range []string{"tls", "ssh"} {
 		if info, err := os.Stat(filepath.Join(from, name)); err == nil && info.IsDir() {
@@ -126,9 +126,9 @@ func (c *MigrateCmd) next(out io.Writer, o migrate.Options) {
 		}
 	}
 	if len(more) > 0 {
-		fmt.Fprintf(out, "Copy %s of it into their data folders as well, so that clients find the fingerprints that they know.\n", strings.Join(more, " and "))
+		fmt.Fprintf(out, "Copy the folder %s of it to their data folders too: clients have accepted its fingerprints.\n", strings.Join(more, " and the folder "))
 	}
 	if o.Objects == "" {
-		fmt.Fprintf(out, "The objects stay in %s, which is right for one replica alone.\n", filepath.Join(from, "objects"))
+		fmt.Fprintf(out, "The objects stay in %s, which only one replica can use; several need --objects.\n", filepath.Join(from, "objects"))
 	}
 }

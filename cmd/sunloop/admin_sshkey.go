@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,14 +26,14 @@ func publicKey(std streams, file string) (auth.SSHKey, error) {
 	if file != "" {
 		f, err := os.Open(file)
 		if err != nil {
-			return auth.SSHKey{}, err
+			return auth.SSHKey{}, fmt.Errorf("read public key: %w", err)
 		}
 		defer f.Close()
 		from = f
 	}
 	b, err := io.ReadAll(io.LimitReader(from, 64<<10))
 	if err != nil {
-		return auth.SSHKey{}, fmt.Errorf("read the public key: %w", err)
+		return auth.SSHKey{}, fmt.Errorf("read public key: %w", err)
 	}
 	k, err := auth.ParseSSHKey(string(b))
 	return k, clientError(err)
@@ -44,7 +43,7 @@ func publicKey(std streams, file string) (auth.SSHKey, error) {
 func keysOf(ctx context.Context, m auth.Administrator, name string) ([]auth.SSHKey, error) {
 	u, err := m.User(ctx, auth.UserRef{Username: name})
 	if err != nil {
-		return nil, err
+		return nil, &subject{"user " + name, err}
 	}
 	keys := make([]auth.SSHKey, len(u.SSHKeys))
 	for i, line := range u.SSHKeys {
@@ -71,7 +70,7 @@ func changeKeys(ctx context.Context, g *Globals, name string, change func([]auth
 		}
 		before, after, err := m.ChangeUser(ctx, auth.UserRef{Username: name}, auth.UserChange{SSHKeys: lines})
 		if err != nil {
-			return err
+			return &subject{"user " + name, err}
 		}
 		noteUser(r, after)
 		r.Before, r.After = before.Record(), after.Record()
@@ -100,9 +99,9 @@ func (c *SSHKeyAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	case err != nil:
 		return err
 	case there:
-		fmt.Fprintln(std.out, c.Name, "has", k.Fingerprint, "already")
+		fmt.Fprintf(std.out, "User %s already has the key %s.\n", c.Name, k.Fingerprint)
 	default:
-		fmt.Fprintln(std.out, c.Name, "may sign in over SSH with", k.Fingerprint)
+		fmt.Fprintf(std.out, "User %s can sign in over SSH with the key %s.\n", c.Name, k.Fingerprint)
 	}
 	return nil
 }
@@ -114,7 +113,7 @@ type SSHKeyListCmd struct {
 
 // Run lists the keys.
 func (c *SSHKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return withDataFolder(g, func(s *backend.Service) error {
+	return readDataFolder(g, func(s *backend.Service) error {
 		keys, err := keysOf(ctx, s.Auth().As(api.Unlimited(commandLine)), c.Name)
 		for _, k := range keys {
 			kind, _, _ := strings.Cut(k.Line, " ")
@@ -124,19 +123,19 @@ func (c *SSHKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error 
 	})
 }
 
-// SSHKeyRemoveCmd takes a key away.
+// SSHKeyRemoveCmd removes a key.
 type SSHKeyRemoveCmd struct {
 	Name        string `arg:"" help:"Username."`
 	File        string `arg:"" optional:"" help:"Public key file (standard input)." type:"path"`
 	Fingerprint string `placeholder:"SHA256:…" help:"Fingerprint of the key, as shown by the list, instead of a file."`
 }
 
-// Run takes the key away.
+// Run removes the key.
 func (c *SSHKeyRemoveCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	fingerprint := c.Fingerprint
 	switch {
 	case fingerprint != "" && c.File != "":
-		return errors.New("name the key by its file or by --fingerprint, not by both")
+		return wrong("give the file of the key or --fingerprint, not both")
 	case fingerprint == "":
 		k, err := publicKey(std, c.File)
 		if err != nil {
@@ -147,12 +146,12 @@ func (c *SSHKeyRemoveCmd) Run(ctx context.Context, g *Globals, std streams) erro
 	err := changeKeys(ctx, g, c.Name, func(keys []auth.SSHKey) ([]auth.SSHKey, error) {
 		left := slices.DeleteFunc(slices.Clone(keys), func(k auth.SSHKey) bool { return k.Fingerprint == fingerprint })
 		if len(left) == len(keys) {
-			return nil, fmt.Errorf("%s has no key %s; sunloop admin user ssh-key list %s shows them", c.Name, fingerprint, c.Name)
+			return nil, fmt.Errorf("user %s has no key %s; sunloop admin user ssh-key list %s shows the keys", c.Name, fingerprint, c.Name)
 		}
 		return left, nil
 	})
 	if err == nil {
-		fmt.Fprintln(std.out, c.Name, "no longer has", fingerprint+"; sessions are ended")
+		fmt.Fprintf(std.out, "Key %s of user %s removed; the sessions of the user ended.\n", fingerprint, c.Name)
 	}
 	return err
 }

@@ -230,7 +230,7 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 			o.StoredToken = func() string { return store.token(service) }
 			o.OnToken = func(token string) {
 				if err := store.keep(service, token); err != nil {
-					log.Warn("keep the renewed session", "error", err)
+					log.Warn("saving renewed session failed", "error", err)
 				}
 			}
 		}

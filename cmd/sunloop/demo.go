@@ -220,7 +220,7 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock *feed.Clock, show sho
 	f.Sent = func(until time.Time) {
 		left.Clock, left.Fed = until, true
 		if err := left.save(d.globals.Data); err != nil {
-			d.log.Warn("keep the demo's place", "error", err)
+			d.log.Warn("saving demo state failed", "error", err)
 		}
 	}
 	if d.history.Store(math.Float64bits(1)); !d.state.Fed {
@@ -242,7 +242,7 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock *feed.Clock, show sho
 			err = f.Live(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("the demo's feed ended", "error", err)
+			d.log.Error("demo feed stopped", "error", err)
 			if c.Headless {
 				cancel()
 			}
@@ -256,7 +256,7 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock *feed.Clock, show sho
 			return
 		}
 		if err := d.work(ctx, o, clock); err != nil && ctx.Err() == nil {
-			d.log.Warn("the demo's crew ended", "error", err)
+			d.log.Warn("demo crew stopped", "error", err)
 		}
 	}()
 	err = show(ctx, d)

@@ -134,7 +134,7 @@ func (c *GatewayDiscoverCmd) site(path string) (gateway.Site, error) {
 	switch file, err := gateway.Load(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		if c.Site == "" {
-			return s, wrong("--site: required to make %s", path)
+			return s, wrong("--site: required to create %s", path)
 		}
 	case err != nil:
 		return s, err
@@ -197,7 +197,7 @@ func (f SourcesFlags) check(g *Globals) error {
 		return err
 	}
 	if f.PlantMetrics != "" && f.Sources == "" {
-		return wrong("--plant-metrics: needs --sources")
+		return wrong("--plant-metrics: requires --sources")
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (f SourcesFlags) checkFor(g *Globals, remote string) error {
 	}
 	for _, flag := range []string{"sources", "plant-metrics"} {
 		if g.given[flag] {
-			return wrong("--%s: devices are read by a service of this process; with --remote it is elsewhere", flag)
+			return wrong("--%s: devices are read by a service of this process; with --remote, another process is the service", flag)
 		}
 	}
 	return nil
@@ -254,7 +254,11 @@ func (c *GatewayRunCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		return err
 	}
 	path := cmp.Or(c.Sources, defaultSources())
-	if err := errors.Join(checkPlantMetrics(c.PlantMetrics), checkSources(g, path)); err != nil {
+	err = errors.Join(checkPlantMetrics(c.PlantMetrics), checkSources(g, path))
+	if c.Sources == "" && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; create it with sunloop gateway discover ADDRESS --add --site SITE, or name another file with --sources", err)
+	}
+	if err != nil {
 		return err
 	}
 	return c.WatchFlags.run(ctx, cfg, 0, func(ctx context.Context, service *backend.Service) error {
@@ -272,7 +276,7 @@ func checkSources(g *Globals, path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if g.Store != "" {
-		return errors.New("--sources: devices are read into a data folder; with a database, a gateway at the site reads them")
+		return wrong("--sources: devices are read into a data folder; with --store, use a gateway at the site")
 	}
 	return moveQueue(g.Data)
 }
@@ -336,7 +340,7 @@ func readOnce(ctx context.Context, g *Globals, path, metrics string, service *ba
 	if exporter != nil {
 		status.Go(func() {
 			if err := exporter.Serve(ctx); err != nil && ctx.Err() == nil {
-				log.Error("the values of devices are not served", "error", err.Error())
+				log.Error("serving plant metrics failed", "error", err.Error())
 			}
 		})
 	}
@@ -345,7 +349,7 @@ func readOnce(ctx context.Context, g *Globals, path, metrics string, service *ba
 	}
 	status.Go(func() { // without it the devices are still read
 		if err := p.Serve(ctx, g.Data); err != nil && ctx.Err() == nil {
-			log.Warn("gateway status and explain are not available", "error", err.Error())
+			log.Warn("gateway status, tail and explain unavailable", "error", err.Error())
 		}
 	})
 	return p.Run(ctx)
@@ -410,13 +414,13 @@ func printBroker(out io.Writer, b gateway.BrokerStatus) {
 	state := "connected"
 	switch {
 	case !b.Connected:
-		state = "not connected: " + cmp.Or(b.Error, "not tried yet")
+		state = "not connected: " + cmp.Or(b.Error, "no attempt yet")
 	case b.Version != "":
 		state += " by MQTT " + b.Version
 	}
 	fmt.Fprintf(out, "broker %s (%s): %s, %s\n", b.Address, b.Dialect, state, display.CountOf(b.Messages, "message", "messages"))
 	for _, reason := range slices.Sorted(maps.Keys(b.Refused)) {
-		fmt.Fprintf(out, "  not taken: %s: %d\n", reason, b.Refused[reason])
+		fmt.Fprintf(out, "  rejected: %s: %d\n", reason, b.Refused[reason])
 	}
 	if len(b.Others) > 0 {
 		fmt.Fprintf(out, "  not configured: %s\n", strings.Join(b.Others, ", "))
@@ -425,9 +429,9 @@ func printBroker(out io.Writer, b gateway.BrokerStatus) {
 
 // printFiles prints what came from a folder, a server or a mailbox.
 func printFiles(out io.Writer, f drop.Status) {
-	fmt.Fprintf(out, "%s %s (%s): %s, %s taken in, %d of them refused, %d wait\n", f.Kind, f.Name, f.Place, f.State, display.CountOf(f.Taken, "file", "files"), f.Refused, f.Waiting)
+	fmt.Fprintf(out, "%s %s (%s): %s, %s processed, %d of them refused, %d waiting\n", f.Kind, f.Name, f.Place, f.State, display.CountOf(f.Taken, "file", "files"), f.Refused, f.Waiting)
 	if f.Skipped > 0 {
-		fmt.Fprintf(out, "  messages of other senders: %d\n", f.Skipped)
+		fmt.Fprintf(out, "  messages of other senders, ignored: %d\n", f.Skipped)
 	}
 	for _, r := range f.Refusals {
 		fmt.Fprintf(out, "  %s %s refused: %s\n", r.At.UTC().Format(time.RFC3339), r.File, r.Reason)
@@ -450,14 +454,14 @@ func kilowatts(w *float64) string {
 // GatewayTailCmd prints readings.
 type GatewayTailCmd struct {
 	Device string `arg:"" optional:"" help:"Unit (default: all)."`
-	Count  int    `short:"n" placeholder:"N" help:"End after so many readings (default: never)."`
+	Count  int    `short:"n" placeholder:"N" help:"Number of readings to print (no limit)."`
 	JSON   bool   `name:"json" help:"Print a JSON object for each reading."`
 }
 
 // Run prints until ctx ends.
 func (c *GatewayTailCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if c.Count < 0 {
-		return wrong("--count %d: 0 or more", c.Count)
+		return wrong("--count %d: must be 0 or more", c.Count)
 	}
 	last := map[string]time.Time{}
 	for printed, first := 0, true; ; first = false {
@@ -540,7 +544,7 @@ func (c *GatewayExplainCmd) Run(ctx context.Context, g *Globals, std streams) er
 	}
 	fmt.Fprintf(out, "power %s, age %s, %s, %s, dropped: %s\n", kilowatts(e.PowerW), age(e.AgeS), display.CountOf(e.Reads, "reading", "readings"), display.CountOf(e.Errors, "error", "errors"), marks(e.Marks))
 	if !e.Stored {
-		fmt.Fprintln(out, "not stored as a unit: the inverters of the site have its power, or it measures none")
+		fmt.Fprintln(out, "not stored as a unit: its power is that of the inverters, or it measures none")
 	}
 	if e.Error != "" {
 		fmt.Fprintf(out, "last error at %s: %s\n", e.ErrorAt.UTC().Format(time.RFC3339), e.Error)

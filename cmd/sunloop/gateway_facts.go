@@ -73,7 +73,7 @@ func checkPlantMetrics(address string) error {
 		return nil
 	}
 	if i := strings.LastIndexByte(address, ':'); i < 1 || !isPort(address[i+1:]) {
-		return fmt.Errorf("--plant-metrics: invalid address %q; example: 127.0.0.1:9465", address)
+		return wrong("--plant-metrics: invalid address %q; example: 127.0.0.1:9465", address)
 	}
 	return nil
 }
@@ -91,9 +91,9 @@ func openPlantMetrics(ctx context.Context, address string, p *gateway.Poller, lo
 		return nil, fmt.Errorf("--plant-metrics: %w", err)
 	}
 	at := l.Addresses()[0].Address
-	log.Info("serving the plant's values", "address", at)
+	log.Info("serving plant metrics", "address", at)
 	if !loopback(at) {
-		log.Warn("the address of the plant's values can be reached from other machines, and asks for no credential", "address", at)
+		log.Warn("plant metrics are served without authentication on an address that other machines can reach", "address", at)
 	}
 	return l, nil
 }

@@ -92,7 +92,7 @@ func (c *GatewayInviteCmd) Run(ctx context.Context, g *Globals, std streams) err
 		}
 		switch {
 		case len(of) == 0:
-			return api.ErrSiteNotFound
+			return &subject{"--site " + c.Site, api.ErrSiteNotFound}
 		case len(of) > 1:
 			return wrong("--site %s: several customers have a site of this id; name one with --customer (%s)", c.Site, strings.Join(customersOf(of), ", "))
 		}
@@ -106,14 +106,14 @@ func (c *GatewayInviteCmd) Run(ctx context.Context, g *Globals, std streams) err
 }
 
 func printCode(out io.Writer, code, url string, expires time.Time) error {
-	_, err := fmt.Fprintf(out, "%s\nThe code works once, until %s. On the gateway: sunloop gateway join %s\n", code, api.At(expires), url)
+	_, err := fmt.Fprintf(out, "%s\nThe code can be used once, until %s. On the gateway, run: sunloop gateway join %s\n", code, api.At(expires), url)
 	return err
 }
 
 // GatewayJoinCmd joins a service.
 type GatewayJoinCmd struct {
 	URL      string `arg:"" help:"Service, for example https://ops.example.com."`
-	Code     string `env:"SUNLOOP_JOIN_CODE" help:"Code of sunloop gateway invite (asked for)."`
+	Code     string `env:"SUNLOOP_JOIN_CODE" help:"Code of sunloop gateway invite (prompted for)."`
 	Replace  bool   `help:"Join even if the gateway is joined to a service; waiting samples and files are sent to the new one."`
 	SpoolMiB int64  `name:"spool-mib" default:"1024" placeholder:"MIB" help:"Disk space for waiting samples; when it is full, the oldest are dropped (${default})."`
 	FilesMiB int64  `name:"files-mib" default:"256" placeholder:"MIB" help:"Disk space for waiting files; when it is full, the oldest are dropped (${default})."`
@@ -124,10 +124,10 @@ type GatewayJoinCmd struct {
 func (c *GatewayJoinCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	u, err := checkRemote(c.URL)
 	if err != nil {
-		return wrong("%s: not an address of a service; example: https://ops.example.com", c.URL)
+		return wrong("%s: invalid URL of a service; example: https://ops.example.com", c.URL)
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return wrong("%s: the key would be readable on the way; use https", c.URL)
+		return wrong("%s: the key would be sent unencrypted; use https", c.URL)
 	}
 	if c.SpoolMiB < 16 || c.SpoolMiB > 1<<20 {
 		return wrong("--spool-mib %d: must be from 16 to %d", c.SpoolMiB, 1<<20)
@@ -138,7 +138,7 @@ func (c *GatewayJoinCmd) Run(ctx context.Context, g *Globals, std streams) error
 	path := filepath.Join(g.Data, forwardFile)
 	switch former, err := readTarget(path); {
 	case err == nil && !c.Replace:
-		return fmt.Errorf("the gateway sends to %s already; --replace joins another service", former.URL)
+		return fmt.Errorf("the gateway has joined %s; --replace joins another service", former.URL)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -146,11 +146,11 @@ func (c *GatewayJoinCmd) Run(ctx context.Context, g *Globals, std streams) error
 	if code == "" {
 		fmt.Fprint(std.err, "Code: ")
 		if code, err = bufio.NewReader(io.LimitReader(std.in, 256)).ReadString('\n'); err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read the code: %w", err)
+			return fmt.Errorf("read code: %w", err)
 		}
 	}
 	if code = strings.TrimSpace(code); code == "" {
-		return wrong("no code: sunloop gateway invite on the service makes one")
+		return wrong("no code given: create one with sunloop gateway invite on the service")
 	}
 	t := target{URL: strings.TrimRight(c.URL, "/"), Fingerprint: c.TLSFingerprint, KeyMade: time.Now().UTC(), MaxBytes: c.SpoolMiB << 20, FilesBytes: c.FilesMiB << 20}
 	if c.TLSCA != "" {
@@ -176,7 +176,7 @@ func (c *GatewayJoinCmd) Run(ctx context.Context, g *Globals, std streams) error
 	if err := t.write(path); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "joined site %s of customer %s as %s, with key %s\nRestart the gateway: what it reads from then on is sent to %s\n", joined.SiteID, joined.CustomerID, joined.Name, joined.APIKeyID, t.URL)
+	fmt.Fprintf(std.out, "Joined site %s of customer %s as %s, with API key %s.\nRestart the gateway: from then on, its readings are sent to %s.\n", joined.SiteID, joined.CustomerID, joined.Name, joined.APIKeyID, t.URL)
 	return nil
 }
 
@@ -322,9 +322,9 @@ func printForward(out io.Writer, s *forward.Status, now time.Time) {
 		{s.Full, "the spool is nearly full: when it is full, the oldest samples are dropped"},
 		{s.Dropped > 0, display.CountOf(s.Dropped, "point", "points") + " dropped because the spool was full"},
 		{s.Damaged > 0, display.CountOf(s.Damaged, "damaged record", "damaged records") + " in the spool"},
-		{s.Refused > 0, fmt.Sprintf("%s refused by the service, stored in %s of the data folder", display.CountOf(s.Refused, "point", "points"), refusedPoints)},
-		{s.ClockWrong && s.OffsetS != nil, fmt.Sprintf("the clock differs by %s from that of the service: set it; until then times are corrected", display.Step(time.Duration(deref(s.OffsetS))*time.Second))},
-		{s.Renumbered > 0, "the spool was a copy or an older state of itself: its batches got new numbers"},
+		{s.Refused > 0, fmt.Sprintf("%s refused by the service, kept in %s of the data folder", display.CountOf(s.Refused, "point", "points"), refusedPoints)},
+		{s.ClockWrong && s.OffsetS != nil, fmt.Sprintf("the clock differs from that of the service by %s; correct it. Times are corrected meanwhile", display.Step(time.Duration(deref(s.OffsetS))*time.Second))},
+		{s.Renumbered > 0, "the spool is a copy or an older state: its batches got new numbers"},
 	} {
 		if line.is {
 			fmt.Fprintln(out, line.text)
@@ -349,7 +349,7 @@ func printSending(out io.Writer, s *forward.FileStatus) {
 		}
 	}
 	for _, r := range s.Refusals {
-		fmt.Fprintf(out, "  %s %s of %s, not taken by the %s: %s\n", r.At.UTC().Format(time.RFC3339), r.File, r.Source, r.By, r.Reason)
+		fmt.Fprintf(out, "  %s %s of %s, refused by the %s: %s\n", r.At.UTC().Format(time.RFC3339), r.File, r.Source, r.By, r.Reason)
 	}
 }
 

@@ -92,18 +92,18 @@ I2      inverter  asleep   -        2h0m0s  3         0       -        -
 I1      inverter  reading         12.3 kW  3.2s    25        0       -                  -
 I2      inverter  not responding  -        2h0m0s  3         4       frozen 1, zeros 2  no response within 2s
 broker mqtt://127.0.0.1 (opendtu): connected by MQTT 5, 7 messages
-  not taken: not a number: 2
+  rejected: not a number: 2
   not configured: 114100000009
-folder exports (/srv/exports): reading, 3 files taken in, 1 of them refused, 2 wait
-sftp portal (sftp.example.com:22): not responding, 0 files taken in, 0 of them refused, 0 wait
+folder exports (/srv/exports): reading, 3 files processed, 1 of them refused, 2 waiting
+sftp portal (sftp.example.com:22): not responding, 0 files processed, 0 of them refused, 0 waiting
   no connection; next attempt at 2026-06-15T10:00:00Z
-imap reports (imap.example.com:993): reading, 0 files taken in, 0 of them refused, 0 wait
-  messages of other senders: 5
+imap reports (imap.example.com:993): reading, 0 files processed, 0 of them refused, 0 waiting
+  messages of other senders, ignored: 5
 
 service: service not reached; 3 batches (90 points) waiting; stored there up to batch 20 of 23; last acknowledgement 1m30s ago
 spool: 1 MB of 1 GB
 last error: no route to host
-2 points refused by the service, stored in refused-points.jsonl of the data folder
+2 points refused by the service, kept in refused-points.jsonl of the data folder
 `; status != 1 || out != want {
 		t.Errorf("exit status %d\n%s", status, out)
 	}
@@ -132,7 +132,7 @@ last error: no route to host
 		}
 	}
 	*s = gateway.Status{At: now, Files: []drop.Status{{Name: "exports", Kind: "folder", Place: "/srv/exports", State: gateway.StateReading}}}
-	if status, out, _ := gatewayOutput(t, "status", "--data", folder); status != 0 || out != "folder exports (/srv/exports): reading, 0 files taken in, 0 of them refused, 0 wait\n" {
+	if status, out, _ := gatewayOutput(t, "status", "--data", folder); status != 0 || out != "folder exports (/srv/exports): reading, 0 files processed, 0 of them refused, 0 waiting\n" {
 		t.Errorf("of folders alone: exit status %d\n%s", status, out)
 	}
 	*s = sound
@@ -170,7 +170,7 @@ model 103, inverter, 50 registers from 40070
 		"I2": `I2: Example INV-50, serial number unknown, version unknown
 reading at tcp://192.0.2.10:502, unit 3, map huawei-sun2000
 power 12.3 kW, age 3.2s, 25 readings, 1 error, dropped: -
-not stored as a unit: the inverters of the site have its power, or it measures none
+not stored as a unit: its power is that of the inverters, or it measures none
   power_w (register 32080): 12340
   registers 32080 to 32081: [0000 3034]
 `,
@@ -192,8 +192,8 @@ not stored as a unit: the inverters of the site have its power, or it measures n
 	}
 }
 
-// serving finds the address of the plant's values in the log.
-const serving = `serving the plant's values".*"address":"([^"]+)"`
+// serving finds the address of the plant metrics in the log.
+const serving = `serving plant metrics".*"address":"([^"]+)"`
 
 // logLines collects what a process logs.
 type logLines struct {
@@ -263,9 +263,9 @@ func TestGatewayFiles(t *testing.T) {
 			}
 		}
 	}
-	wait("both files are taken in", func() bool {
+	wait("both files are processed", func() bool {
 		_, out, _ := gatewayOutput(t, "status", "--data", data)
-		return strings.Contains(out, "2 files taken in, 1 of them refused, 0 wait")
+		return strings.Contains(out, "2 files processed, 1 of them refused, 0 waiting")
 	})
 	status, out, _ := gatewayOutput(t, "status", "--data", data)
 	if status != 1 || !strings.Contains(out, "folder missing ("+missing+"): not responding, 0 files") || !strings.Contains(out, "; next attempt at 20") {

@@ -83,7 +83,7 @@ func fromTo(from, to string, zone *time.Location) (begin, end api.Time, err erro
 			continue
 		}
 		if *t.at, err = api.ParseTime(t.text, zone); err != nil {
-			return begin, end, fmt.Errorf("%s: invalid time %q; example: 2026-01-31T12:00", t.flag, t.text)
+			return begin, end, wrong("%s: invalid time %q; example: 2026-01-31T12:00", t.flag, t.text)
 		}
 	}
 	return begin, end, nil

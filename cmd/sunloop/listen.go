@@ -43,7 +43,7 @@ func (f ListenFlags) proxies() ([]netip.Prefix, error) {
 			p, err = netip.PrefixFrom(a, a.BitLen()), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("--trusted-proxy: invalid network %q; example: 10.0.0.0/8", text)
+			return nil, wrong("--trusted-proxy: invalid network %q; example: 10.0.0.0/8", text)
 		}
 		all = append(all, p.Masked())
 	}
@@ -54,23 +54,23 @@ func (f ListenFlags) proxies() ([]netip.Prefix, error) {
 func (f ListenFlags) check() ([]listener.Address, error) {
 	addresses, err := listener.ParseAddresses(f.Listen...)
 	if err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+		return nil, wrong("--listen: %w", err)
 	}
 	switch {
 	case f.Prefix != "" && (!strings.HasPrefix(f.Prefix, "/") || strings.ContainsAny(f.Prefix, "?#%{} ")):
-		return nil, fmt.Errorf("--prefix: invalid path %q; example: /sunloop", f.Prefix)
+		return nil, wrong("--prefix: invalid path %q; example: /sunloop", f.Prefix)
 	case (f.TLSCert == "") != (f.TLSKey == ""):
-		return nil, errors.New("--tls-cert and --tls-key go together")
+		return nil, wrong("--tls-cert and --tls-key: give both or neither")
 	case f.TLS == "files" && f.TLSCert == "":
-		return nil, errors.New("--tls files requires --tls-cert and --tls-key")
+		return nil, wrong("--tls files requires --tls-cert and --tls-key")
 	case (f.TLS == "self" || f.TLS == "off") && f.TLSCert != "":
-		return nil, fmt.Errorf("--tls-cert and --tls-key go with --tls files, not with --tls %s", f.TLS)
+		return nil, wrong("--tls-cert and --tls-key require --tls files, not --tls %s", f.TLS)
 	case len(f.TLSName) > 0 && f.TLS != "self":
-		return nil, errors.New("--tls-name goes with --tls self")
+		return nil, wrong("--tls-name requires --tls self")
 	case f.MaxConnections < 1:
-		return nil, fmt.Errorf("--max-connections is a number above 0, not %d", f.MaxConnections)
+		return nil, wrong("--max-connections %d: must be 1 or more", f.MaxConnections)
 	case f.EndDelay < 0:
-		return nil, fmt.Errorf("--end-delay is no time before now, not %v", f.EndDelay)
+		return nil, wrong("--end-delay %v: must be 0 or more", f.EndDelay)
 	}
 	return addresses, nil
 }
@@ -145,7 +145,7 @@ type TLSCmd struct{}
 func (TLSCmd) Run(g *Globals, std streams) error {
 	kept, err := listener.ReadStored(tlsFolder(g.Data))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no certificate in %s; sunloop serve --tls self makes one", tlsFolder(g.Data))
+		return fmt.Errorf("no certificate in %s; sunloop serve --tls self creates one", tlsFolder(g.Data))
 	}
 	if err != nil {
 		return err

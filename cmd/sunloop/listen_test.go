@@ -80,7 +80,7 @@ func home(t *testing.T) (dataDir string) {
 
 func TestServeOverTLSWithACertificateOfItsOwn(t *testing.T) {
 	data := home(t)
-	if r := sunloop(t, "tls", "--data", data); r.status != 1 || !strings.Contains(r.err, "sunloop serve --tls self makes one") {
+	if r := sunloop(t, "tls", "--data", data); r.status != 1 || !strings.Contains(r.err, "sunloop serve --tls self creates one") {
 		t.Errorf("before the first start: %+v", r)
 	}
 	key := sunloop(t, "admin", "key", "create", "test", "--customers", "*", "--data", data)
@@ -238,18 +238,20 @@ func TestInvalidListenerFlags(t *testing.T) {
 	}{
 		{`--listen: invalid listen address "8080"`, []string{"--listen", "8080"}},
 		{`there is no host "telemetri"; there are main, telemetry,`, []string{"--listen", "telemetri=:0"}},
-		{"--tls-cert and --tls-key go together", []string{"--tls-cert", "a"}},
+		{"--tls-cert and --tls-key: give both or neither", []string{"--tls-cert", "a"}},
 		{"--tls files requires --tls-cert and --tls-key", []string{"--tls", "files"}},
-		{"go with --tls files, not with --tls self", []string{"--tls", "self", "--tls-cert", "a", "--tls-key", "b"}},
-		{"--tls-name goes with --tls self", []string{"--tls-name", "a"}},
+		{"require --tls files, not --tls self", []string{"--tls", "self", "--tls-cert", "a", "--tls-key", "b"}},
+		{"--tls-name requires --tls self", []string{"--tls-name", "a"}},
 		{`--prefix: invalid path "sunloop"; example: /sunloop`, []string{"--prefix", "sunloop"}},
 		{`--trusted-proxy: invalid network "proxy"; example: 10.0.0.0/8`, []string{"--trusted-proxy", "proxy"}},
-		{"--max-connections is a number above 0, not 0", []string{"--max-connections", "0"}},
-		{"no such file", []string{"--listen", "127.0.0.1:0", "--tls-cert", "nowhere.pem", "--tls-key", "nowhere.key"}},
+		{"--max-connections 0: must be 1 or more", []string{"--max-connections", "0"}},
 	} {
-		if r := sunloop(t, append([]string{"serve", "--data", data}, c.args...)...); r.status != 1 || !strings.Contains(r.err, c.words) {
+		if r := sunloop(t, append([]string{"serve", "--data", data}, c.args...)...); r.status != statusUsage || !strings.Contains(r.err, c.words) {
 			t.Errorf("%v: %+v", c.args, r)
 		}
+	}
+	if r := sunloop(t, "serve", "--data", data, "--listen", "127.0.0.1:0", "--tls-cert", "nowhere.pem", "--tls-key", "nowhere.key"); r.status != 1 || !strings.Contains(r.err, "no such file") {
+		t.Errorf("a certificate that does not exist: %+v", r)
 	}
 	for words, args := range map[string][]string{
 		"--tls-fingerprint: a fingerprint is 64 hexadecimal digits": {"--tls-fingerprint", "abc"},

@@ -130,7 +130,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	if err != nil {
 		var p *kong.ParseError
 		if word, ok := unknownCommand(args, err); ok {
-			fmt.Fprintf(std.err, "sunloop: there is no command %q. Try: sunloop --help\n", word)
+			fmt.Fprintf(std.err, "sunloop: there is no command %q. Try: sunloop %s--help\n", word, similarCommand(parser.Model.Node, word))
 		} else if errors.As(err, &p) && p.Context != nil {
 			// The parser's suggestions end with a question mark, which a full stop would follow.
 			fmt.Fprintf(std.err, "sunloop: %s. Try: sunloop %s--help\n", strings.TrimSuffix(err.Error(), "?"), commandPath(p.Context))
@@ -173,6 +173,24 @@ func unknownCommand(args []string, err error) (word string, ok bool) {
 		return "", false
 	}
 	return args[0], strings.HasPrefix(err.Error(), "unexpected argument "+args[0])
+}
+
+// similarCommand is the command whose last word is the given one, such as admin backup of
+// backup, with a trailing space; empty if there is none, or several.
+func similarCommand(root *kong.Node, word string) string {
+	found := ""
+	for _, n := range root.Leaves(true) {
+		if n.Name != word && !slices.Contains(n.Aliases, word) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		for ; n.Parent != nil; n = n.Parent {
+			found = n.Name + " " + found
+		}
+	}
+	return found
 }
 
 // commandPath is the command of a context with a trailing space, empty for none.

@@ -31,6 +31,11 @@ func createFile(path string) (*newFile, error) {
 		return nil, err
 	}
 	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder %s does not exist", dir)
+	} else if err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder", dir)
+	}
 	removeLeftovers(dir)
 	if f, err := openUnnamed(dir); err == nil {
 		return &newFile{f, path, true}, nil

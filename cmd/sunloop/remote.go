@@ -132,5 +132,18 @@ func clientError(err error) error {
 	if reason, ok := refusal.Details["reason"].(string); ok {
 		words += ": " + reason
 	}
+	if of := (&subject{}); errors.As(err, &of) {
+		words = of.name + ": " + words
+	}
 	return errors.New(words)
 }
+
+// subject is an error with what it is about, such as user anna.
+type subject struct {
+	name string
+	error
+}
+
+func (s *subject) Error() string { return s.name + ": " + s.error.Error() }
+
+func (s *subject) Unwrap() error { return s.error }

@@ -281,7 +281,7 @@ func TestReplicaOutage(t *testing.T) {
 	home := t.TempDir()
 	copyKey(t, first, home)
 	second := serveReplica(t, home, store)
-	if why := second.part("store"); !strings.HasPrefix(why, "the database cannot be opened: it cannot be reached") {
+	if why := second.part("store"); !strings.HasPrefix(why, "the database cannot be opened: unreachable") {
 		t.Errorf("at the start: %q", why)
 	}
 	if err := server.Restart(); err != nil {

@@ -159,7 +159,7 @@ type SitesRenameCmd struct {
 // Run renames the site.
 func (c *SitesRenameCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return c.run(ctx, g, std, "sites rename", func(ctx context.Context, cl *client.Client) error {
-		return printMove(std.out, c.Site, "is called "+c.Name)(cl.RenameSite(ctx, c.ref(), c.Name))
+		return printMove(std.out, c.Site, "renamed to "+c.Name)(cl.RenameSite(ctx, c.ref(), c.Name))
 	})
 }
 
@@ -169,7 +169,7 @@ type SitesArchiveCmd struct{ SiteFlags }
 // Run archives the site.
 func (c *SitesArchiveCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return c.run(ctx, g, std, "sites archive", func(ctx context.Context, cl *client.Client) error {
-		return printMove(std.out, c.Site, "is archived: it is read-only")(cl.ArchiveSite(ctx, c.ref()))
+		return printMove(std.out, c.Site, "archived; it is read-only")(cl.ArchiveSite(ctx, c.ref()))
 	})
 }
 
@@ -187,7 +187,7 @@ func (c *SitesUnarchiveCmd) Run(ctx context.Context, g *Globals, std streams) er
 func printMove(out io.Writer, site, text string) func(*api.SitesResponse, error) error {
 	return func(_ *api.SitesResponse, err error) error {
 		if err != nil {
-			return clientError(err)
+			return clientError(&subject{"site " + site, err})
 		}
 		fmt.Fprintf(out, "site %s %s\n", site, text)
 		return nil
@@ -206,7 +206,7 @@ func (c *SitesZoneCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return c.run(ctx, g, std, "sites zone", func(ctx context.Context, cl *client.Client) error {
 		r, err := cl.SetZone(ctx, c.ref(), c.Zone, true)
 		if err != nil {
-			return clientError(err)
+			return clientError(&subject{"site " + c.Site, err})
 		}
 		e := r.Effects
 		fmt.Fprintln(std.out, zoneText(*e))
@@ -218,7 +218,7 @@ func (c *SitesZoneCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			return nil
 		}
 		if r, err = cl.SetZone(ctx, c.ref(), c.Zone, false); err != nil {
-			return clientError(err)
+			return clientError(&subject{"site " + c.Site, err})
 		}
 		if _, err := waitForChange(ctx, cl, r.Site.Ref()); err != nil {
 			return err
@@ -238,7 +238,7 @@ func zoneText(e api.SiteEffects) string {
 // removalText counts what a removal deletes.
 func removalText(e api.SiteEffects) string {
 	return fmt.Sprintf("%s, %s, %s, %s, %s and %s", display.CountOf(e.Units, "unit", "units"), display.CountOf(e.Uploads, "upload with its file", "uploads with their files"),
-		display.CountOf(e.Models, "model", "models"), display.CountOf(e.Findings, "finding", "findings"), display.CountOf(e.Alerts, "alert", "alerts"), display.CountOf(e.Orders, "order", "orders"))
+		display.CountOf(e.Models, "model", "models"), display.CountOf(e.Findings, "finding", "findings"), display.CountOf(e.Alerts, "alarm", "alarms"), display.CountOf(e.Orders, "order", "orders"))
 }
 
 func printNotes(out io.Writer, notes []string) {
@@ -258,7 +258,7 @@ func (c *SitesRemoveCmd) Run(ctx context.Context, g *Globals, std streams) error
 	return c.run(ctx, g, std, "sites remove", func(ctx context.Context, cl *client.Client) error {
 		r, err := cl.RemoveSite(ctx, c.ref(), "", true)
 		if err != nil {
-			return clientError(err)
+			return clientError(&subject{"site " + c.Site, err})
 		}
 		e := r.Effects
 		fmt.Fprintf(std.out, "site %s has %s", c.Site, removalText(*e))
@@ -270,12 +270,12 @@ func (c *SitesRemoveCmd) Run(ctx context.Context, g *Globals, std streams) error
 			return wrong("to delete all of this, repeat the id: --confirm %s", c.Site)
 		}
 		if r, err = cl.RemoveSite(ctx, c.ref(), c.Confirm, false); err != nil {
-			return clientError(err)
+			return clientError(&subject{"site " + c.Site, err})
 		}
 		if _, err := waitForChange(ctx, cl, r.Site.Ref()); err != nil {
 			return err
 		}
-		fmt.Fprintf(std.out, "site %s is removed\n", c.Site)
+		fmt.Fprintf(std.out, "site %s deleted\n", c.Site)
 		return nil
 	})
 }
@@ -323,7 +323,7 @@ func (c *UnitsMergeCmd) Run(ctx context.Context, g *Globals, std streams) error 
 		ref := api.AssetRef{AssetID: c.Unit, SiteID: c.Site, CustomerID: c.Customer}
 		r, err := cl.MergeAssets(ctx, ref, c.From, true)
 		if err != nil {
-			return clientError(err)
+			return clientError(&subject{"unit " + c.Unit, err})
 		}
 		e := r.Effects
 		fmt.Fprintf(std.out, "%s filled, %d equal, %d in conflict: there the values of %s are kept\n", display.CountOf(e.RowsFilled, "row", "rows"), e.RowsEqual, e.RowsConflict, c.Unit)
@@ -337,7 +337,7 @@ func (c *UnitsMergeCmd) Run(ctx context.Context, g *Globals, std streams) error 
 			return fmt.Errorf("%s has other values at %s: --confirm drops them and merges the units", c.From, display.CountOf(e.RowsConflict, "time", "times"))
 		}
 		if r, err = cl.MergeAssets(ctx, ref, c.From, false); err != nil {
-			return clientError(err)
+			return clientError(&subject{"unit " + c.Unit, err})
 		}
 		if _, err := waitForChange(ctx, cl, api.SiteRef{CustomerID: r.Asset.CustomerID, SiteID: r.Asset.SiteID}); err != nil {
 			return err

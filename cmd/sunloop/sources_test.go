@@ -145,8 +145,8 @@ func TestConsoleRefusesSources(t *testing.T) {
 		{[]string{"--sources", none}, 1, "none.toml"},
 		{[]string{"--plain", "--sources", none}, 1, "none.toml"},
 		{[]string{"ssh", "--sources", none}, 1, "none.toml"},
-		{[]string{"--plant-metrics", "127.0.0.1:0"}, 2, "--plant-metrics: needs --sources"},
-		{[]string{"ssh", "--plant-metrics", "127.0.0.1:0"}, 2, "--plant-metrics: needs --sources"},
+		{[]string{"--plant-metrics", "127.0.0.1:0"}, 2, "--plant-metrics: requires --sources"},
+		{[]string{"ssh", "--plant-metrics", "127.0.0.1:0"}, 2, "--plant-metrics: requires --sources"},
 		{[]string{"--remote", "https://192.0.2.1", "--sources", none}, 2, "--sources: devices are read by a service of this process"},
 		{[]string{"ssh", "--remote", "https://192.0.2.1", "--sources", none}, 2, "--sources: devices are read by a service of this process"},
 	} {

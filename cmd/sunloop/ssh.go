@@ -19,6 +19,7 @@ import (
 	"app.sunloop/backend"
 	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/metrics"
 	"app.sunloop/tui"
@@ -67,8 +68,18 @@ func (c *SSHCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std strea
 		if err != nil {
 			return err
 		}
+		warnOfNoUser(ctx, service, log)
 		return c.SourcesFlags.during(ctx, g, service, log, serve)
 	})
+}
+
+// warnOfNoUser logs how to create the first user of a service that has none: over SSH no one
+// can sign in to create one. A database that is not reached yet is not asked again.
+func warnOfNoUser(ctx context.Context, service *backend.Service, log *slog.Logger) {
+	users, _, err := service.Auth().As(api.Unlimited(commandLine)).Users(ctx, auth.UserFilter{}, api.Page{Limit: 1})
+	if err == nil && len(users) == 0 {
+		log.Warn("no user exists, and SSH cannot create one; stop this service and run: sunloop admin user add NAME --role role_admin --customers '*'")
+	}
 }
 
 // remote serves consoles of a service elsewhere, which checks passwords and

@@ -94,7 +94,7 @@ func TestShiftOverSSH(t *testing.T) {
 	ben := w.consoleOf("ben", key, "xterm-256color", nil, 80, 24, "")
 	ben.shows("Sibaya", "1 Observe")
 	ben.press("gc")
-	ben.shows("ana handed over", "Press m when you have read it.", "Fuse 7 is loose")
+	ben.shows("ana handed the shift over", "Press m when you have read it.", "Fuse 7 is loose")
 	ben.press("m")
 	ben.shows("Marked as seen.")
 }

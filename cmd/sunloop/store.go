@@ -34,14 +34,14 @@ func (f *StoreFlags) readStoreFile() error {
 	case f.StoreFile == "":
 		return nil
 	case f.Store != "":
-		return errors.New("--store-file: the database is also named by --store or SUNLOOP_STORE; give one of them")
+		return errors.New("--store-file: --store or SUNLOOP_STORE is set too; give only one of them")
 	}
 	var err error
 	f.Store, err = postgres.ReadURL(f.StoreFile)
 	return err
 }
 
-// warnOfReplica says what is not fit for more than one replica.
+// warnOfReplica logs what several replicas cannot share.
 func (f StoreFlags) warnOfReplica(log *slog.Logger, smtp string) {
 	if f.Store == "" {
 		return
@@ -70,7 +70,7 @@ func withoutPassword(text string) string {
 }
 
 // errDemoStore refuses a database for the demo.
-var errDemoStore = errors.New("the demo keeps its data in a separate folder; --store, --store-file, --objects and --key-file are for the other commands")
+var errDemoStore = errors.New("--store, --store-file, --objects and --key-file: the demo has its own data folder; use them with the other commands")
 
 // namesStore says whether the command line itself names a store.
 func namesStore(k *kong.Context) bool {

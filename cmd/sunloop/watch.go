@@ -144,7 +144,7 @@ func (w *watch) serveDuring(ctx context.Context, service *backend.Service, log *
 		address := l.Addresses()[0].Address
 		log.Info("serving "+what, "address", address)
 		if !loopback(address) {
-			log.Warn("the address of "+what+" can be reached from other machines, and asks for no credential", "address", address)
+			log.Warn(what+" served without authentication on an address that other machines can reach", "address", address)
 		}
 		group.Go(func() error {
 			err := l.Serve(ctx)

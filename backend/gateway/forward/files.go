@@ -314,7 +314,7 @@ func (s *FileSender) refuse(f spool.File, by, reason, uploadID string) {
 	}
 	s.options.Log.Warn("file not forwarded", "source", f.Source, "file", f.Name, "by", by, "reason", reason, "upload", uploadID)
 	if err := appendLine(s.options.Refused, r); err != nil {
-		s.options.Log.Warn("write refused files", "error", err.Error())
+		s.options.Log.Warn("writing refused files failed", "error", err.Error())
 	}
 }
 
@@ -348,7 +348,7 @@ func (s *FileSender) fail(ctx context.Context, err error) time.Duration {
 		}
 	}
 	if s.state != state || s.failures == 1 {
-		s.options.Log.Warn("send files", "state", state, "error", err.Error())
+		s.options.Log.Warn("sending files failed", "state", state, "error", err.Error())
 	}
 	s.state, s.lastErr, s.errorAt = state, err, s.options.Now()
 	s.retryAt = s.errorAt.Add(pause)

@@ -180,7 +180,7 @@ func TestFilesNotAdmitted(t *testing.T) {
 		if st := s.Status(); st.State != StateRefused || st.Waiting != 2 || st.Error == "" || len(st.Refusals) != 0 || !st.NeedsAttention() {
 			t.Errorf("%s: %+v", what, st)
 		}
-		if got := strings.Count(w.log.String(), `msg="send files"`); got != 1 {
+		if got := strings.Count(w.log.String(), `msg="sending files failed"`); got != 1 {
 			t.Errorf("%s: reported %d times: %s", what, got, w.log.String())
 		}
 		w.before = nil

@@ -286,7 +286,7 @@ func (f *Forwarder) note() {
 
 // renumber gives the batches from a number on a new epoch.
 func (f *Forwarder) renumber(from int) error {
-	f.options.Log.Warn("spool has a new numbering: its numbers were used by a copy of it", "epoch", f.options.Spool.Epoch(), "from", from)
+	f.options.Log.Warn("spool renumbered: a copy of it used the same numbers", "epoch", f.options.Spool.Epoch(), "from", from)
 	if err := f.options.Spool.Renumber(from); err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (f *Forwarder) setAside(points int, what map[string]any) {
 	f.mu.Unlock()
 	f.options.Log.Warn("service refused samples", "points", points, "file", f.options.Refused)
 	if err := appendLine(f.options.Refused, what); err != nil {
-		f.options.Log.Warn("write refused samples", "error", err.Error())
+		f.options.Log.Warn("writing refused samples failed", "error", err.Error())
 	}
 }
 
@@ -192,7 +192,7 @@ func (f *Forwarder) fail(ctx context.Context, err error) time.Duration {
 		state, pause = StateRefused, refusedPause
 	}
 	if f.state != state || f.failures == 1 {
-		f.options.Log.Warn("send samples", "state", state, "error", err.Error())
+		f.options.Log.Warn("sending samples failed", "state", state, "error", err.Error())
 	}
 	f.state, f.lastErr, f.errorAt = state, err, f.options.Now()
 	return pause
@@ -228,7 +228,7 @@ func (f *Forwarder) renewKey(ctx context.Context) {
 		err = f.options.SaveKey(r.APIKey)
 	}
 	if err != nil {
-		f.options.Log.Warn("replace key", "error", err.Error())
+		f.options.Log.Warn("key replacement failed", "error", err.Error())
 		return
 	}
 	f.options.Log.Info("key replaced", "api_key_id", r.APIKeyID)

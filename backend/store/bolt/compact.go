@@ -56,7 +56,7 @@ func Compact(ctx context.Context, dir string) (before, after int64, err error) {
 	return info.Size(), made.Size(), nil
 }
 
-var errNotSame = errors.New("the new file does not hold what the old one does; the old one stays")
+var errNotSame = errors.New("the compacted file differs from the old one; the old one is kept")
 
 // sameFile verifies a rewritten file, and reads it and the old one side by side.
 func sameFile(ctx context.Context, path string, old *mapped) error {

@@ -29,7 +29,7 @@ var errNoSchema = errors.New("it has no schema: no service has opened it yet")
 // openFile opens the file in dir, and creates it if it is missing.
 func openFile(dir string) (*mapped, error) {
 	if err := createFile(dir); err != nil {
-		return nil, fmt.Errorf("make data in %s: %w", dir, err)
+		return nil, fmt.Errorf("create data in %s: %w", dir, err)
 	}
 	m, err := mapFile(dir, bbolt.Options{InitialMmapSize: mapBytes()})
 	if err != nil {

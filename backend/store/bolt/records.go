@@ -85,7 +85,7 @@ func (r *records) open(name string, create bool) (*bucket, error) {
 	if b == nil && create {
 		made, err := r.tx.CreateBucket(full)
 		if err != nil {
-			return nil, fmt.Errorf("make bucket %s: %w", name, err)
+			return nil, fmt.Errorf("create bucket %s: %w", name, err)
 		}
 		b = r.of(made, 0, full)
 	}

@@ -92,7 +92,7 @@ func Open(dir string, o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make data folder: %w", err)
+		return nil, fmt.Errorf("create data folder: %w", err)
 	}
 	if o.Disk == nil {
 		o.Disk = new(store.Disk)

@@ -162,10 +162,10 @@ func upgrade(dir string, old *mapped, progress func(done, total int64)) (*mapped
 	}
 	report(0)
 	if err := rewrite(context.Background(), part, old, report); err != nil {
-		return nil, errors.Join(fmt.Errorf("bring the data to schema %d: %w", SchemaVersion, err), old.close())
+		return nil, errors.Join(fmt.Errorf("upgrade data to schema %d: %w", SchemaVersion, err), old.close())
 	}
 	if err := replace(part, dir, old); err != nil {
-		return nil, errors.Join(fmt.Errorf("bring the data to schema %d: %w", SchemaVersion, err), old.close())
+		return nil, errors.Join(fmt.Errorf("upgrade data to schema %d: %w", SchemaVersion, err), old.close())
 	}
 	if err := old.close(); err != nil {
 		return nil, err

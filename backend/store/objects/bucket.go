@@ -103,7 +103,7 @@ func openBucket(ctx context.Context, uri string, log *slog.Logger, l limits) (*S
 	if folder != "" {
 		for part := range strings.SplitSeq(folder, "/") {
 			if !safe(part) || len(folder) > maxFolder {
-				return nil, errors.New("its folder has other parts than letters, digits, and . _ - within them, or is too long")
+				return nil, errors.New("its folder is too long, or has characters other than letters, digits, . _ and -")
 			}
 		}
 		folder += "/"

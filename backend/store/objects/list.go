@@ -74,7 +74,7 @@ func ListFolder(ctx context.Context, dir string) iter.Seq2[ObjectInfo, error] {
 				return err
 			}
 			if !d.Type().IsRegular() || check(name) != nil {
-				return fmt.Errorf("%q in it is no object of the service: move it elsewhere", name)
+				return fmt.Errorf("it has %q, which is not an object of the service; move it elsewhere", name)
 			}
 			info, err := d.Info()
 			if err == nil && !yield(ObjectInfo{name, info.Size()}, nil) {
@@ -90,7 +90,7 @@ func ListFolder(ctx context.Context, dir string) iter.Seq2[ObjectInfo, error] {
 
 // ErrNotCounted is the usage of a bucket with too many objects to list. The
 // bucket's operator knows its size.
-var ErrNotCounted = errors.New("the bucket of the objects has too many to count")
+var ErrNotCounted = errors.New("the bucket has too many objects to count")
 
 // Usage returns the number of objects and their total size. It lists all,
 // unless the store has found that the bucket has too many.

@@ -19,7 +19,7 @@ var parameters = []string{"accelerate", "anonymous", "disable_https", "dualstack
 	"rate_limiter_capacity", "region", "request_checksum_calculation", "response_checksum_validation", "role", "s3ForcePathStyle", "ssetype", "use_path_style"}
 
 var (
-	errUser      = errors.New("a user or a fragment has no place in it; credentials come from the environment or the files of AWS")
+	errUser      = errors.New("it must have no user and no fragment; credentials come from the environment or the files of AWS")
 	errNoPlace   = errors.New("it names no bucket or folder")
 	errEndpoint  = errors.New("its endpoint is a URL without a user and a path, as in endpoint=https://s3.example.com")
 	errFolderURI = errors.New("a folder is named as in file:///srv/gateway")
@@ -49,7 +49,7 @@ func parseURI(text string) (*url.URL, error) {
 			err = errNoPlace
 		}
 	default:
-		err = errors.New("it begins with neither s3:// nor file://")
+		err = errors.New("unknown scheme; must be s3:// or file://")
 	}
 	if err != nil {
 		return nil, err
@@ -60,11 +60,11 @@ func parseURI(text string) (*url.URL, error) {
 func checkParameters(query string) error {
 	all, err := url.ParseQuery(query)
 	if err != nil {
-		return errors.New("its parameters are not written as in ?region=eu-central-1&endpoint=https://s3.example.com")
+		return errors.New("invalid parameters; example: ?region=eu-central-1&endpoint=https://s3.example.com")
 	}
 	for name, values := range all {
 		if !slices.Contains(parameters, name) {
-			return fmt.Errorf("%q is no parameter of a bucket; credentials come from the environment or the files of AWS", name)
+			return fmt.Errorf("unknown parameter %q; credentials come from the environment or the files of AWS", name)
 		}
 		if len(values) > 1 {
 			return fmt.Errorf("the parameter %s is given twice", name)

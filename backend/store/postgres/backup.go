@@ -135,7 +135,7 @@ func (s *Store) restore(ctx context.Context, r io.Reader) error {
 	case of > schema:
 		return fmt.Errorf("%w: schema %d, this one knows up to %d", store.ErrNewer, of, schema)
 	case of < schema:
-		return fmt.Errorf("the backup is of schema %d and the database of %d: restore it with the version of Sunloop that made it", of, schema)
+		return fmt.Errorf("the backup is of schema %d and the database of %d: restore it with the version of Sunloop that created it", of, schema)
 	}
 	return s.once(ctx, locking, func(tx pgx.Tx) error {
 		for _, t := range backupTables {
@@ -160,7 +160,7 @@ func restoreTable(ctx context.Context, tx pgx.Tx, in *source, table, columns str
 		return fault("look at "+table, err)
 	}
 	if filled {
-		return fmt.Errorf("the database holds data: %w", store.ErrExists)
+		return fmt.Errorf("the database is not empty: %w", store.ErrExists)
 	}
 	name, err := in.chunk()
 	if err != nil || string(name) != table {

@@ -93,7 +93,7 @@ func (s *Store) BeginImport(ctx context.Context, source, objects string, vacant 
 		case err != nil:
 			return fault("continue the migration", err)
 		case ofSource != source:
-			return errors.New("it holds a migration of another data folder: nothing was written")
+			return errors.New("it has a migration of another data folder; nothing was written")
 		case ofObjects != objects:
 			return fmt.Errorf("its migration began with --objects %q, not %q: nothing was written", ofObjects, objects)
 		}
@@ -126,7 +126,7 @@ func (s *Store) firstMove(ctx context.Context, tx pgx.Tx, source, objects, run s
 		return fault("look for services", err)
 	}
 	if led {
-		return errors.New("a service runs over it: nothing was written")
+		return errors.New("a service is running on it; nothing was written")
 	}
 	for _, sql := range []string{
 		`CREATE TABLE ` + moveTable + ` (source text NOT NULL, objects text NOT NULL, run text NOT NULL, ended boolean NOT NULL DEFAULT false)`,
@@ -210,7 +210,7 @@ func (b *Batch) Checkpoint(set store.RowSet, mark Checkpoint) { b.marks[set] = m
 // columnsOf is a row as its table has it.
 func columnsOf(set store.RowSet, row store.Entry) ([]any, error) {
 	if !utf8.ValidString(set.Name) || strings.Contains(set.Name, "\x00") {
-		return nil, errors.New("the name is no text, and cannot be kept in a database")
+		return nil, errors.New("the name is not valid text and cannot be stored in a database")
 	}
 	columns := []any{set.Name}
 	switch set.Kind {

@@ -128,7 +128,7 @@ func opening(err error) error {
 	case errors.Is(err, ErrReadOnly), errors.Is(err, ErrForeign), errors.Is(err, ErrImporting), errors.Is(err, store.ErrNewer):
 		return err
 	case errors.As(err, &pg) && pg.Code == noPrivilege:
-		return &databaseError{"make the tables", "the user may not create them in it", err}
+		return &databaseError{"create the tables", "the user lacks the privilege", err}
 	case errors.As(err, &pg) && pg.Code == readOnlyTransaction:
 		return ErrReadOnly
 	case errors.As(err, &pg):
@@ -146,7 +146,7 @@ func opening(err error) error {
 	case errors.As(err, &op) && !op.Timeout():
 		why = op.Err.Error()
 	}
-	return &databaseError{"it cannot be reached", why, err}
+	return &databaseError{"unreachable", why, err}
 }
 
 // migrate brings the schema up to the newest that the files know, while no other
@@ -194,7 +194,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS, queue func(co
 		return fmt.Errorf("%w: schema %d, this one knows up to %d", store.ErrNewer, is, known)
 	}
 	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("bring the schema up to date: %w", err)
+		return fmt.Errorf("upgrade schema: %w", err)
 	}
 	if queue == nil {
 		return nil

@@ -93,8 +93,8 @@ func TestRefused(t *testing.T) {
 		url, want string
 		is        error
 	}{
-		"no URL":      {"postgres://sunloop:" + secret + "@[::/x", "cannot be read", nil},
-		"unreachable": {"postgres://sunloop:" + secret + "@127.0.0.1:1/sunloop", "sunloop at 127.0.0.1:1: it cannot be reached: connect: connection refused", nil},
+		"no URL":      {"postgres://sunloop:" + secret + "@[::/x", "invalid database URL", nil},
+		"unreachable": {"postgres://sunloop:" + secret + "@127.0.0.1:1/sunloop", "sunloop at 127.0.0.1:1: unreachable: connect: connection refused", nil},
 		"password":    {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword(pgtest.User, secret) }), "refuses the user or the password", nil},
 		"user":        {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword("unknown", secret) }), "refuses the user or the password", nil},
 		"no database": {changed(t, empty, func(u *url.URL) { u.Path = "/absent" }), "there is no such database", nil},
@@ -136,7 +136,7 @@ func TestOpenAsItIs(t *testing.T) {
 	}
 	execute(t, old, `UPDATE `+versionTable+` SET version_id = 0`)
 	execute(t, newer, `INSERT INTO `+versionTable+` (version_id, is_applied) VALUES (99, true)`)
-	for url, want := range map[string]string{empty: "it holds nothing of Sunloop", old: "its tables are of schema 0", newer: "schema 99, this one knows up to", foreign: "it has tables of another program"} {
+	for url, want := range map[string]string{empty: "it has no tables of Sunloop", old: "its tables are of schema 0", newer: "schema 99, this one knows up to", foreign: "it has tables of another program"} {
 		for range 2 {
 			s, err := OpenWithoutMigration(t.Context(), url, Options{Now: fixed})
 			if err == nil {

@@ -61,7 +61,7 @@ func SchemaVersion() int {
 }
 
 // errNothing is a database without Sunloop's tables.
-var errNothing = errors.New("it holds nothing of Sunloop: a replica that starts makes the tables")
+var errNothing = errors.New("it has no tables of Sunloop; a replica creates them when it starts")
 
 // OpenWithoutMigration is Open for a read-only caller: a database without Sunloop's
 // tables, or with older ones, is an error and is not changed.
@@ -142,4 +142,4 @@ func CheckURL(url string) error {
 	return nil
 }
 
-var errURL = errors.New("the database's URL cannot be read: it must be like postgres://user:password@host:5432/database")
+var errURL = errors.New("invalid database URL; example: postgres://user@host:5432/database")
