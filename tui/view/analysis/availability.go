@@ -125,7 +125,7 @@ func newAvailability(p *period) *widget.Tab {
 		return v.Paragraph(r, 0, y, "Sun-up time: "+legend(a.Site.Categories), themes.Dim)
 	}
 	l.Columns = func(view.Context) []widget.Column {
-		return []widget.Column{{Title: "unit", Width: 20, Min: 8, IDs: true}, {Title: "sun-up time by category", Min: 16}, {Title: "contract", Width: 9, Right: true},
+		return []widget.Column{{Title: "unit", Width: 20, Min: 8, IDs: true}, {Title: "sun-up time", Min: 16}, {Title: "contract", Width: 9, Right: true},
 			{Title: "oper.", Width: 8, Right: true, Rank: 1}, {Title: "energy", Width: 8, Right: true, Rank: 2}, {Title: "data", Width: 8, Right: true, Rank: 1}}
 	}
 	l.Rows = func(v view.Context) []widget.Row {

@@ -127,8 +127,11 @@ func unitDetail(v view.Context, id string) []widget.Detail {
 	lines = append(lines, widget.Detail{Heading: "Sun-up time by category"})
 	for _, a := range u.Categories {
 		if a.SunUpHours > 0 {
-			lines = append(lines, widget.Detail{Label: categoryName(a.Category), Role: themes.Text,
-				Text: fmt.Sprintf("%s h, %s expected; counted as %s", display.Significant(a.SunUpHours), display.Energy(a.ExpectedKWh), a.Treatment)})
+			words := display.Significant(a.SunUpHours) + " h, " + display.Energy(a.ExpectedKWh) + " expected"
+			if a.Treatment != api.TreatmentAvailable {
+				words += "; counted as " + a.Treatment
+			}
+			lines = append(lines, widget.Detail{Label: categoryName(a.Category), Text: words, Role: themes.Text})
 		}
 	}
 	return lines
