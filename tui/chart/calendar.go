@@ -31,6 +31,8 @@ type Calendar struct {
 	cell  int // columns a value
 	left  int // columns before the values
 	cells int // values side by side
+
+	low, high float64 // range of the shades
 }
 
 // shades are the steps of size from low to high; ASCII has its own.
@@ -51,6 +53,7 @@ var (
 func (c *Calendar) Draw(r terminal.Region) {
 	w, h := r.Size()
 	c.cell = 0
+	c.low, c.high = c.scale()
 	if len(c.Values) == 0 || w < 12 || h < 2 {
 		return
 	}
@@ -176,10 +179,9 @@ func (c *Calendar) look(v float64) (rune, terminal.Style) {
 	if c.Normal != (Normal{}) {
 		return HeatCell(c.Normal.Class(v), c.Pen, c.Palette)
 	}
-	low, high := c.scale()
 	step := 0
-	if high > low {
-		step = min(max(int((v-low)/(high-low)*4), 0), 3)
+	if c.high > c.low {
+		step = min(max(int((v-c.low)/(c.high-c.low)*4), 0), 3)
 	}
 	return shades[ascii][step], c.Palette.Style(themes.Dim)
 }
@@ -205,13 +207,12 @@ func (c *Calendar) legend(r terminal.Region) {
 	if c.Normal != (Normal{}) {
 		x = HeatLegend(r, 0, 0, c.Normal, c.Pen, c.Palette)
 	} else {
-		low, high := c.scale()
 		format := c.Format
 		if format == nil {
 			format = significant
 		}
 		for i, shade := range shades[ascii] {
-			text := string(shade) + " to " + format(low+(high-low)*float64(i+1)/4)
+			text := string(shade) + " to " + format(c.low+(c.high-c.low)*float64(i+1)/4)
 			if !fits(r, x, text) {
 				return
 			}
