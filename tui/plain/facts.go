@@ -70,7 +70,7 @@ func History(h api.History, zone *time.Location) []string {
 // history is too short for some kinds of faults.
 func Evaluation(newestFirst []api.Detection) []string {
 	if len(newestFirst) == 0 {
-		return []string{"detection has not evaluated the site yet"}
+		return []string{"whether detection has evaluated the site is unknown: runs without faults are not stored"}
 	}
 	if a := newestFirst[0].Analysis; a != nil {
 		return a.NotJudged

@@ -107,7 +107,7 @@ func evaluationDetail(v view.Context) []widget.Detail {
 	if v.Site.Wanted(state.QueryRuns) != state.EveryUnit {
 		return nil
 	}
-	words, role := widget.NoneKnown(v, detectionRuns, "runs of detection", "Detection has not evaluated this site yet.")
+	words, role := widget.NoneKnown(v, detectionRuns, "runs of detection", "Whether detection has evaluated this site is unknown: runs without faults are not stored.")
 	if runs := v.Site.Runs.Data; len(runs) > 0 {
 		lines = append(lines, widget.Detail{Label: "last run", Text: widget.TimesOf(v)(runs[0].DetectedAt)})
 		if a := runs[0].Analysis; a != nil {
