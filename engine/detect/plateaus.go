@@ -320,18 +320,18 @@ func (p *holding) recurrences(value float64) int {
 			some = append(some, x)
 		}
 	}
-	if len(some) < plateauKnown {
-		if p.quantum > plateauCoarse*value {
-			return math.MaxInt
-		}
-		return plateauRecurs
-	}
 	slices.Sort(some)
 	step := math.Inf(1)
 	for i := 1; i < len(some); i++ {
 		if d := some[i] - some[i-1]; d > plateauEqual*value {
 			step = min(step, d)
 		}
+	}
+	if len(some) < plateauKnown || math.IsInf(step, 1) { // too few, or all of one value
+		if p.quantum > plateauCoarse*value {
+			return math.MaxInt
+		}
+		return plateauRecurs
 	}
 	step = max(step, p.quantum, 2*plateauEqual*value)
 	reach, near := max(plateauNear*value, plateauSteps*step), 0
