@@ -84,6 +84,7 @@ const (
 )
 
 func newPlateaus(s *session) *plateaus {
+	s.quanta = make([]float64, len(s.in.Units))
 	return &plateaus{make([]holding, len(s.in.Units))}
 }
 
@@ -119,6 +120,7 @@ func (p *holding) day(v *view, s *session, k int) {
 		p.sky = append(p.sky, v.clear[i]*scale)
 	}
 	p.learnQuantum(v)
+	s.quanta[k] = p.quantum
 	if p.days >= 10 {
 		p.runs(v, s, k, rating)
 		if !v.partial {

@@ -79,6 +79,7 @@ type session struct {
 	clock    int64               // seconds by which the stamps are late, as far as is known
 	losses   *losses             // the units' models of their own past
 	inputs   *inputLosses        // the DC inputs of the units against each other
+	quanta   []float64           // by unit: in what steps its readings come, kW; 0 if these are fine or not known
 	oddLight bool                // the sensor may have missed light on the current day
 	produced []producedDay       // what the site produced without another fault, by day
 }

@@ -52,6 +52,7 @@ const (
 	stuckSunk    = 3     // samples with less that show that it is none
 	stuckShares  = 12    // readings that show the unit's usual share of what is expected
 	stuckWithin  = 2e-5  // of the rating: a limit that follows the heat moves more than that
+	stuckSteps   = 3     // steps of the readings, by which the expectation has to move more
 )
 
 func newStuck(s *session) *stuck {
@@ -111,7 +112,14 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	if math.IsNaN(u.counter[i]) && run.sunk < stuckSunk && usual.n > 0 {
 		return // as under a limit, the light was above it all the while: see plateaus
 	}
-	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs || run.isTrue(t) || held(v, s, k, i) || math.IsNaN(u.counter[i]) && setPoint(p/rating) {
+	moves := stuckMoves * rating
+	if q := s.quanta[k]; q > 0 { // coarse readings are equal while the power moves, at the unit's share of what is expected
+		moves += stuckSteps * q
+		if share := usual.median(); share > 0 && share < 1 {
+			moves /= share
+		}
+	}
+	if run.samples < stuckSamples || run.high-run.low < moves || p < offShare*rating && !runs || run.isTrue(t) || held(v, s, k, i) || math.IsNaN(u.counter[i]) && setPoint(p/rating) {
 		return
 	}
 	f := newFacts()
