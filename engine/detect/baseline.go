@@ -207,20 +207,22 @@ func meanOver(from, to int, of func(int) float64) float64 {
 }
 
 // observe reads the unit's power of the day and finds its clear moments.
-// Cells that a stage has explained are left out.
-func (b *baseline) observe(m *moments, v *view, u *unitView, rating float64, day int64) {
+// Cells that a stage has explained are left out, and so are those in limits (nil for
+// none), in which the reference says too little.
+func (b *baseline) observe(m *moments, v *view, u *unitView, rating float64, limits []bool, day int64) {
 	for j := range m.n {
-		p, n, explained := 0.0, 0, false
+		p, n, explained, limited := 0.0, 0, false, false
 		for i := j * m.per; i < min((j+1)*m.per, v.cells); i++ {
 			if u.claimed[i] != "" {
 				explained = true
 			} else if !math.IsNaN(u.power[i]) {
 				p += u.power[i]
 				n++
+				limited = limited || limits != nil && limits[i]
 			}
 		}
 		b.power[j], b.explained[j] = p/float64(n), explained
-		b.usable[j] = !explained && n > 0 && m.elevation[j] > lowestSun && b.light[j] > 100 && b.power[j] > 0.015*rating && b.power[j] < 1.3*rating
+		b.usable[j] = !explained && !limited && n > 0 && m.elevation[j] > lowestSun && b.light[j] > 100 && b.power[j] > 0.015*rating && b.power[j] < 1.3*rating
 	}
 	fit(&b.shine, m.n)
 	for j := range m.n {

@@ -343,3 +343,17 @@ func TestOutageInColdIsNoSnow(t *testing.T) {
 		t.Errorf("the outage lasts from day %d to %d, want 100 to 105", from, to)
 	}
 }
+
+// Three units of two orientations, of which the two of the south are at their rating at
+// noon from spring on: what the array of these would make more is no loss of the others.
+func TestPeersAtTheirRating(t *testing.T) {
+	report, in := practice(t, 2, 0, 230)
+	if len(in.Units) != 3 {
+		t.Fatalf("%d units: another case", len(in.Units))
+	}
+	for _, e := range report.Events {
+		if e.Family == detect.StringOutage || e.Family == detect.Soiling {
+			t.Errorf("%s of %v from %s", e.Family, e.Units, e.Start)
+		}
+	}
+}

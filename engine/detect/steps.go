@@ -14,11 +14,12 @@ import (
 // and finds lasting steps down: strings, combiners, one of several plants
 // behind a meter.
 type losses struct {
-	units []unitLosses
-	sun   moments
-	day   int64       // last that was examined
-	peers [][]float64 // by unit and cell: 1000 × the median of the others' power over rating
-	lie   orientations
+	units   []unitLosses
+	sun     moments
+	day     int64       // last that was examined
+	peers   [][]float64 // by unit and cell: 1000 × the median of the others' power over rating
+	limited []bool      // by cell: a quarter of the units are at their rating, and no measure of the others
+	lie     orientations
 }
 
 // unitLosses is the state of one unit.
@@ -204,11 +205,13 @@ func (l *losses) look(v *view, s *session) {
 		}
 		u.made(v, k, day)
 		for _, b := range u.all() {
+			var limits []bool
 			if b.ref == byPeers {
 				b.refit(day, u.factor)
 				b.prepare(&l.sun, v, func(i int) float64 { return l.peers[k][i] }, v.tempC)
+				limits = l.limited
 			}
-			b.observe(&l.sun, v, &v.units[k], s.rating(k), day)
+			b.observe(&l.sun, v, &v.units[k], s.rating(k), limits, day)
 		}
 		primary := u.primary(day)
 		if primary != nil && primary.ready {
@@ -274,15 +277,21 @@ func (l *losses) shine(v *view, s *session) {
 	for k := range l.units {
 		factors[k] = l.units[k].factor(day)
 	}
+	fit(&l.limited, v.cells)
 	for i := range v.cells {
 		some = some[:0]
+		limited := 0
 		for k := range l.units {
 			norm[k] = math.NaN()
 			if r, p := s.rating(k), v.units[k].power[i]; r > 0 && p >= 0 && v.units[k].claimed[i] == "" {
 				norm[k] = 1000 * p / r / factors[k]
 				some = append(some, norm[k])
+				if clips(p, r) {
+					limited++
+				}
 			}
 		}
+		l.limited[i] = 4*limited >= len(l.units)
 		c := centreOf(some)
 		for k := range l.units {
 			l.peers[k][i] = math.NaN()
