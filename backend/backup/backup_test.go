@@ -359,7 +359,7 @@ func TestEncrypted(t *testing.T) {
 	if d := cmp.Diff(content(), tree(t, dir)); d != "" {
 		t.Errorf("restored (-want +got):\n%s", d)
 	}
-	if err := refused(t, file, Restoring{Passphrase: says("battery staple")}); !strings.Contains(err.Error(), "the passphrase is wrong") {
+	if err := refused(t, file, Restoring{Passphrase: says("battery staple")}); !strings.Contains(err.Error(), "wrong passphrase") {
 		t.Errorf("a wrong passphrase: %v", err)
 	}
 	if err := refused(t, file, Restoring{}); !strings.Contains(err.Error(), "its passphrase is needed") {

@@ -99,7 +99,7 @@ func TestRefused(t *testing.T) {
 		"user":        {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword("unknown", secret) }), "refuses the user or the password", nil},
 		"no database": {changed(t, empty, func(u *url.URL) { u.Path = "/absent" }), "there is no such database", nil},
 		"read-only":   {changed(t, empty, with("default_transaction_read_only", "on")), "read-only", ErrReadOnly},
-		"no rights":   {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword("weak", secret) }), "may not create", nil},
+		"no rights":   {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword("weak", secret) }), "create the tables: the user lacks the privilege", nil},
 		"reader":      {changed(t, newer, func(u *url.URL) { u.User = url.UserPassword("reader", secret) }), "a user who may write", ErrReadOnly},
 		"foreign":     {foreign, "has tables of another program", ErrForeign},
 		"newer":       {newer, "schema 99, this one knows up to 2", store.ErrNewer},
