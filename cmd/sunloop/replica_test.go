@@ -344,8 +344,8 @@ func TestReplicaRefuses(t *testing.T) {
 	first := serveReplica(t, t.TempDir(), store)
 	first.until("it is ready", first.ready)
 	for _, c := range []struct{ name, store, objects, want string }{
-		{"no URL", "postgres://sunloop:" + pgtest.Password + "@[::/x", "", "the database's URL cannot be read"},
-		{"another scheme", "mysql://sunloop:" + pgtest.Password + "@localhost/x", "", "the database's URL cannot be read"},
+		{"no URL", "postgres://sunloop:" + pgtest.Password + "@[::/x", "", "invalid database URL"},
+		{"another scheme", "mysql://sunloop:" + pgtest.Password + "@localhost/x", "", "invalid database URL"},
 		{"no bucket", store, "s3://", "it names no bucket or folder"},
 		{"no key", store, "", "sunloop.key is missing, and the database holds secrets of another one"},
 	} {

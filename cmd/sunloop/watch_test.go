@@ -108,7 +108,7 @@ func TestMetricsBeyondThisMachineAreWarnedOf(t *testing.T) {
 	s := startService(t, 1, "--data", home(t), "--listen", "127.0.0.1:0", "--metrics", "0.0.0.0:0")
 	warned := 0
 	for _, line := range s.seen {
-		if line["level"] == "WARN" && strings.Contains(line["msg"].(string), "metrics can be reached from other machines") {
+		if line["level"] == "WARN" && strings.Contains(line["msg"].(string), "metrics served without authentication") {
 			warned++
 		}
 	}
