@@ -69,7 +69,7 @@ const (
 	plateauSlope     = 1.2    // times the fall of the next step
 	plateauRise      = 4      // steps before a run
 	plateauEven      = 0.6    // of the usual step is the least, and the greatest is at most the usual one over it
-	plateauChecked   = 0.5    // of the usual step: less than it at the first reading of a run
+	plateauStopped   = 0.5    // of the usual step: less than it at the first reading of a run
 	flatTop          = 0.0005 // of a day's highest power, for the second test
 	flatHours        = 1.5
 	flatNatural      = 1.6
@@ -84,7 +84,6 @@ const (
 )
 
 func newPlateaus(s *session) *plateaus {
-	s.quanta = make([]float64, len(s.in.Units))
 	return &plateaus{make([]holding, len(s.in.Units))}
 }
 
@@ -431,7 +430,7 @@ func (p *holding) name(from, to int, seconds int64, rating float64) (family Fami
 			recurs++
 		}
 	}
-	drop := from > 0 && p.power[from-1] > 1.03*value*max(1, p.clear[from-1]/max(p.clear[from], 1e-9)) || p.checked(from)
+	drop := from > 0 && p.power[from-1] > 1.03*value*max(1, p.clear[from-1]/max(p.clear[from], 1e-9)) || p.stopsRising(from)
 	endsUp := to < len(p.t) && p.power[to] > 1.06*value
 	switch {
 	case tail >= plateauTailHours:
@@ -491,9 +490,9 @@ func (p *holding) onCurve(to int) bool {
 	return first > 0 && second > 0 && third > 0 && first <= plateauSlope*max(second, third)
 }
 
-// checked reports whether the power rose evenly before a run and at its first reading no
-// longer: a reading that freezes is still one of the curve.
-func (p *holding) checked(from int) bool {
+// stopsRising reports whether the power rose evenly before a run, and at its first reading
+// by less than half as much: a reading that freezes is still one of the curve.
+func (p *holding) stopsRising(from int) bool {
 	if from <= plateauRise {
 		return false
 	}
@@ -502,7 +501,7 @@ func (p *holding) checked(from int) bool {
 		rises[i] = p.power[from-1-i] - p.power[from-2-i]
 	}
 	usual := median(rises)
-	return slices.Min(rises) > plateauEven*usual && slices.Max(rises) < usual/plateauEven && p.power[from]-p.power[from-1] < plateauChecked*usual
+	return slices.Min(rises) > plateauEven*usual && slices.Max(rises) < usual/plateauEven && p.power[from]-p.power[from-1] < plateauStopped*usual
 }
 
 // stormy reports whether clouds passed before and after a run in which power was

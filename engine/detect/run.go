@@ -128,7 +128,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	}
 	s.memory = newMemory(s.in.Units)
 	s.modules, s.clipped = newModules(s.in), make([][]Span, len(s.in.Units))
-	s.lastOn, s.stopped = make([]int64, len(s.in.Units)), make([]bool, len(s.in.Units))
+	s.lastOn, s.stopped, s.quanta = make([]int64, len(s.in.Units)), make([]bool, len(s.in.Units)), make([]float64, len(s.in.Units))
 	quality, sensor := newQuality(len(s.in.Units)), newSensor(s)
 	s.losses, s.inputs = newLosses(s), newInputLosses(s)
 	stages := make([]stage, len(order))

@@ -31,6 +31,20 @@ func (u *usualShare) median() float64 {
 	return median(some[:min(u.n, stuckShares)])
 }
 
+// leastMove returns by how many kW the expectation moves at least while a reading is frozen.
+// Readings in coarse steps (quantum, kW; 0: fine) are equal while the power moves, by the
+// unit's share of what is expected.
+func (u *usualShare) leastMove(rating, quantum float64) float64 {
+	least := stuckMoves * rating
+	if quantum > 0 {
+		least += stuckSteps * quantum
+		if share := u.median(); share > 0 && share < 1 {
+			least /= share
+		}
+	}
+	return least
+}
+
 // frozenRun is a run of equal readings of one unit.
 type frozenRun struct {
 	power     float64
@@ -112,14 +126,7 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	if math.IsNaN(u.counter[i]) && run.sunk < stuckSunk && usual.n > 0 {
 		return // as under a limit, the light was above it all the while: see plateaus
 	}
-	moves := stuckMoves * rating
-	if q := s.quanta[k]; q > 0 { // coarse readings are equal while the power moves, at the unit's share of what is expected
-		moves += stuckSteps * q
-		if share := usual.median(); share > 0 && share < 1 {
-			moves /= share
-		}
-	}
-	if run.samples < stuckSamples || run.high-run.low < moves || p < offShare*rating && !runs || run.isTrue(t) || held(v, s, k, i) || math.IsNaN(u.counter[i]) && setPoint(p/rating) {
+	if run.samples < stuckSamples || run.high-run.low < usual.leastMove(rating, s.quanta[k]) || p < offShare*rating && !runs || run.isTrue(t) || held(v, s, k, i) || math.IsNaN(u.counter[i]) && setPoint(p/rating) {
 		return
 	}
 	f := newFacts()

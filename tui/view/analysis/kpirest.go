@@ -98,11 +98,7 @@ func lossDetail(v view.Context, p *period, family string) []widget.Detail {
 		if !f.Active {
 			until = "until " + at(f.EndedAt)
 		}
-		unit := f.AssetID
-		if unit == "" || len(f.AssetIDs) > 1 {
-			unit = display.CountOf(len(f.AssetIDs), "unit", "units")
-		}
-		lines = append(lines, widget.Detail{Label: at(f.StartedAt), Text: fmt.Sprintf("%s, %s: %s lost in all, %s sure", unit, until, widget.FamilyEnergy(family, f.LostKWh), display.Percent(f.Confidence)), Role: themes.Text})
+		lines = append(lines, widget.Detail{Label: at(f.StartedAt), Text: fmt.Sprintf("%s, %s: %s lost in all, %s sure", operations.UnitName(f), until, widget.FamilyEnergy(family, f.LostKWh), display.Percent(f.Confidence)), Role: themes.Text})
 	}
 	if len(lines) > 1 {
 		return lines
@@ -150,13 +146,13 @@ func stretchDetail(v view.Context, id string) []widget.Detail {
 	add("to", at(s.To)+", "+display.Hours(s.Hours))
 	add("sun-up", display.Hours(s.SunUpHours))
 	add("expected", display.Energy(s.ExpectedKWh))
-	add("by", fieldSource(s.Source))
+	add("by", categorySource(s.Source))
 	add("its id", s.SourceID)
 	return lines
 }
 
-// fieldSource writes what decided on a category.
-func fieldSource(source string) string {
+// categorySource returns the words for what decided on a category.
+func categorySource(source string) string {
 	switch source {
 	case "reading":
 		return "readings of the unit"

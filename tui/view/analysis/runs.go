@@ -15,6 +15,7 @@ import (
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/operations"
 	"app.sunloop/tui/view/widget"
 )
 
@@ -144,11 +145,7 @@ func foundIn(v view.Context, r api.ManualRun) []widget.Detail {
 		if r.From.IsZero() && !f.Active || !r.From.IsZero() && (!f.StartedAt.Before(r.To.Time) || !f.EndedAt.IsZero() && !f.EndedAt.After(r.From.Time)) {
 			continue
 		}
-		unit := f.AssetID
-		if len(f.AssetIDs) > 1 {
-			unit = display.CountOf(len(f.AssetIDs), "unit", "units")
-		}
-		lines = append(lines, widget.Detail{Label: at(f.StartedAt), Text: unit + ", " + widget.Family(f.FaultFamily) + ", " + display.Percent(f.Confidence) + " sure", Role: themes.Text})
+		lines = append(lines, widget.Detail{Label: at(f.StartedAt), Text: operations.UnitName(f) + ", " + widget.Family(f.FaultFamily) + ", " + display.Percent(f.Confidence) + " sure", Role: themes.Text})
 	}
 	if len(lines) > 1 {
 		return lines

@@ -169,7 +169,7 @@ func (d *Decide) drawSelected(r terminal.Region, v view.Context) int {
 	}
 	x := alarm.DrawFinding(v, r, 0, 0, *f) + 1
 	what := "  " + findingWords(*f)
-	x = v.PutIn(r, x, 0, w-x, v.ShortID(unitName(*f), max(w-x-terminal.Width(what), 10)), themes.Title)
+	x = v.PutIn(r, x, 0, w-x, v.ShortID(UnitName(*f), max(w-x-terminal.Width(what), 10)), themes.Title)
 	v.PutIn(r, x, 0, w-x, what, themes.Title)
 	return min(v.Paragraph(r, 0, 1, waitingWords(*f), themes.Text), h)
 }

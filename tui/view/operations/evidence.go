@@ -202,7 +202,7 @@ func drawSimilar(r terminal.Region, v view.Context, y int, f api.Finding) int {
 			end = other.EndedAt.Time
 		}
 		words := fmt.Sprintf("%s, %s, lost %s", display.When(other.StartedAt.Time, v.SiteNow, v.Site.Zone), display.Duration(end.Sub(other.StartedAt.Time)), widget.LostEnergy(other))
-		x := v.PutIn(r, 0, y, w, v.ShortID(unitName(other), max(w/3, 8))+"  ", themes.Text)
+		x := v.PutIn(r, 0, y, w, v.ShortID(UnitName(other), max(w/3, 8))+"  ", themes.Text)
 		v.PutIn(r, x, y, w-x, words, themes.Dim)
 		y = max(v.Paragraph(r, 2, y+1, resolutionText(v, other), themes.Text), y+2)
 	}

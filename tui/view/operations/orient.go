@@ -147,7 +147,7 @@ func (o *Orient) drawUnit(r terminal.Region, v view.Context, id string) int {
 func findingColumns(v view.Context) []widget.Column {
 	unit, what, since := 6, 8, 5
 	for _, f := range v.Site.Findings.Data {
-		unit = max(unit, terminal.Width(unitName(f)))
+		unit = max(unit, terminal.Width(UnitName(f)))
 		what = max(what, terminal.Width(findingWords(f)))
 		since = max(since, terminal.Width(display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)))
 	}
@@ -180,10 +180,10 @@ func findingRows(v view.Context) []widget.Row {
 					alarm.DrawFinding(v, r, 0, 0, f)
 				}
 			}, Text: alarm.FindingPriority(v, f)},
-			{Text: unitName(f), Role: text}, {Text: findingWords(f), Role: role},
+			{Text: UnitName(f), Role: text}, {Text: findingWords(f), Role: role},
 			{Text: risk, Role: text}, {Text: display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: dim},
 			{Text: widget.LostEnergy(f), Role: text}, {Text: display.Percent(f.Confidence), Role: text},
-		}, Sort: []any{float64(alarm.FindingRank(v, f)), unitName(f), f.FaultFamily, f.EnergyAtRiskKW, f.StartedAt.String(), f.LostKWh, f.Confidence}})
+		}, Sort: []any{float64(alarm.FindingRank(v, f)), UnitName(f), f.FaultFamily, f.EnergyAtRiskKW, f.StartedAt.String(), f.LostKWh, f.Confidence}})
 	}
 	return rows
 }
@@ -194,7 +194,7 @@ func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, s
 	w, _ := r.Size()
 	x := alarm.DrawFinding(v, r, 0, 0, f) + 1
 	what := "  " + findingWords(f) + "  " + display.Percent(f.Confidence) + " sure"
-	x = v.PutIn(r, x, 0, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(what), 10)), themes.Title)
+	x = v.PutIn(r, x, 0, w-x, v.ShortID(UnitName(f), max(w-x-terminal.Width(what), 10)), themes.Title)
 	v.PutIn(r, x, 0, w-x, what, themes.Title)
 	y := v.Paragraph(r, 0, 1, f.Summary, themes.Text)
 	y = v.Paragraph(r, 0, y, factLine(v, f), themes.Dim)
@@ -332,7 +332,7 @@ func (o *Orient) Strip(r terminal.Region, v view.Context) {
 		if w >= 70 {
 			words += v.Separator() + widget.LostWords(f) + " since " + display.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
 		}
-		x = v.PutIn(r, x, y, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(words), 10)), themes.Text)
+		x = v.PutIn(r, x, y, w-x, v.ShortID(UnitName(f), max(w-x-terminal.Width(words), 10)), themes.Text)
 		v.PutIn(r, x, y, w-x, words, themes.Dim)
 	}
 }

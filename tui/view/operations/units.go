@@ -297,8 +297,8 @@ func mean(values []float64) float64 {
 	return sum / float64(n)
 }
 
-// unitName returns the unit of a finding, or how many.
-func unitName(f api.Finding) string {
+// UnitName returns the unit of a finding, how many, or its site.
+func UnitName(f api.Finding) string {
 	if n := len(f.AssetIDs); n > 1 {
 		return strconv.Itoa(n) + " units"
 	}
